@@ -23,12 +23,12 @@ pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
 pub use ring::LockedRing;
 pub use two_lock::TwoLockQueue;
 
-/// For who finds another at the same end of a queue: the first delay is at most so long, some forty
-/// operations of one thread alone.
+/// The first delay of a thread that meets another one at the same end of a queue: at most so long,
+/// some forty operations of one thread alone.
 ///
-/// Why not one hand-off, as for a lock: where threads take turns at an end, each operation fetches
-/// every line that it needs from the other's cache. Who stays away for longer lets the other do
-/// many operations with the lines in its own. With other first delays
+/// Why not the time of one hand-off, as for a lock: if threads take turns at an end, each operation
+/// fetches every line that it needs from the other's cache. A thread that stays away for longer
+/// lets the other one do many operations with the lines in its own cache. With other first delays
 /// `cargo bench -p benches --bench lockfree -- FaaArrayQueue` shows for a pair by two threads, in
 /// ns, without other work and with 500 ns of it after each operation:
 ///
@@ -41,7 +41,7 @@ pub use two_lock::TwoLockQueue;
 /// the work.
 const AWAY_NS: u64 = 3_000;
 
-/// A backoff that begins with [`AWAY_NS`].
+/// Returns a backoff that begins with [`AWAY_NS`].
 fn away() -> Backoff {
     Backoff::new().with_slot(AWAY_NS)
 }
@@ -56,10 +56,10 @@ fn away() -> Backoff {
 /// }
 /// ```
 pub trait ConcurrentQueue {
-    /// What is in it.
+    /// The type of the values.
     type Item;
 
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;
 
     /// Puts `value` at the end.
@@ -67,27 +67,27 @@ pub trait ConcurrentQueue {
     /// # Errors
     ///
     /// [`Full`] with the value, if the queue is bounded and was full at some moment during the
-    /// call. In a [`NikolaevQueue`] a place also counts as taken while another thread's call has it
-    /// in hands.
+    /// call. In a [`NikolaevQueue`] a slot also counts as taken while another thread's call works
+    /// on it.
     fn try_push(&self, value: Self::Item) -> Result<(), Full<Self::Item>>;
 
-    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    /// Takes the oldest value. Returns `None` if there was nothing at some moment during the call.
     fn pop(&self) -> Option<Self::Item>;
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     fn is_empty(&self) -> bool;
 
-    /// The most that it can hold; `None` if only memory limits it.
+    /// Returns the most that it can hold, or `None` if only memory limits it.
     fn capacity(&self) -> Option<usize> {
         None
     }
 }
 
-/// A bounded queue was full; the value comes back.
+/// An error: a bounded queue was full. The value comes back.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full")]
 pub struct Full<T>(
-    /// What was to be pushed.
+    /// The value that was to be pushed.
     pub T,
 );
 

@@ -1,35 +1,35 @@
 //! Correia and Ramalhete's queue: segments of cells that are handed out by fetch-and-add.
 //!
 //! Why not a node for each value, as in Michael and Scott's queue: there both ends are moved by a
-//! compare-exchange, which fails when another was quicker. Here an addition gives each push and
-//! each pop a cell of its own, and never fails; a segment is linked once for [`CELLS`] values. Why
-//! not as [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it
+//! compare-exchange, which fails when another thread was quicker. Here an addition gives each push
+//! and each pop a cell of its own, and never fails. A segment is linked once for [`CELLS`] values.
+//! Why not as [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it
 //! waits for it. Here it spoils the cell, and the push takes another.
 //!
-//! Why the first try for a number is a compare-exchange all the same: where threads take numbers in
+//! Why the first try for a number is a compare-exchange all the same: if threads take numbers in
 //! turn, each has to fetch the line with the numbers and the cells' lines from the other's cache
-//! each time. An exchange costs as much as an addition, and one that fails shows that there is
-//! another at it: who sees that stays away for a while, and the other does many operations with the
-//! lines in its cache. The second try is the addition, so a thread stays away once for each number
-//! at most.
+//! each time. An exchange costs as much as an addition. An exchange that fails shows that another
+//! thread takes numbers too. Then the thread stays away for a while, and the other one does many
+//! operations with the lines in its cache. The second try is the addition, so a thread stays away
+//! at most once for each number.
 //!
 //! ```text
-//! head ──► segment ─────────────────► segment ◄── tail
-//!          taken: 64 (nobody finds       taken: 2     put: 4
-//!          anything here any more)       │ gone │ gone │ full │ empty │ empty │ …
+//! head ──► segment ────────────► segment ◄── tail
+//!          taken: 64             taken: 2     put: 4
+//!          (used up)             │ gone │ gone │ full │ empty │ empty │ …
 //! ```
 //!
 //! | cell | left by |
 //! | --- | --- |
-//! | empty | the push that has its number, which fills it; or the pop that has its number and comes first, which spoils it |
-//! | full | nobody: the pop that has its number takes the value |
-//! | gone | nobody |
+//! | empty | the push of its number, which fills it, or the pop of its number, which spoils it |
+//! | full | no thread: the pop of its number takes the value |
+//! | gone | no thread |
 //!
 //! # Why it ends
 //!
-//! A pop that spoils a cell uses it up, and so does each push that finds it spoilt. When the
+//! A pop that spoils a cell uses it up, and so does each push that finds a spoilt one. When the
 //! segment is used up, a push links a new one *with its value in it*, which no pop can spoil. A pop
-//! that comes in vain has seen that there were as many pops as pushes.
+//! that finds nothing has seen that there were as many pops as pushes.
 //!
 //! # Invariants
 //!
@@ -37,25 +37,28 @@
 //! 2. A value in a cell belongs to the push until the cell is full, then to the pop of its number.
 //! 3. `next` leaves null once. `head` moves from a segment only when all its cells have been given
 //!    to pops, and when `tail` has left it.
-//! 4. A segment is retired by the pop that moved `head` from it; so no link of the queue names a
-//!    retired one.
+//! 4. A segment is retired by the pop that moved `head` from it. So no link of the queue names a
+//!    retired segment.
 //!
 //! A segment has nothing to drop: its values are in cells that do not know whether they are filled.
 //! So it is retired as it stands.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | fill a cell | Release | the Acquire load or exchange of the pop: the value |
-//! | link a segment, move `head` or `tail` to it | Release | the Acquire load of who comes to it: its cells, the value in the first |
-//! | pop: take a number | Release and Acquire, of which the look at `taken` before an exchange is the Acquire | the same by another, and the look of who finds the queue empty: what those who took numbers knew had been put in |
-//! | push: take a number | Relaxed | nobody: the number is all that is wanted |
-//! | pop: look at `tail` | Relaxed | nobody: who moved `head` here had seen `tail` here or further |
+//! - **Fill a cell**: Release. The partner is the Acquire load or exchange of the pop: the value.
+//! - **Link a segment, move `head` or `tail` to it**: Release. The partner is the Acquire load of a
+//!   thread that comes to it: its cells, and the value in the first.
+//! - **Pop: take a number**: AcqRel in total. The load of `taken` before the exchange is the
+//!   Acquire half. The partners are the same by another pop, and the look of a thread that finds
+//!   the queue empty. It sees everything that had been put in, as far as the threads that took
+//!   numbers knew it.
+//! - **Push: take a number**: Relaxed, without a partner. Only the number is needed.
+//! - **Pop: look at `tail`**: Relaxed, without a partner. The thread that moved `head` here had
+//!   seen `tail` here or further.
 //!
 //! Source: Correia and Ramalhete, "FAAArrayQueue", 2016 (Concurrency Freaks), after the
-//! fetch-and-add queues of Morrison and Afek, PPoPP 2013. Theirs takes a value out by an exchange;
-//! here a full cell needs none.
+//! fetch-and-add queues of Morrison and Afek, PPoPP 2013. Their queue takes a value out by an
+//! exchange; here a full cell needs none.
 //!
 //! [`SegQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.SegQueue.html
 
@@ -71,15 +74,15 @@ use crate::dropping::{Finally, drop_each};
 use crate::memory::hazard::HazardOperation;
 use crate::memory::{Hazard, Link, Memory, Operation, Store};
 
-/// Cells of a segment; two in a model, so that it comes to its end.
+/// The number of cells of a segment. A model has two, so that a segment comes to its end.
 const CELLS: usize = machine::sized(64, 2);
 
-/// The hazard of an operation…
+/// The hazard for the segment at an operation's own end.
 const END: usize = 0;
-/// …and that of the other end, for a count.
+/// The hazard for the segment at the other end, for a count.
 const OTHER_END: usize = 1;
 
-/// What a cell is.
+/// The states of a cell.
 const EMPTY: u8 = 0;
 const FULL: u8 = 1;
 const GONE: u8 = 2;
@@ -89,12 +92,14 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 
 /// An unbounded queue of `T` that no stopped thread can hold up, in segments of 64.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
-/// | cost of a push and a pop | three locked instructions, and two announcements; where threads meet, up to 3 µs without any before some of them |
-/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory). Each thread that uses the queue keeps segments until it is dropped: up to 256 KiB that wait to be reclaimed, at least 4, beyond those that threads look at; and up to 64 KiB that are ready, at least one |
-/// | order | by the numbers that pushes take |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked.
+/// - Cost of a push and a pop: three locked instructions, and two announcements. If threads meet, a
+///   thread pauses for up to 3 µs before some of these.
+/// - Memory: 64 values at a time, reclaimed by [hazard pointers](crate::memory). Each thread that
+///   uses the queue keeps segments until the queue is dropped: up to 256 KiB that wait to be
+///   reclaimed, at least 4, beyond those that threads look at. It also keeps up to 64 KiB that are
+///   ready, at least one.
+/// - Order: by the numbers that pushes take.
 ///
 /// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the
 /// [`Barging`](crate::barging::Barging) lock is faster: with one thread 7 ns a pair against 15
@@ -109,37 +114,45 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 /// assert_eq!(queue.pop(), Some("first"));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::queue::FaaArrayQueue::<std::rc::Rc<()>>::new());
 /// ```
 pub struct FaaArrayQueue<T> {
+    /// The first segment with values. Written by the pop that leaves a segment.
     head: CachePadded<<Segments<T> as Store<Segment<T>>>::Link>,
+    /// The last segment, or the one before. Written by pushes, and by pops that find it late.
     tail: CachePadded<<Segments<T> as Store<Segment<T>>>::Link>,
+    /// The memory of the segments.
     store: Segments<T>,
 }
 
 // SAFETY: a value goes from the thread that pushes it to the one that pops it, and the segments
 // belong to the queue.
 unsafe impl<T: Send> Send for FaaArrayQueue<T> {}
-// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it
-// belongs to (Invariant 2).
+// SAFETY: everything that threads share is atomic, and a value is touched only by the thread that
+// it belongs to (Invariant 2).
 unsafe impl<T: Send> Sync for FaaArrayQueue<T> {}
 
+/// An array of cells, and the numbers that are given for them.
 struct Segment<T> {
-    /// The number of the next pop.
+    /// The number of the next pop. Counted up by pops.
     taken: CachePadded<AtomicUsize>,
-    /// The number of the next push.
+    /// The number of the next push. Counted up by pushes.
     put: CachePadded<AtomicUsize>,
+    /// The cells, by the numbers of their push and pop.
     cells: [Cell<T>; CELLS],
-    /// How many segments were linked before this one. Written before it is linked.
+    /// The number of segments that were linked before this one. Written before it is linked.
     before: usize,
 }
 
+/// A cell for one value.
 struct Cell<T> {
+    /// EMPTY, then FULL or GONE. Written by the push and the pop of its number.
     state: AtomicU8,
+    /// The value. Touched by its owner only (Invariant 2).
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -148,11 +161,11 @@ impl<T> Segment<T> {
     /// there is one.
     ///
     /// # Safety
-    ///
+    /// There is room for one, and no other thread knows of it.
     /// There is room for one, of which nobody else knows.
     unsafe fn make(room: *mut Self, before: usize, mut first: Option<T>) {
-        // SAFETY: by the caller's promise, as all below: each field is in that room, which no other
-        // thread uses.
+        // SAFETY: by the caller's promise, here and in all blocks below. Each field is in that
+        // room, which no other thread uses.
         let count = unsafe { &raw mut (*room).before };
         // SAFETY: as above.
         unsafe { count.write(before) };
@@ -174,10 +187,10 @@ impl<T> Segment<T> {
         }
     }
 
-    /// A number that no other push has, or one of those for which there are no cells.
+    /// Returns a number that no other push has. If the cells are used up, it is beyond them.
     #[inline]
     fn number_to_push(&self) -> usize {
-        // Relaxed, all: a number is all that is wanted.
+        // Relaxed, all: only the number is needed.
         let next = self.put.load(Ordering::Relaxed);
         if next >= CELLS {
             return next;
@@ -189,8 +202,8 @@ impl<T> Segment<T> {
         })
     }
 
-    /// A number that no other pop has, or one of those for which there are no cells. The caller has
-    /// seen `next` in `taken`, with Acquire.
+    /// Returns a number that no other pop has. If the cells are used up, it is beyond them. The
+    /// caller has seen `next` in `taken`, with Acquire.
     #[inline]
     fn number_to_pop(&self, next: usize) -> usize {
         if next >= CELLS {
@@ -207,7 +220,7 @@ impl<T> Segment<T> {
     }
 }
 
-/// For a while, as another is at the numbers.
+/// Stays away for a while, because another thread takes numbers too.
 #[cold]
 fn stay_away() {
     away().spin();
@@ -254,11 +267,11 @@ impl<T> Cell<T> {
     ///
     /// # Safety
     ///
-    /// There is one, which belongs to the caller, and nobody reads it again.
+    /// There is a value, which belongs to the caller, and no thread reads it again.
     #[inline]
     unsafe fn read(&self) -> T {
         self.value.with(|place| {
-            // SAFETY: by the caller's promise nobody writes it now.
+            // SAFETY: by the caller's promise no thread writes it now.
             let value = unsafe { place.read() };
             // SAFETY: by the caller's promise there is one.
             unsafe { value.assume_init() }
@@ -276,7 +289,7 @@ impl<T> FaaArrayQueue<T> {
             store: Segments::<T>::NEW,
         };
         let segment = segment_with(&queue.store.enter(), 0, None);
-        // Relaxed: nobody else has the queue yet.
+        // Relaxed: no other thread has the queue yet.
         queue.head.store(segment, Ordering::Relaxed);
         queue.tail.store(segment, Ordering::Relaxed);
         queue
@@ -304,8 +317,8 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
-    /// The segment of `last` is used up: moves `tail` to the next one, which it links if there is
-    /// none, with `value` in it.
+    /// Moves `tail` to the next segment, because the segment of `last` is used up. If there is no
+    /// next segment, links a new one with `value` in it.
     #[cold]
     fn link(
         &self,
@@ -315,8 +328,8 @@ impl<T> FaaArrayQueue<T> {
     ) -> Result<(), T> {
         // SAFETY: the caller has protected it.
         let link = unsafe { operation.next(last) };
-        // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to
-        // it.
+        // Acquire: pairs with the Release of the push that linked it, because `tail` may be moved
+        // to it.
         let next = link.load(Ordering::Acquire);
         if !next.is_null() {
             self.move_tail(last, next);
@@ -325,28 +338,28 @@ impl<T> FaaArrayQueue<T> {
         // SAFETY: the caller has protected it.
         let before = unsafe { look(operation, last) }.before;
         let new = segment_with(operation, before.wrapping_add(1), Some(value));
-        // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves
-        // `tail`, or the next try does.
+        // Release: pairs with the Acquire of a thread that finds it. Relaxed: the thread that was
+        // quicker moves `tail`, or the next try does.
         if link.compare_exchange(next, new, Ordering::Release, Ordering::Relaxed) {
             self.move_tail(last, new);
             return Ok(());
         }
-        // SAFETY: nobody else has seen it.
+        // SAFETY: no other thread has seen it.
         let segment = unsafe { look(operation, new) };
         // SAFETY: it was put in above; the segment is not looked at again.
         let value = unsafe { segment.cells[0].read() };
-        // SAFETY: nobody else has seen it.
+        // SAFETY: no other thread has seen it.
         unsafe { operation.discard(new) };
         Err(value)
     }
 
     fn move_tail(&self, last: Pointer<T>, next: Pointer<T>) {
-        // Release: pairs with the Acquire of whoever finds the segment here. Relaxed: then it has
-        // been moved.
+        // Release: pairs with the Acquire of a thread that finds the segment here. Relaxed: then it
+        // has been moved.
         let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    /// Takes the oldest value. Returns `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
         let operation = self.store.enter();
         loop {
@@ -355,11 +368,11 @@ impl<T> FaaArrayQueue<T> {
             let segment = unsafe { look(&operation, first) };
             // SAFETY: as above.
             let link = unsafe { operation.next(first) };
-            // Acquire: what those knew who took numbers. So what `put` and `next` show is not
-            // older.
+            // Acquire: everything that the threads that took numbers knew. So `put` and `next` are
+            // not older.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Relaxed, both: in which order does not matter, for while `put` is at most CELLS
-            // nothing is linked behind.
+            // Relaxed, both: their order does not matter. While `put` is at most CELLS, nothing is
+            // linked behind.
             if taken >= segment.put.load(Ordering::Relaxed)
                 && link.load(Ordering::Relaxed).is_null()
             {
@@ -381,7 +394,7 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
-    /// All cells of `first` have been given to pops: moves `head` to the `next` segment.
+    /// Moves `head` to the `next` segment, because all cells of `first` have been given to pops.
     #[cold]
     fn leave(
         &self,
@@ -389,22 +402,23 @@ impl<T> FaaArrayQueue<T> {
         first: Pointer<T>,
         next: Pointer<T>,
     ) {
-        // Relaxed: not older than what `head` came with (Invariant 3).
+        // Relaxed: not older than the `tail` that `head` came with (Invariant 3).
         if self.tail.load(Ordering::Relaxed) == first {
             self.move_tail(first, next);
         }
-        // Release: pairs with the Acquire of who finds this head. Relaxed: then it has been moved.
+        // Release: pairs with the Acquire of a thread that finds this head. Relaxed: then it has
+        // been moved.
         if self.head.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed) {
             // SAFETY: still protected.
             let slot = unsafe { operation.slot(first) };
-            // SAFETY: this thread moved `head` from it, and `tail` has left it (Invariant 4); it
+            // SAFETY: this thread moved `head` from it, and `tail` has left it (Invariant 4). It
             // has nothing to drop.
             unsafe { operation.retire(first, slot) };
         }
     }
 
-    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an
-    /// estimate. Looks at both ends, again if a pop was faster.
+    /// Returns the number of values. Exact if no other thread pushes or pops meanwhile, else an
+    /// estimate. Looks at both ends, and again if a pop was faster.
     #[must_use]
     pub fn len(&self) -> usize {
         let operation = self.store.enter();
@@ -415,11 +429,11 @@ impl<T> FaaArrayQueue<T> {
             let first = unsafe { look(&operation, head) };
             // SAFETY: as above.
             let last = unsafe { look(&operation, tail) };
-            // Relaxed, all: an estimate while others are at it.
+            // Relaxed, all: an estimate while other threads push or pop.
             let taken = first.taken.load(Ordering::Relaxed);
             let put = last.put.load(Ordering::Relaxed).min(CELLS);
-            // Otherwise the pops may have gone far since, and what was pushed before them would
-            // count.
+            // If they have changed, the pops may have gone far since, and values pushed before them
+            // would count.
             if self.head.load(Ordering::Relaxed) == head
                 && first.taken.load(Ordering::Relaxed) == taken
             {
@@ -430,7 +444,7 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.store.enter();
@@ -442,9 +456,9 @@ impl<T> FaaArrayQueue<T> {
             let link = unsafe { operation.next(first) };
             // Acquire: as in `pop`.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Relaxed, as the cells are: not older than what those knew who took numbers. Cells
-            // never become empty again, so those that are not full now were not when `put` was
-            // read.
+            // Relaxed, as the cells are: not older than what the threads that took numbers knew.
+            // Cells never become empty again. So cells that are not full now were not full when
+            // `put` was read.
             let put = segment.put.load(Ordering::Relaxed);
             let full = |cell: &Cell<T>| cell.state.load(Ordering::Relaxed) == FULL;
             if taken < CELLS && segment.cells[taken..put.clamp(taken, CELLS)].iter().any(full) {
@@ -455,8 +469,8 @@ impl<T> FaaArrayQueue<T> {
             if next.is_null() {
                 return true;
             }
-            // Nobody goes on to the next segment, and to the value with which it came, before all
-            // cells have been given to pops.
+            // Before all cells have been given to pops, no thread goes on to the next segment, and
+            // to the value with which it came.
             if taken < CELLS {
                 return false;
             }
@@ -465,19 +479,19 @@ impl<T> FaaArrayQueue<T> {
     }
 }
 
-/// A segment that nobody else has seen, with `first` in its first cell if there is one.
+/// Returns a segment that no other thread has seen, with `first` in its first cell if there is one.
 fn segment_with<T>(
     operation: &HazardOperation<'_, Segment<T>>,
     before: usize,
     first: Option<T>,
 ) -> Pointer<T> {
     operation.allocate_with(|place| {
-        // SAFETY: it is the place in the node for a segment, and the node is this thread's.
+        // SAFETY: it is the room in the node for a segment, and the node is this thread's.
         unsafe { Segment::make(place, before, first) };
     })
 }
 
-/// The segment of a node.
+/// Returns the segment of a node.
 ///
 /// # Safety
 ///
@@ -489,8 +503,7 @@ unsafe fn look<'o, T>(
 ) -> &'o Segment<T> {
     // SAFETY: by the caller's promise; all nodes of this queue are allocated with a segment.
     let segment = unsafe { operation.look(node) };
-    // SAFETY: segments change only by what is atomic in them, and by cells that know whose they
-    // are.
+    // SAFETY: segments change only in their atomic parts, and in cells that know their owner.
     unsafe { &*segment }
 }
 
@@ -500,10 +513,10 @@ impl<T> Drop for FaaArrayQueue<T> {
         // Last, and also if dropping a value panics.
         let _last = Finally(|| {
             let operation = queue.store.enter();
-            // Relaxed: nobody else has the queue.
+            // Relaxed: no other thread has the queue.
             let last = queue.head.load(Ordering::Relaxed);
-            // SAFETY: it is the only segment left, and nobody else has the queue; all values have
-            // been taken out.
+            // SAFETY: it is the only segment left, and no other thread has the queue. All values
+            // have been taken out.
             unsafe { operation.discard(last) };
         });
         drop_each(|| queue.pop());
@@ -557,7 +570,8 @@ impl<T> FaaArrayQueue<T> {
             // SAFETY: linked, and so no other thread could retire it; not null by the look.
             let segment = unsafe { look(&operation, node) };
             let taken = segment.taken.load(Ordering::Relaxed);
-            // No operation is going on: what has been given to a push and not to a pop is full.
+            // No operation is going on: a cell that has been given to a push and not to a pop is
+            // full.
             if taken < segment.put.load(Ordering::Relaxed).min(CELLS) {
                 let value = segment.cells[taken].value.with_mut(|value| value.cast::<T>());
                 // SAFETY: the cell is full, and nothing else touches it while the queue is borrowed

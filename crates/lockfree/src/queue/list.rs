@@ -1,22 +1,24 @@
-//! What the queues without locks in lists have in common: a list with a dummy node, its two ends,
-//! and how it ends.
+//! The common part of the queues without locks in lists: a list with a dummy node, its two ends,
+//! and its end.
 //!
-//! Why not the operations too: how they come to know that what they read belongs together is what
-//! sets [`MichaelScottQueue`](super::MichaelScottQueue) and
-//! [`PrakashLeeJohnsonQueue`](super::PrakashLeeJohnsonQueue) apart.
+//! Why not the operations too: [`MichaelScottQueue`](super::MichaelScottQueue) and
+//! [`PrakashLeeJohnsonQueue`](super::PrakashLeeJohnsonQueue) differ in how an operation comes to
+//! know that the pointers it read belong together.
 //!
 //! ```text
-//! head ──► dummy ──► oldest ──► … ──► newest ◄── tail         or, between the two steps of a push, tail names the one before
+//! head ──► dummy ──► oldest ──► … ──► newest ◄── tail
 //! ```
+//!
+//! Between the two steps of a push, `tail` names the node before the newest.
 //!
 //! # Invariants
 //!
 //! 1. From the node that `head` names, `next` leads through all nodes that are linked. A node is
-//!    linked by the change of the last node's `next`, from null, and is behind for good.
+//!    linked by the change of the last node's `next` from null, and is behind for good.
 //! 2. `tail` names the last node or the one before it, and never one before `head`'s.
 //! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved
 //!    `head` to it.
-//! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too; so
+//! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too. So
 //!    no link of the queue names a retired node.
 
 use core::marker::PhantomData;
@@ -29,19 +31,24 @@ use crate::memory::{Link, Memory, Operation, Pointer, Store};
 
 /// A list of `T` in memory `M`. Values that are still in it are dropped with it.
 pub(super) struct List<T, M: Memory> {
+    /// The dummy node. Written by pops.
     pub(super) head: CachePadded<<M::Store<T> as Store<T>>::Link>,
+    /// The last node, or the one before it. Written by every thread that finds it late.
     pub(super) tail: CachePadded<<M::Store<T> as Store<T>>::Link>,
+    /// The memory of the nodes.
     pub(super) store: M::Store<T>,
+    /// Tells the compiler that the list owns values.
     values: PhantomData<T>,
 }
 
 impl<T, M: Memory> List<T, M> {
-    /// Empty, with its dummy.
+    /// Returns an empty list, with its dummy.
     pub(super) fn new() -> Self {
         Self::within(M::Store::NEW)
     }
 
-    /// With room for `capacity` values set aside, if the memory can do that; it grows beyond.
+    /// Returns a list with room for `capacity` values, if the memory can set it aside. It grows
+    /// beyond.
     pub(super) fn with_capacity(capacity: usize) -> Self {
         Self::within(M::Store::with_capacity(capacity.saturating_add(1)))
     }
@@ -54,7 +61,7 @@ impl<T, M: Memory> List<T, M> {
             values: PhantomData,
         };
         let dummy = list.store.enter().allocate_empty();
-        // Relaxed: nobody else has the list yet.
+        // Relaxed: no other thread has the list yet.
         list.head.store(dummy, Ordering::Relaxed);
         list.tail.store(dummy, Ordering::Relaxed);
         list
@@ -67,8 +74,8 @@ impl<T, M: Memory> List<T, M> {
         last: <M::Store<T> as Store<T>>::Pointer,
         next: <M::Store<T> as Store<T>>::Pointer,
     ) {
-        // Release: pairs with the Acquire of whoever finds the node here. Relaxed: then it has been
-        // moved.
+        // Release: pairs with the Acquire of a thread that finds the node here. Relaxed: then it
+        // has been moved.
         let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
@@ -79,7 +86,7 @@ impl<T, M: Memory> List<T, M> {
         let node = operation.allocate(value);
         // Relaxed, all: no other thread has the list.
         let last = self.tail.load(Ordering::Relaxed);
-        // SAFETY: linked, and so no other thread could retire it; not null: there always is a
+        // SAFETY: linked, and so no other thread could retire it. Not null: there always is a
         // dummy.
         let link = unsafe { operation.next(last) };
         debug_assert!(link.load(Ordering::Relaxed).is_null(), "`tail` names the last node");
@@ -87,19 +94,19 @@ impl<T, M: Memory> List<T, M> {
         self.tail.store(node, Ordering::Relaxed);
     }
 
-    /// Takes the oldest, for the only owner.
+    /// Takes the oldest value, for the only owner.
     pub(super) fn pop_mut(&mut self) -> Option<T> {
         // No push is going on, so `tail` names the last node, which is not the dummy if there is a
         // value.
         self.take_alone()
     }
 
-    /// Returns the oldest, for the only owner.
+    /// Returns the oldest value, for the only owner.
     pub(super) fn peek_mut(&mut self) -> Option<&mut T> {
         let operation = self.store.enter();
         // Relaxed, all: no other thread has the list.
         let dummy = self.head.load(Ordering::Relaxed);
-        // SAFETY: linked, and so no other thread could retire it; not null: there always is a
+        // SAFETY: linked, and so no other thread could retire it. Not null: there always is a
         // dummy.
         let link = unsafe { operation.next(dummy) };
         let next = link.load(Ordering::Relaxed);
@@ -115,14 +122,14 @@ impl<T, M: Memory> List<T, M> {
         Some(unsafe { &mut *value })
     }
 
-    /// Takes the oldest, of a list that no other thread has and where either `tail` names the last
-    /// node or nothing will be pushed any more.
+    /// Takes the oldest value of a list that no other thread has. Either `tail` names the last
+    /// node, or nothing will be pushed any more.
     fn take_alone(&self) -> Option<T> {
         let operation = self.store.enter();
         // Relaxed, all: no other thread has the list.
         let dummy = self.head.load(Ordering::Relaxed);
-        // SAFETY: linked, and so nobody but this thread could retire it; not null: there always is
-        // a dummy.
+        // SAFETY: linked, and so only this thread could retire it. Not null: there always is a
+        // dummy.
         let link = unsafe { operation.next(dummy) };
         let next = link.load(Ordering::Relaxed);
         if next.is_null() {
@@ -133,8 +140,8 @@ impl<T, M: Memory> List<T, M> {
         self.head.store(next, Ordering::Relaxed);
         // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant 3).
         let value = unsafe { operation.take(slot) };
-        // SAFETY: this thread moved `head` past it, and nobody looks at what `tail` names; the slot
-        // is empty.
+        // SAFETY: this thread moved `head` past it, and no thread looks at the node that `tail`
+        // names. The slot is empty.
         unsafe { operation.retire(dummy, slot) };
         Some(value)
     }
@@ -146,9 +153,9 @@ impl<T, M: Memory> Drop for List<T, M> {
         // Last, and also if dropping a value panics.
         let _dummy = Finally(|| {
             let operation = list.store.enter();
-            // Relaxed: nobody else has the list.
+            // Relaxed: no other thread has the list.
             let dummy = list.head.load(Ordering::Relaxed);
-            // SAFETY: it is the only node left, and nobody else has the list.
+            // SAFETY: it is the only node left, and no other thread has the list.
             unsafe { operation.discard(dummy) };
         });
         drop_each(|| list.take_alone());
@@ -158,13 +165,13 @@ impl<T, M: Memory> Drop for List<T, M> {
 // SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong
 // to the list.
 unsafe impl<T: Send, M: Memory> Send for List<T, M> {}
-// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it
-// belongs to (Invariant 3).
+// SAFETY: everything that threads share is atomic, and a value is touched only by the thread that
+// it belongs to (Invariant 3).
 unsafe impl<T: Send, M: Memory> Sync for List<T, M> {}
 
 #[cfg(test)]
 mod tests {
-    /// The same for each queue that is such a list.
+    /// Makes the same tests for each queue that is such a list.
     macro_rules! of {
         ($($name:ident: $queue:ident;)+) => {$(mod $name {
             use machine::atomic::Ordering;
@@ -203,7 +210,8 @@ mod tests {
 
             type Of<M> = <M as Memory>::Store<u32>;
 
-            /// A push of 1 that stops after its first step; and the node that was the last before.
+            /// Makes a push of 1 that stops after its first step. Returns it, and the node that was
+            /// the last before.
             fn push_that_stops<M: Memory>(
                 queue: &$queue<u32, M>,
             ) -> (<Of<M> as Store<u32>>::Operation<'_>, <Of<M> as Store<u32>>::Pointer) {
@@ -217,7 +225,7 @@ mod tests {
                 (operation, last)
             }
 
-            /// The others go on, and finish it.
+            /// Checks that the other threads go on, and finish it.
             fn a_push_that_stops_is_finished_by_others<M: Memory>() {
                 let queue = $queue::<u32, M>::default();
                 let _stopped = push_that_stops(&queue);

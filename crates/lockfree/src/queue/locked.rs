@@ -1,6 +1,6 @@
-//! A queue under a lock: a ring of values, and whichever lock one likes.
+//! A queue under a lock: a ring of values, and any lock.
 //!
-//! Why it is here: it is what the others are measured against. Why not a linked list, as in the
+//! Why it is here: the other queues are measured against it. Why not a linked list, as in the
 //! paper: a ring needs no node for a value and touches one line less for each operation, so it is
 //! the stronger rival.
 //!
@@ -24,7 +24,7 @@ use crate::Progress;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | progress | [`Blocking`](Progress::Blocking): a thread that stops with the lock stops others |
 /// | cost | the lock's |
 /// | memory | a ring that doubles when it is full, under the lock, and does not shrink |
 ///
@@ -38,7 +38,7 @@ use crate::Progress;
 /// assert_eq!(QUEUE.len(), 1);
 /// ```
 ///
-/// With another lock, the one that is fastest where operations are all that a thread does:
+/// With the lock that is fastest if a thread does nothing but such operations:
 ///
 /// ```
 /// use stanchion_lockfree::{barging::Barging, queue::LockedQueue};
@@ -48,7 +48,7 @@ use crate::Progress;
 /// assert_eq!(queue.pop_all(), [1]);
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -56,7 +56,8 @@ use crate::Progress;
 /// shared(&queue);
 /// ```
 pub struct LockedQueue<T, L = RawPolicyMutex> {
-    /// Alone on its line: what lies beside a lock that many want is fetched again and again.
+    /// The values, alone on their line: data beside a lock that many threads want is fetched again
+    /// and again. Written by the holder of the lock.
     values: CachePadded<Mutex<L, UnsafeCell<VecDeque<T>>>>,
 }
 
@@ -103,12 +104,12 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     pub fn push(&self, value: T) {
         self.locked(|values| {
             values.push_back(value);
-            // The cell is charged for the ring's ends; the place in the ring is a line of its own.
+            // The cell is charged for the ring's ends. The slot in the ring is a line of its own.
             values.back().inspect(|place| machine::write(*place));
         });
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest value.
     pub fn pop(&self) -> Option<T> {
         self.locked(|values| {
             values.front().inspect(|place| machine::read(*place));
@@ -130,8 +131,8 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.locked(|values| values.front().map(look))
     }
 
-    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one
-    /// that uses the queue waits for itself, and one that panics takes nothing.
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: a
+    /// `predicate` that uses the queue waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedQueue;
@@ -145,7 +146,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.locked(|values| if predicate(values.front()?) { values.pop_front() } else { None })
     }
 
-    /// Takes all in one step, the oldest first; the queue allocates anew for what comes then.
+    /// Takes all values in one step, the oldest first. The queue allocates anew for later values.
     #[must_use = "what was in the queue is in it"]
     pub fn pop_all(&self) -> VecDeque<T> {
         self.locked(core::mem::take)
@@ -160,12 +161,12 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         })
     }
 
-    /// The values, for the only owner.
+    /// Returns the values, for the only owner.
     fn values(&mut self) -> &mut VecDeque<T> {
         self.values.get_mut().get_mut()
     }
 
-    /// Returns how many there are. Takes the lock.
+    /// Returns the number of values. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
         Self::count(&self.values.lock())
@@ -177,7 +178,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.len() == 0
     }
 
-    /// How many there are, if the lock is free.
+    /// Returns the number of values, if the lock is free.
     fn try_len(&self) -> Option<usize> {
         self.values.try_lock().as_ref().map(Self::count)
     }

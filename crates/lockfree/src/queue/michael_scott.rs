@@ -1,43 +1,48 @@
 //! Michael and Scott's queue without locks: a list with a dummy node, and a tail that may be one
 //! node late.
 //!
-//! A push takes two steps, to link its node behind the last one and to move `tail` to it. A thread
-//! may stop between the two; so whoever finds `tail` late moves it, and nobody waits. Why not
-//! fetch-and-add on a ring, which is faster: a thread that stops between claiming a place and
+//! A push takes two steps: it links its node behind the last one, and moves `tail` to it. A thread
+//! may stop between the two. So a thread that finds `tail` late moves it, and no thread waits. Why
+//! not fetch-and-add on a ring, which is faster: a thread that stops between claiming a slot and
 //! filling it makes the others wait, and to avoid that takes the machinery of [`queue`](super)'s
-//! rings. Here every state in between can be finished by anybody in one step.
+//! rings. Here any thread can finish every state in between in one step.
 //!
-//! Layout and invariants are those of the [`list`](super::list); this is how they are kept.
+//! Layout and invariants are those of the [`list`](super::list). This module keeps them.
 //!
 //! # The looks again
 //!
-//! | operation | after reading | looks again whether | because otherwise |
-//! | --- | --- | --- | --- |
-//! | push | `tail`, then its node's `next` | `tail` is the same | the node may be in use elsewhere, and its `next` null for another reason |
-//! | pop | `head`, then `tail` and its node's `next` | `head` is the same | the same; `tail` may name the node in a later use, and must not be moved to `next`; and `next` may have been retired before it was announced |
+//! - A push reads `tail`, then its node's `next`. It looks again whether `tail` is the same. If it
+//!   is not, the node may be in use elsewhere, and its `next` null for another reason.
+//! - A pop reads `head`, then `tail` and its node's `next`. It looks again whether `head` is the
+//!   same. If it is not, the same may be the case. Besides, `tail` may name the node in a later
+//!   use, and must not be moved to `next`. And `next` may have been retired before it was
+//!   announced.
 //!
-//! Both changes of a link are compare-exchanges from what was read, so a look that was right and is
-//! right no more does no harm. A look that finds a change is a race lost, as a failed exchange is:
-//! the thread stays away for a while ([`away`]).
+//! Both changes of a link are compare-exchanges from the pointer that was read. So a look that was
+//! right and is right no more does no harm. A look that finds a change is a race lost, as a failed
+//! exchange is: the thread stays away for a while ([`away`]).
 //!
 //! # Why a pop knows that `tail` has passed
 //!
-//! It reads `tail` after `head`. Whoever moved `head` to the node had seen `tail` at it or further
-//! (Invariant 2) and released that with `head`; so what is read is not older, and if it does not
-//! name `head`'s node, it is past it, and stays so.
+//! It reads `tail` after `head`. The thread that moved `head` to the node had seen `tail` at it or
+//! further (Invariant 2) and released that with `head`. So the `tail` that is read is not older. If
+//! it does not name `head`'s node, it is past it, and stays so.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | push: link, exchange `next` | Release | the Acquire load of `next`: the value and the place it is in |
-//! | move `tail` | Release | the Acquire load of `tail`: whoever finds the node there has its `next` |
-//! | pop: move `head` | Release | the Acquire load of `head`: what its thread knew of `tail` and the list |
-//! | pop: look at `tail` | Acquire | the Release that moved it there: if to the node in a later use, the look at `head` is not older |
+//! - **Push: link, exchange `next`**: Release. The partner is the Acquire load of `next`: the value
+//!   and its slot.
+//! - **Move `tail`**: Release. The partner is the Acquire load of `tail`: a thread that finds the
+//!   node there has its `next`.
+//! - **Pop: move `head`**: Release. The partner is the Acquire load of `head`: what its thread knew
+//!   of `tail` and the list.
+//! - **Pop: look at `tail`**: Acquire. The partner is the Release that moved it there. If that
+//!   moved it to the node in a later use, the look at `head` is not older.
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent
-//! queue algorithms", PODC 1996, figure 1; with hazard pointers Michael 2004, figure 6. Where the
-//! value is read late there, it is found through a slot here, see [`memory`](crate::memory).
+//! queue algorithms", PODC 1996, figure 1. With hazard pointers it is Michael 2004, figure 6. That
+//! version reads the value late; here the value is found through a slot, see
+//! [`memory`](crate::memory).
 
 use machine::atomic::Ordering;
 
@@ -46,15 +51,16 @@ use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
-/// A queue of `T` that no stopped thread stops, in a list with memory `M`: [`Hazard`], or
+/// A queue of `T` that goes on when a thread stops, in a list with memory `M`: [`Hazard`], or
 /// [`Counted`](crate::memory::Counted) as in the paper.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree): a thread that stops stops nobody, as far as the allocator is where it is asked |
-/// | cost | a push changes two links, a pop one; each is a compare-exchange, and the memory's come on top if it has any |
-/// | order | by the moment of linking; each producer's values stay in order |
-/// | memory | see [`memory`](crate::memory): nodes are used again, and a stopped thread keeps back a bounded number |
+/// - Progress: [`LockFree`](Progress::LockFree). A thread that stops stops no other thread, as far
+///   as the allocator does not where it is asked.
+/// - Cost: a push changes two links, a pop one. Each change is a compare-exchange. The memory's
+///   exchanges are added if it has any.
+/// - Order: by the moment of linking. Each producer's values stay in order.
+/// - Memory: see [`memory`](crate::memory). Nodes are used again, and a stopped thread keeps back a
+///   bounded number.
 ///
 /// It is not the fastest queue here: all pushes want one line, and all pops another. Take it if a
 /// thread may stop at any time and the queue must not have a bound.
@@ -71,19 +77,20 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// assert!(queue.into_iter().eq(["second"]));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::queue::MichaelScottQueue::<std::rc::Rc<()>>::new());
 /// ```
 pub struct MichaelScottQueue<T, M: Memory = Hazard> {
+    /// The list of the values, with both ends.
     pub(super) list: List<T, M>,
 }
 
-/// The hazards of an operation: what it looks at from `head` or `tail`…
+/// The hazard for the node at `head` or `tail`.
 const END: usize = 0;
-/// …and the one behind it.
+/// The hazard for the node behind it.
 const BEHIND: usize = 1;
 
 impl<T> MichaelScottQueue<T> {
@@ -118,10 +125,10 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             let last = operation.protect(END, &self.list.tail);
             // SAFETY: protected, and not null: there always is a dummy.
             let link = unsafe { operation.next(last) };
-            // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved
-            // to it.
+            // Acquire: pairs with the Release of the push that linked it, because `tail` may be
+            // moved to it.
             let next = link.load(Ordering::Acquire);
-            // Relaxed: after an Acquire of whatever has happened to the node.
+            // Relaxed: after an Acquire of everything that has happened to the node.
             if self.list.tail.load(Ordering::Relaxed) != last {
                 backoff.spin();
                 continue;
@@ -130,8 +137,8 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
                 self.list.move_tail(last, next);
                 continue;
             }
-            // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that
-            // another has put there is read anew.
+            // Release: pairs with the Acquire of a thread that finds the node. Relaxed: the pointer
+            // that another thread has put there is read anew.
             if link.compare_exchange(next, node, Ordering::Release, Ordering::Relaxed) {
                 self.list.move_tail(last, node);
                 return;
@@ -140,7 +147,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
         }
     }
 
-    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    /// Takes the oldest value. Returns `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
         let operation = self.list.store.enter();
         let mut backoff = away();
@@ -154,7 +161,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             // Acquire: pairs with the Release of the push that linked it.
             let next = link.load(Ordering::Acquire);
             operation.announce(BEHIND, next);
-            // Relaxed: after an Acquire of whatever has happened to the node.
+            // Relaxed: after an Acquire of everything that has happened to the node.
             if self.list.head.load(Ordering::Relaxed) != dummy {
                 backoff.spin();
                 continue;
@@ -165,17 +172,17 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             if last.names_same(dummy) {
                 self.list.move_tail(last, next);
             }
-            // SAFETY: announced, and after that `head` was still before it: it had not been retired
-            // (Invariant 4).
+            // SAFETY: announced, and after that `head` was still before it. So it had not been
+            // retired (Invariant 4).
             let slot = unsafe { operation.slot(next) };
-            // Release: pairs with the Acquire of the next one to find this head. Relaxed: read
+            // Release: pairs with the Acquire of the next thread to find this head. Relaxed: read
             // anew.
             if self.list.head.compare_exchange(dummy, next, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant
                 // 3).
                 let value = unsafe { operation.take(slot) };
-                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4);
-                // the slot is empty.
+                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4).
+                // The slot is empty.
                 unsafe { operation.retire(dummy, slot) };
                 return Some(value);
             }
@@ -183,7 +190,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
         }
     }
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.list.store.enter();
@@ -193,7 +200,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             let link = unsafe { operation.next(dummy) };
             // Acquire: so that the look at `head` is not older.
             let next = link.load(Ordering::Acquire);
-            // Relaxed: after an Acquire of whatever has happened to the node.
+            // Relaxed: after an Acquire of everything that has happened to the node.
             if self.list.head.load(Ordering::Relaxed) == dummy {
                 return next.is_null();
             }

@@ -1,38 +1,38 @@
-//! Nikolaev's bounded queue: a ring in which a thread that stops holds nobody up, without pointers
-//! and without anything to reclaim.
+//! Nikolaev's bounded queue: a ring that a stopped thread does not hold up, without pointers and
+//! without memory to reclaim.
 //!
 //! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has
-//! claimed a slot there and stops before it has filled it keeps all others from whatever comes
-//! after. Why not a linked queue: that needs a node for each value, and to know when a node may be
-//! used again.
+//! claimed a slot there and stops before it has filled it keeps all others from the values behind
+//! it. Why not a linked queue: that needs a node for each value, and a way to know when a node may
+//! be used again.
 //!
-//! Values lie in an array that they do not move in. Two rings of *places* in that array are handed
-//! round, both of them queues that cannot be held up (`nikolaev/places.rs` says how):
+//! Values lie in an array, and do not move in it. Two rings hand round the *indices* of that array,
+//! both of them queues that cannot be held up (see `nikolaev/places.rs`):
 //!
 //! ```text
 //!            ┌──────────── free ◄───────────┐
-//!   push: take a free place            pop: put it back
+//!   push: take a free index pop: put it back
 //!         write the value                   read the value
-//!         put the place ─────► filled ────► take a place
+//!         put the index ─────► filled ────► take an index
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Each place is in `free`, in `filled`, or owned by the one thread that took it out and has not
+//! 1. Each index is in `free`, in `filled`, or owned by the one thread that took it out and has not
 //!    put it back.
-//! 2. A place that is in `filled` has a value; one that is in `free` has none.
+//! 2. The slot of an index in `filled` has a value. The slot of an index in `free` has none.
 //!
-//! So whoever has taken a place touches the value alone.
+//! So a thread that has taken an index is alone in touching the value.
 //!
 //! # Orderings
 //!
-//! A place carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`]
+//! An index carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`]
 //! acquires it.
 //!
 //! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019,
 //! section 5 (SCQ, with the indirection of figure 3).
 //!
-//! [`crossbeam_queue::ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
+//! [`crossbeam_queue::ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/
 
 mod places;
 
@@ -47,22 +47,23 @@ use crate::dropping::drop_each;
 
 /// A bounded queue of `T` that no stopped thread can hold up.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree) |
-/// | cost of a push and a pop | eight locked instructions, where [`ArrayQueue`] and a [ring under a lock](super::LockedRing) need two: about three times as long |
-/// | cost of a pop that finds nothing | six locked instructions, some 40 ns, for the first four million after a push; then one load |
-/// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
-/// | order | by the moment at which a place is put into the ring of those that are filled |
+/// - Progress: [`LockFree`](Progress::LockFree).
+/// - Cost of a push and a pop: eight locked instructions. [`ArrayQueue`] and a [ring under a
+///   lock](super::LockedRing) need two, and take about a third of the time.
+/// - Cost of a pop that finds nothing: six locked instructions, some 40 ns, for the first four
+///   million after a push. After that it is one load.
+/// - Memory: the values' array, and 4 words of 8 bytes for each slot, rounded up to a power of two.
+///   Nothing is allocated later.
+/// - Order: by the moment at which an index is put into the ring of the filled ones.
 ///
 /// Use it where a thread may stop in the middle of an operation (a signal handler, real-time
 /// priorities, a debugger), or where very many processors want one queue. Otherwise
 /// [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24
 /// (`cargo bench -p benches --bench lockfree`).
 ///
-/// **Full** means that each place has a value *or is in the hands of a thread* that is about to
-/// fill it or has emptied it and not put it back. A pop that has not returned yet may still keep a
-/// place from the pushes, or a push that has not; one that has returned does not.
+/// **Full** means that each slot has a value *or is worked on by a thread* that is about to fill it
+/// or has emptied it and not put its index back. A push or a pop that has not returned yet may keep
+/// a slot from the pushes. One that has returned does not.
 ///
 /// ```
 /// use stanchion_lockfree::queue::NikolaevQueue;
@@ -74,7 +75,7 @@ use crate::dropping::drop_each;
 /// assert_eq!(queue.pop(), Some("first"));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -83,8 +84,11 @@ use crate::dropping::drop_each;
 ///
 /// [`ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
 pub struct NikolaevQueue<T> {
+    /// The indices of slots with a value.
     filled: Places,
+    /// The indices of slots without a value.
     free: Places,
+    /// The values. Touched by the thread that has taken the index.
     values: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
@@ -105,8 +109,9 @@ impl<T> NikolaevQueue<T> {
         Self::starting_at(capacity, 0, None)
     }
 
-    /// For tests and models: the first turn, and how often takers may come in vain before the queue
-    /// counts as empty. Too small a `limit` breaks it.
+    /// Returns a queue for tests and models. `start` is the first turn. `limit` is the number of
+    /// times that takers may come in vain before the queue counts as empty. Too small a `limit`
+    /// breaks it.
     #[doc(hidden)]
     #[must_use]
     pub fn starting_at(capacity: usize, start: u64, limit: Option<u64>) -> Self {
@@ -125,12 +130,12 @@ impl<T> NikolaevQueue<T> {
     ///
     /// # Errors
     ///
-    /// [`Full`] with the value, if there was no free place.
+    /// [`Full`] with the value, if there was no free slot.
     #[inline]
     pub fn try_push(&self, value: T) -> Result<(), Full<T>> {
         let Some(place) = self.free.take() else { return Err(Full(value)) };
         self.values[place].with_mut(|place| {
-            // SAFETY: this thread owns the place (Invariant 1).
+            // SAFETY: this thread owns the index (Invariant 1).
             unsafe { place.write(MaybeUninit::new(value)) };
         });
         self.filled.put(place);
@@ -142,40 +147,40 @@ impl<T> NikolaevQueue<T> {
     pub fn pop(&self) -> Option<T> {
         let place = self.filled.take()?;
         let value = self.values[place].with(|place| {
-            // SAFETY: this thread owns the place (Invariant 1).
+            // SAFETY: this thread owns the index (Invariant 1).
             let value = unsafe { place.read() };
-            // SAFETY: it was in `filled`, so it has a value (Invariant 2), which is now ours: from
-            // `free` nobody reads it.
+            // SAFETY: its index was in `filled`, so the slot has a value (Invariant 2). It is this
+            // thread's now: no thread reads the slot of an index in `free`.
             unsafe { value.assume_init() }
         });
         self.free.put(place);
         Some(value)
     }
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     ///
-    /// Looks at two words; at more if pushes are going on or were given up by takers that were
-    /// faster.
+    /// Looks at two words. Looks at more if pushes are going on, or if pushes lost slots to takers
+    /// that were faster.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filled.is_empty()
     }
 
-    /// Returns whether there was no free place at some moment during the call: a push would have
+    /// Returns whether there was no free slot at some moment during the call: a push would have
     /// failed then.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an
-    /// estimate. Looks at each place that has a value.
+    /// Returns the number of values. Exact if no other thread pushes or pops meanwhile, else an
+    /// estimate. Looks at each slot that has a value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.filled.len()
     }
 
-    /// The most that it can hold.
+    /// Returns the most that it can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.values.len()
@@ -226,7 +231,7 @@ exclusive! {
     pop_mut: |queue| queue.pop();
     peek_mut: |queue| {
         let place = queue.filled.first()?;
-        // SAFETY: a place in `filled` has a value (Invariant 2).
+        // SAFETY: the slot of an index in `filled` has a value (Invariant 2).
         Some(unsafe { queue.values[place].get_mut().assume_init_mut() })
     };
     cost: "Costs as much as the shared operation when no other thread is there.";
@@ -244,7 +249,8 @@ mod tests {
     // A value that must stay with its thread must not be pushed here and popped there.
     assert_not_impl_any!(NikolaevQueue<std::rc::Rc<u32>>: Send, Sync);
 
-    /// Does what a sequential queue with a bound does, for every small capacity, from `start` on.
+    /// Checks that it does the same as a sequential queue with a bound, for every small capacity,
+    /// from `start` on.
     fn like_a_sequential_one(start: u64) {
         for capacity in 1..=17 {
             let queue = NikolaevQueue::starting_at(capacity, start, Some(2 * 64));

@@ -1,33 +1,34 @@
 //! Prakash, Lee and Johnson's queue without locks: each operation first takes a snapshot of both
 //! ends.
 //!
-//! What differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is
+//! It differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is
 //! simpler: a push there looks at the tail only, and a pop looks again at one pointer. Here both
-//! operations read `head`, `tail` and what is behind the tail, and look at both ends again. If the
+//! operations read `head`, `tail` and the node behind the tail, and look at both ends again. If the
 //! snapshot shows a push that is not finished, the thread finishes it and begins again with another
-//! snapshot; else it tries its own step. So pushes read the line that pops write, and the other way
-//! round: that is what it costs. It is here because the 1997 comparison has it.
+//! snapshot. Else it tries its own step. So pushes read the line that pops write, and the other way
+//! round: that is the cost. It is here because the 1997 comparison has it.
 //!
 //! | snapshot | the queue | a push | a pop |
 //! | --- | --- | --- | --- |
-//! | something behind `tail` | has a push that is not finished | moves `tail`, begins again | moves `tail`, begins again |
-//! | nothing behind, `head` and `tail` name the same | is empty | links its node | returns nothing |
+//! | a node behind `tail` | has an unfinished push | moves `tail`, begins again | the same |
+//! | nothing behind, `head` and `tail` the same | is empty | links its node | returns nothing |
 //! | nothing behind, different | has values | links its node | moves `head` |
 //!
 //! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the
-//! last value; it is left out here, and with it some of the paper's cost.
+//! last value. That protocol is left out here, and with it some of the paper's cost.
 //!
-//! Layout and invariants are those of the [`list`](super::list). The second, that `tail` is never
-//! before `head`, holds because `head` is moved only after a snapshot in which `tail` was not
-//! behind, and named another node.
+//! Layout and invariants are those of the [`list`](super::list). The second says that `tail` is
+//! never before `head`. It holds because `head` is moved only after a snapshot in which `tail` was
+//! not behind, and named another node.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | link, exchange `next` | Release | the Acquire load of `next`: the value and the place it is in |
-//! | move `tail`, move `head` | Release | the Acquire loads of the snapshot: what was known when they were moved |
-//! | look again at the ends | Relaxed | nobody: they come after the Acquire loads of what has happened to the nodes |
+//! - **Link, exchange `next`**: Release. The partner is the Acquire load of `next`: the value and
+//!   its slot.
+//! - **Move `tail`, move `head`**: Release. The partners are the Acquire loads of the snapshot:
+//!   what was known when they were moved.
+//! - **Look again at the ends**: Relaxed, without a partner. The looks come after the Acquire loads
+//!   of what has happened to the nodes.
 //!
 //! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using
 //! compare-and-swap", IEEE Transactions on Computers 43(5), 1994, as Michael and Scott 1997
@@ -41,14 +42,14 @@ use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
-/// A queue of `T` that no stopped thread stops and whose operations look at both ends, with memory
-/// `M`: [`Hazard`], or [`Counted`](crate::memory::Counted) as in the paper.
+/// A queue of `T` that goes on when a thread stops, with operations that look at both ends and with
+/// memory `M`: [`Hazard`], or [`Counted`](crate::memory::Counted) as in the paper.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree): a thread that stops stops nobody, as far as the allocator is where it is asked |
-/// | cost | as [`MichaelScottQueue`](super::MichaelScottQueue), which is to be preferred, and the other end's line for each operation |
-/// | memory | see [`memory`](crate::memory) |
+/// - Progress: [`LockFree`](Progress::LockFree). A thread that stops stops no other thread, as far
+///   as the allocator does not where it is asked.
+/// - Cost: that of [`MichaelScottQueue`](super::MichaelScottQueue), which is to be preferred, and
+///   the other end's line for each operation.
+/// - Memory: see [`memory`](crate::memory).
 ///
 /// ```
 /// use stanchion_lockfree::queue::PrakashLeeJohnsonQueue;
@@ -60,28 +61,31 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// assert!(queue.into_iter().eq(["second"]));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::queue::PrakashLeeJohnsonQueue::<std::rc::Rc<()>>::new());
 /// ```
 pub struct PrakashLeeJohnsonQueue<T, M: Memory = Hazard> {
+    /// The list of the values, with both ends.
     pub(super) list: List<T, M>,
 }
 
-/// The hazards of an operation: the node at the head…
+/// The hazard for the node at the head.
 const HEAD: usize = 0;
-/// …the one at the tail…
+/// The hazard for the node at the tail.
 const TAIL: usize = 1;
-/// …and the one behind the head's.
+/// The hazard for the node behind the head's.
 const BEHIND: usize = 2;
 
 /// The queue at one moment, when no push was unfinished.
 struct Snapshot<P> {
+    /// The dummy node.
     head: P,
+    /// The last node.
     tail: P,
-    /// Null, as the tail's `next` held it.
+    /// The pointer that the tail's `next` held: null.
     behind: P,
 }
 
@@ -108,8 +112,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         Self { list: List::with_capacity(capacity) }
     }
 
-    /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that
-    /// it finds unfinished, and stays away for a while when another was quicker.
+    /// Returns both ends and the node behind the tail, as they were at one moment. Finishes the
+    /// pushes that it finds unfinished, and stays away for a while when another thread was quicker.
     fn snapshot(
         &self,
         operation: &<M::Store<T> as Store<T>>::Operation<'_>,
@@ -120,10 +124,10 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let tail = operation.protect(TAIL, &self.list.tail);
             // SAFETY: protected, and not null: there always is a dummy.
             let link = unsafe { operation.next(tail) };
-            // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved
-            // to it.
+            // Acquire: pairs with the Release of the push that linked it, because `tail` may be
+            // moved to it.
             let behind = link.load(Ordering::Acquire);
-            // Relaxed: after an Acquire of whatever has happened to the node at the tail.
+            // Relaxed: after an Acquire of everything that has happened to the node at the tail.
             let same_head = self.list.head.load(Ordering::Relaxed) == head;
             // Relaxed: likewise.
             if !same_head || self.list.tail.load(Ordering::Relaxed) != tail {
@@ -146,8 +150,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let Snapshot { tail, behind, .. } = self.snapshot(&operation, &mut backoff);
             // SAFETY: protected since the snapshot, and not null.
             let link = unsafe { operation.next(tail) };
-            // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that
-            // another has put there is read anew.
+            // Release: pairs with the Acquire of a thread that finds the node. Relaxed: the pointer
+            // that another thread has put there is read anew.
             if link.compare_exchange(behind, node, Ordering::Release, Ordering::Relaxed) {
                 self.list.move_tail(tail, node);
                 return;
@@ -156,7 +160,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         }
     }
 
-    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    /// Takes the oldest value. Returns `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
         let operation = self.list.store.enter();
         let mut backoff = away();
@@ -170,22 +174,23 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             // Acquire: pairs with the Release of the push that linked it.
             let next = link.load(Ordering::Acquire);
             operation.announce(BEHIND, next);
-            // Relaxed: after an Acquire of whatever has happened to the node.
+            // Relaxed: after an Acquire of everything that has happened to the node.
             if self.list.head.load(Ordering::Relaxed) != head {
                 backoff.spin();
                 continue;
             }
-            // SAFETY: announced, and after that `head` was still before it: it had not been retired
-            // (Invariant 4); and as `tail` was further than `head`, it is not null (Invariant 1).
+            // SAFETY: announced, and after that `head` was still before it. So it had not been
+            // retired (Invariant 4). As `tail` was further than `head`, it is not null (Invariant
+            // 1).
             let slot = unsafe { operation.slot(next) };
-            // Release: pairs with the Acquire of the next one to find this head. Relaxed: read
+            // Release: pairs with the Acquire of the next thread to find this head. Relaxed: read
             // anew.
             if self.list.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant
                 // 3).
                 let value = unsafe { operation.take(slot) };
-                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4);
-                // the slot is empty.
+                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4).
+                // The slot is empty.
                 unsafe { operation.retire(head, slot) };
                 return Some(value);
             }
@@ -193,8 +198,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         }
     }
 
-    /// Whether there was nothing in it at some moment during the call. Finishes what it finds
-    /// unfinished.
+    /// Returns whether there was nothing in it at some moment during the call. Finishes the pushes
+    /// that it finds unfinished.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.list.store.enter();

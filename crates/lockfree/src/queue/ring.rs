@@ -81,7 +81,7 @@ const LOOKS_NS: u64 = 500;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | progress | [`Blocking`](Progress::Blocking): a thread that stops with the lock stops others |
 /// | cost | the lock's: two locked instructions for a push and a pop |
 /// | memory | the slots, allocated when it is made |
 /// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds |
@@ -107,7 +107,7 @@ const LOOKS_NS: u64 = 500;
 /// assert!(ring.try_push(1).is_ok());
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -122,6 +122,7 @@ pub struct LockedRing<T, L = Barging> {
     capacity: usize,
 }
 
+/// The lock, the ends of the ring, and the count of a meeting.
 struct Line<T, L> {
     /// The ring. Written by the holder of the lock (Invariant 1).
     ring: Mutex<L, UnsafeCell<Ring<T>>>,
@@ -131,8 +132,10 @@ struct Line<T, L> {
     vain_left: AtomicU32,
 }
 
+/// The ring itself.
 struct Ring<T> {
-    /// Invariant 2.
+    /// The slots. Those from `head` on hold values (Invariant 2). Written by the holder of the
+    /// lock.
     slots: Box<[MaybeUninit<T>]>,
     /// The index of the oldest value.
     head: usize,
@@ -276,8 +279,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.locked(|ring| ring.first_mut().map(|oldest| look(oldest)))
     }
 
-    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one
-    /// that uses the queue waits for itself, and one that panics takes nothing.
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: a
+    /// `predicate` that uses the queue waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedRing;

@@ -1,14 +1,15 @@
 //! Michael and Scott's queue with two locks: pushes exclude pushes, pops exclude pops, and a push
 //! does not exclude a pop.
 //!
-//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither
-//! end looks at the other's word, even when the queue has one value or none. The one word that both
-//! touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
+//! Why a dummy node: with it `head` and `tail` never name the node that the other end works on, so
+//! neither end looks at the other's word, even when the queue has one value or none. The one word
+//! that both touch is the `next` of the last node. The 1996 text leaves it to the machine; here it
+//! is atomic.
 //!
 //! Why not a free list between the ends: a pop would have to hand its node over by a locked
 //! instruction. The nodes that have been popped stay in the list, before `head`, and a push takes
-//! them from there (Vyukov's trick for queues of one producer and one consumer, which each end is
-//! to the other).
+//! them from there. (This is Vyukov's trick for queues of one producer and one consumer. Each end
+//! is one to the other.)
 //!
 //! ```text
 //! first ──► … ──► dummy ──► oldest ──► … ──► newest
@@ -18,27 +19,28 @@
 //!
 //! # Invariants
 //!
-//! 1. From `first` each node's `next` leads to the following one, up to `last`, whose `next` is
-//!    null. No node is freed before the queue is.
-//! 2. `head` names the dummy. The nodes after it hold values; it and those before it hold none.
+//! 1. From `first` each node's `next` leads to the following one, up to `last`, which has a null
+//!    `next`. No node is freed before the queue is.
+//! 2. `head` names the dummy. The nodes after it hold values. It and those before it hold none.
 //! 3. The holder of the head's lock moves `head` forward, and takes the value of the node that it
 //!    moves it to.
 //! 4. The holder of the tail's lock owns `first`, `last` and the nodes from `first` up to the dummy
 //!    that it has `seen`, without that one.
-//! 5. As long as nothing was ever pushed, all pointers are null; the first push makes the dummy.
+//! 5. As long as nothing was ever pushed, all pointers are null. The first push makes the dummy.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | push: exchange the `next` of the last | SeqCst | the SeqCst load of a pop or a look: the value is there; see below |
-//! | pop: store `head` | Release | the Acquire load of a push: the value has been taken, the node before is nobody's |
-//! | the first push: store `head` | SeqCst | the SeqCst load of a pop: there is a node |
+//! - **Push: exchange the `next` of the last**: SeqCst. The partner is the SeqCst load of a pop or
+//!   a look: the value is there. See below.
+//! - **Pop: store `head`**: Release. The partner is the Acquire load of a push: the value has been
+//!   taken, and the node before belongs to no pop.
+//! - **The first push: store `head`**: SeqCst. The partner is the SeqCst load of a pop: there is a
+//!   node.
 //!
-//! A pop has another lock than a push. So nothing but `next` says whether a pop that finds nothing
-//! came before a push. A plain store may still be in the store buffer of the processor when the
-//! push returns. Then a thread that pushes and looks for sleepers, and one that announces its sleep
-//! and pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
+//! A pop has another lock than a push. So only `next` tells whether a pop that finds nothing came
+//! before a push. A plain store may still be in the store buffer of the processor when the push
+//! returns. Then a thread that pushes and looks for sleepers, and one that announces its sleep and
+//! pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
 //! returns.
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent
@@ -57,18 +59,18 @@ use super::{ConcurrentQueue, Full};
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 
-/// A queue of `T` whose ends have a lock `L` each: any `lock_api` raw mutex.
+/// A queue of `T` with a lock `L` at each end: any `lock_api` raw mutex.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): pushes wait for a thread that stops in a push, pops for one that stops in a pop |
-/// | cost | one lock and one node's lines; no allocation up to the length that the queue once had |
-/// | memory | a node for each value, for as many as there ever were at a time |
+/// - Progress: [`Blocking`](Progress::Blocking). Pushes wait for a thread that stops in a push,
+///   pops for one that stops in a pop.
+/// - Cost: one lock and one node's lines. Nothing is allocated up to the length that the queue once
+///   had.
+/// - Memory: a node for each value, for as many as there ever were at a time.
 ///
-/// Two locks are a gain where pushes and pops come from different threads on at least two
-/// processors. Where the same threads do both, one lock moves fewer lines: see
-/// [`LockedQueue`](super::LockedQueue). When threads outnumber processors, two locks are two
-/// chances of stopping with one.
+/// Two locks are a gain if pushes and pops come from different threads on at least two processors.
+/// If the same threads do both, one lock moves fewer lines: see
+/// [`LockedQueue`](super::LockedQueue). If threads outnumber processors, two locks are two chances
+/// of stopping with one.
 ///
 /// ```
 /// use stanchion_lockfree::queue::TwoLockQueue;
@@ -89,7 +91,7 @@ use crate::dropping::{Finally, drop_each};
 /// assert!(queue.into_iter().eq([1, 2, 3]));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -97,25 +99,36 @@ use crate::dropping::{Finally, drop_each};
 /// shared(&queue);
 /// ```
 pub struct TwoLockQueue<T, L: RawMutex = RawPolicyMutex> {
+    /// The pops' end.
     head: CachePadded<Head<T, L>>,
+    /// The pushes' end, under its lock.
     tail: CachePadded<Mutex<L, UnsafeCell<Tail<T>>>>,
 }
 
+/// The end of the queue that pops work on.
 struct Head<T, L> {
+    /// The lock of the pops.
     lock: Mutex<L, ()>,
-    /// The dummy, or null before the first push.
+    /// The dummy, or null before the first push. Written by the holder of `lock`, and by the first
+    /// push.
     dummy: AtomicPtr<Node<T>>,
 }
 
-/// What the holder of the tail's lock knows (Invariant 4).
+/// The pushes' end. Touched by the holder of the tail's lock (Invariant 4).
 struct Tail<T> {
+    /// The first node, for use again unless it is `seen`.
     first: *mut Node<T>,
+    /// The dummy when a push last looked.
     seen: *mut Node<T>,
+    /// The last node.
     last: *mut Node<T>,
 }
 
+/// A node of the list.
 struct Node<T> {
+    /// The next node, or null. Written by the holder of the tail's lock.
     next: AtomicPtr<Node<T>>,
+    /// The value. Touched by the holders of the locks (Invariants 3 and 4).
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -179,7 +192,7 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         });
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest value.
     pub fn pop(&self) -> Option<T> {
         let _held = self.head.lock.lock();
         self.head.pop()
@@ -201,7 +214,7 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
     }
 
     /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the pops'
-    /// lock: one that pops waits for itself, and one that panics takes nothing.
+    /// lock: a `predicate` that pops waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::TwoLockQueue;
@@ -216,7 +229,7 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         if self.head.peek(predicate)? { self.head.pop() } else { None }
     }
 
-    /// Returns how many there are. Takes both locks, and looks at every node meanwhile.
+    /// Returns the number of values. Takes both locks, and looks at every node meanwhile.
     #[must_use]
     pub fn len(&self) -> usize {
         let _pops = self.head.lock.lock();
@@ -254,13 +267,13 @@ impl<T> Tail<T> {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: nodes are not freed (Invariant 1).
         let last = unsafe { &*self.last };
-        // SeqCst, an exchange and not a store: pairs with the SeqCst of the pop that finds the
-        // node, and of one that does not: see the header.
+        // SeqCst, an exchange and not a store: pairs with the SeqCst of a pop that finds the node,
+        // and of one that does not. See the header.
         last.next.swap(ptr::from_ref(node).cast_mut(), Ordering::SeqCst);
         self.last = ptr::from_ref(node).cast_mut();
     }
 
-    /// A node for a push: one that was popped, or a new one.
+    /// Returns a node for a push: one that was popped, or a new one.
     fn unused<L>(&mut self, head: &Head<T, L>) -> *mut Node<T> {
         if self.first == self.seen {
             // Acquire: pairs with the Release of the pop that has left the nodes before it.
@@ -286,7 +299,7 @@ impl<T> Tail<T> {
 }
 
 impl<T> Node<T> {
-    /// The node after `node` of a queue, if there is one.
+    /// Returns the node after `node` of a queue, if there is one.
     fn after(node: *mut Self) -> Option<*mut Self> {
         // SAFETY: nodes are not freed (Invariant 1).
         let link = unsafe { &(*node).next };
@@ -297,20 +310,20 @@ impl<T> Node<T> {
 }
 
 impl<T, L> Head<T, L> {
-    /// The node of the oldest value, for the holder of the lock.
+    /// Returns the node of the oldest value, for the holder of the lock.
     fn oldest(&self) -> Option<*mut Node<T>> {
-        // SeqCst: pairs with that of the first push; pops come one after the other.
+        // SeqCst: pairs with that of the first push. Pops come one after the other.
         let dummy = self.dummy.load(Ordering::SeqCst);
         if dummy.is_null() { None } else { Node::after(dummy) }
     }
 
-    /// Takes the oldest, for the holder of the lock, or the only owner.
+    /// Takes the oldest value, for the holder of the lock, or the only owner.
     fn pop(&self) -> Option<T> {
         let next = self.oldest()?;
         // SAFETY: nodes are not freed (Invariant 1).
         let place = unsafe { &(*next).value };
         let value = place.with(|value| {
-            // SAFETY: with the head's lock this one is ours (Invariant 3).
+            // SAFETY: with the head's lock this value is this thread's (Invariant 3).
             let value = unsafe { &*value };
             // SAFETY: nodes after the dummy hold values (Invariant 2), and the dummy moves on to
             // this one.
@@ -350,9 +363,10 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
         let _nodes = Finally(|| {
             let mut node = first;
             while !node.is_null() {
-                // SAFETY: each is in the list once, and nobody else has the queue (Invariant 1).
+                // SAFETY: each is in the list once, and no other thread has the queue (Invariant
+                // 1).
                 let owned = unsafe { Box::from_raw(node) };
-                // Relaxed: whoever drops the queue has come after all pushes.
+                // Relaxed: the thread that drops the queue has come after all pushes.
                 node = owned.next.load(Ordering::Relaxed);
             }
         });
@@ -374,7 +388,7 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
             let value = place.with(|value| {
                 // SAFETY: the owner is alone.
                 let value = unsafe { &*value };
-                // SAFETY: nodes after the dummy hold values (Invariant 2); each is passed once.
+                // SAFETY: nodes after the dummy hold values (Invariant 2). Each is passed once.
                 unsafe { value.assume_init_read() }
             });
             Some(value)
@@ -385,7 +399,7 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
 // SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong
 // to the queue.
 unsafe impl<T: Send, L: RawMutex + Send> Send for TwoLockQueue<T, L> {}
-// SAFETY: the ends are used under their locks (Invariants 3 and 4); no two threads ever share a
+// SAFETY: the ends are used under their locks (Invariants 3 and 4). No two threads ever share a
 // value.
 unsafe impl<T: Send, L: RawMutex + Sync> Sync for TwoLockQueue<T, L> {}
 
@@ -443,7 +457,7 @@ mod tests {
         let mut count = 0;
         while !node.is_null() {
             count += 1;
-            // SAFETY: nobody else has the queue.
+            // SAFETY: no other thread has the queue.
             node = unsafe { (*node).next.load(Ordering::Relaxed) };
         }
         count

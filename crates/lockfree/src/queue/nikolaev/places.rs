@@ -1,75 +1,82 @@
-//! A ring of places: a queue of small numbers that no thread can hold up, in a fixed array of
-//! words.
+//! A ring of indices: a queue of small numbers in a fixed array of words. No stopped thread can
+//! hold it up.
 //!
-//! Why not the ring of every textbook, where a slot's number says whose turn it is: there a thread
-//! that has taken its turn and stops holds up everyone who comes to the same slot. Here whoever
-//! finds a slot not ready leaves a mark in it and goes on to the next turn.
+//! Why not the ring of every textbook, where a slot's number tells whose turn it is: there a thread
+//! that has taken its turn and stops holds up every thread that comes to the same slot. Here a
+//! thread that finds a slot not ready leaves a mark in it and goes on to the next turn.
 //!
-//! Turns are handed out by adding one to `tail` (to put a place in) or to `head` (to take one out).
-//! The turn says the slot, and the *cycle*: how often the ring had been gone round. A slot is one
-//! word:
+//! A thread gets its turn by adding one to `tail` (to put an index in) or to `head` (to take one
+//! out). The turn gives the slot, and the *cycle*: the number of times that the ring had been gone
+//! round. A slot is one word:
 //!
 //! ```text
-//!  63            order + 1    order   order - 1      0      2^order slots, for at most 2^(order - 1) places
+//!  63            order + 1    order   order - 1      0
 //! ┌───────────────────────┬────────┬──────────────────┐
-//! │ cycle                 │ unsafe │ place, or NONE   │     NONE: all ones
+//! │ cycle                 │ unsafe │ index, or NONE   │     NONE: all ones
 //! └───────────────────────┴────────┴──────────────────┘
+//! 2^order slots, for at most 2^(order - 1) indices
 //! ```
 //!
-//! | who comes, with a turn of cycle c | finds in the slot | does | and |
-//! | --- | --- | --- | --- |
-//! | putting | an older cycle, NONE, not unsafe | (c, place) | is done |
-//! | putting | an older cycle, NONE, unsafe, and `head` is not past the turn | (c, place) | is done |
-//! | putting | anything else | | takes another turn |
-//! | taking | (c, place) | NONE for the place | is done |
-//! | taking | an older cycle, NONE | (c, NONE): who wanted to put here is too late | next |
-//! | taking | an older cycle, a place | marks it unsafe: who comes to put here in cycle c must look at `head` | next |
-//! | taking | a newer cycle | | next |
+//! A thread comes with a turn of cycle c:
 //!
-//! *Next*: the ring is empty if `tail` is not past the turn; otherwise take another one.
+//! | comes to | finds in the slot | writes | and |
+//! | --- | --- | --- | --- |
+//! | put | an older cycle, NONE, not unsafe | (c, index) | is done |
+//! | put | an older cycle, NONE, unsafe, and `head` is not past the turn | (c, index) | is done |
+//! | put | anything else | | takes another turn |
+//! | take | (c, index) | NONE for the index | is done |
+//! | take | an older cycle, NONE | (c, NONE): the putter of this turn is too late | next |
+//! | take | an older cycle, an index | unsafe: the putter of this turn must look at `head` | next |
+//! | take | a newer cycle | | next |
+//!
+//! *Next*: the ring is empty if `tail` is not past the turn. Otherwise the thread takes another
+//! one.
 //!
 //! # Why it ends
 //!
-//! Putting: of the 2^order slots at most half hold a place, so whoever is not disturbed comes to
-//! one that does not. Taking disturbs it, by marking the slots ahead of it. That is what `patience`
-//! is for: a taker that came to a slot in vain takes one from it, and when it is used up everyone
-//! finds the ring empty until something is put in, which sets it to `limit` again. So the takers
-//! stop, and a putter gets through.
+//! Putting: of the 2^order slots at most half hold an index, so an undisturbed thread comes to one
+//! that does not. Taking disturbs it, by marking the slots ahead of it. `patience` ends that. A
+//! taker that came to a slot in vain takes one from it. When it is used up, every thread finds the
+//! ring empty until an index is put in, which sets it to `limit` again. So the takers stop, and a
+//! putter gets through.
 //!
-//! How much patience is enough not to give up too early? When a place is put in, `head` is at most
+//! How much patience is enough not to give up too early? When an index is put in, `head` is at most
 //! two rounds behind it, and each slot in between uses up one. Besides, takers that found nothing
-//! *before* may still be about to say so: one each, so the limit allows for [`TAKERS`] of them.
-//! (The paper allows for as many as there are places, and asks for no more threads than that.)
+//! *before* may still be about to report it: one each, so the limit allows for [`TAKERS`] of them.
+//! (The paper allows for as many as there are indices, and asks for no more threads than that.)
 //!
 //! # Invariants
 //!
-//! 1. A place is in the ring at most once. At most 2^(order - 1) are used.
-//! 2. A slot's cycle never goes back. In one cycle it holds a place at most once, put there by the
+//! 1. An index is in the ring at most once. At most 2^(order - 1) are used.
+//! 2. A slot's cycle never goes back. In one cycle it holds an index at most once, put there by the
 //!    one thread that has this turn.
-//! 3. A slot of cycle c with a place is emptied only by the one taker whose turn it is.
+//! 3. A slot of cycle c with an index is emptied only by the one taker that has this turn.
 //! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers
-//!    that found nothing since the place's turn was taken, or was so when somebody else took the
-//!    place out.
+//!    that found nothing since the putter took its turn. Or it was so when another thread took the
+//!    index out.
 //!
 //! Cycles and turns are compared by their wrapping difference, so they may wrap: after 2^63 turns,
 //! 292 years at one a nanosecond.
 //!
 //! # Orderings
 //!
-//! | what | pairs with | for |
-//! | --- | --- | --- |
-//! | (p) Release exchange of NONE for a place | (t) Acquire load that finds the place | what the putter did to it before |
-//! | (m) Release exchange that marks unsafe | (s) Acquire load by a putter | (m) was after its thread added to `head`; so the putter that looks at `head` sees that |
-//! | (v) Release addition of 0 to `tail` by a taker in vain | (n) Acquire addition of 1 by a putter | Invariant 4: what the taker did to `patience` |
+//! - **(p)** Release exchange of NONE for an index. It pairs with **(t)**, the Acquire load that
+//!   finds the index: what the putter did before.
+//! - **(m)** Release exchange that marks unsafe. It pairs with **(s)**, the Acquire load by a
+//!   putter. (m) was after its thread added to `head`, so the putter that looks at `head` sees
+//!   that.
+//! - **(v)** Release addition of 0 to `tail` by a taker in vain. It pairs with **(n)**, the Acquire
+//!   addition of 1 by a putter: what the taker did to `patience` (Invariant 4).
+//! - **(h)** Release addition to `head` by a taker. It pairs with **(e)**, the Acquire load by
+//!   `is_empty`: a thread that sees the taker's turn sees everything that had been put in before.
+//! - **(o)** Release emptying of a slot. It pairs with **(e)** as well: a thread that sees the slot
+//!   empty sees that `head` has moved.
 //!
-//! | (h) Release addition to `head` by a taker | (e) Acquire load by `is_empty` | who sees the taker's turn sees what had been put in before |
-//! | (o) Release emptying of a slot | (e) Acquire load by `is_empty` | who sees it empty sees that `head` has moved |
-//!
-//! (v) adds nothing, and is no load: either it comes before (n), and the putter that reads
-//!     `patience` afterwards knows what the taker did; or it comes after, and the taker knows that
-//!     somebody is about to put something in. A load could miss the latter, and the putter's read
-//!     the former. The slots' exchanges by takers, Relaxed or not, carry on what (m) began, since
-//!     they read the word they change.
+//! (v) adds nothing, and is no load. Either it comes before (n), and the putter that reads
+//!     `patience` afterwards knows what the taker did. Or it comes after, and the taker knows that
+//!     an index is about to be put in. A load could miss the latter, and the putter's read the
+//!     former. The slots' exchanges by takers, Relaxed or not, carry on what (m) began, since they
+//!     read the word they change.
 //!
 //! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019
 //! (SCQ). The paper takes sequential consistency for granted.
@@ -79,32 +86,37 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 
 use Ordering::{Acquire, Relaxed, Release};
 
-/// So many threads can be about to find a ring empty at once: as many as Linux gives numbers to.
+/// The number of threads that can be about to find a ring empty at once: as many as Linux gives
+/// numbers to.
 const TAKERS: u64 = 1 << 22;
 
-/// Places on a line of 64 bytes: neighbours in turn are this many slots apart, so that threads with
-/// successive turns do not share a line.
+/// The order of the number of slots on a line of 64 bytes. Successive turns are this many slots
+/// apart, so that threads with successive turns do not share a line.
 const LINE_ORDER: u32 = 3;
 
-/// See the [module](self).
+/// A ring of indices: see the [module](self).
 pub(super) struct Places {
-    /// The next turn to take.
+    /// The next turn to take. Counted up by takers.
     head: CachePadded<AtomicU64>,
-    /// How often takers may come in vain before everyone finds the ring empty; below 0 it is used
-    /// up. A number in two's complement.
+    /// The number of times that takers may come in vain before every thread finds the ring empty.
+    /// Below 0 it is used up. A number in two's complement. Written by takers in vain, and by
+    /// putters.
     patience: CachePadded<AtomicU64>,
-    /// The next turn to put.
+    /// The next turn to put. Counted up by putters, and moved by takers in vain.
     tail: CachePadded<AtomicU64>,
+    /// The slots. Written by the threads with a turn.
     slots: Box<[AtomicU64]>,
+    /// The logarithm of the number of slots.
     order: u32,
-    /// What `patience` is set to.
+    /// The value that putters set `patience` to.
     limit: u64,
 }
 
 impl Places {
-    /// With the places `0..places` in it, or none of them, and room for all.
+    /// Returns a ring with room for `places` indices. It holds all of those if it is `full`, else
+    /// none.
     ///
-    /// But in tests, `start`, the first turn, is 0, and `limit` is `None`: large enough.
+    /// Except in tests, `start`, the first turn, is 0, and `limit` is `None`: large enough.
     pub(super) fn new(places: usize, full: bool, start: u64, limit: Option<u64>) -> Self {
         let slots = places.checked_next_power_of_two().and_then(|slots| slots.checked_mul(2));
         let slots = slots.unwrap_or_else(|| panic!("no ring has room for {places} values"));
@@ -129,20 +141,20 @@ impl Places {
         }
     }
 
-    /// The cycle of a turn, where a slot has it.
+    /// Returns the cycle of a turn, where a slot has it.
     #[inline]
     const fn cycle_at(order: u32, turn: u64) -> u64 {
         (turn << 1) & !((2 << order) - 1)
     }
 
-    /// Which slot a turn comes to.
+    /// Returns the slot that a turn comes to.
     #[inline]
     const fn slot_at(order: u32, turn: u64) -> usize {
         let slot = turn & ((1 << order) - 1);
         if order <= LINE_ORDER {
             return slot as usize;
         }
-        // The bits of the slot, turned round by those of a line.
+        // The bits of the slot, rotated by those of a line.
         (((slot << LINE_ORDER) | (slot >> (order - LINE_ORDER))) & ((1 << order) - 1)) as usize
     }
 
@@ -151,7 +163,7 @@ impl Places {
         (&self.slots[Self::slot_at(self.order, turn)], Self::cycle_at(self.order, turn))
     }
 
-    /// All ones where a place would be.
+    /// Returns all ones where an index would be.
     #[inline]
     const fn none(&self) -> u64 {
         (1 << self.order) - 1
@@ -172,7 +184,7 @@ impl Places {
         word & self.none()
     }
 
-    /// Puts a place in that is not in it.
+    /// Puts an index in that is not in the ring.
     #[inline]
     pub(super) fn put(&self, place: usize) {
         let place = place as u64;
@@ -185,15 +197,15 @@ impl Places {
             if before(self.cycle_of(word), cycle)
                 && self.place_of(word) == self.none()
                 // Relaxed: (m), (s) show it past the turn if the mark was left by the taker with
-                // this turn; one that comes later changes the word.
+                // this turn. A taker that comes later changes the word.
                 && (word & self.unsafe_bit() == 0 || !before(turn, self.head.load(Relaxed)))
-                // Release (p): pairs with (t). Relaxed on failure: somebody was here, and there are
-                // more turns.
+                // Release (p): pairs with (t). Relaxed on failure: another thread was here, and
+                // there are more turns.
                 && slot.compare_exchange(word, cycle | place, Release, Relaxed).is_ok()
             {
-                // Relaxed: by (v), (n) it is not older than what those said who were too early to
-                // see the turn. Rarely changed, so that the line stays where it is; by an exchange,
-                // so that nobody subtracts from what it was.
+                // Relaxed: by (v), (n) it is not older than what the takers that were too early to
+                // see the turn wrote. Rarely changed, so that the line stays where it is. Changed
+                // by an exchange, so that no thread subtracts from the old value.
                 if self.patience.load(Relaxed) != self.limit {
                     self.patience.swap(self.limit, Relaxed);
                 }
@@ -202,11 +214,11 @@ impl Places {
         }
     }
 
-    /// Takes the oldest place out.
+    /// Takes the oldest index out.
     #[inline]
     pub(super) fn take(&self) -> Option<usize> {
-        // Relaxed: whoever knows that a place was put in before knows that patience was set or
-        // enough.
+        // Relaxed: a thread that knows that an index was put in before knows that patience was set
+        // or enough.
         if exhausted(self.patience.load(Relaxed)) {
             return None;
         }
@@ -227,7 +239,7 @@ impl Places {
         }
     }
 
-    /// Takes the place of this thread's turn out of `word`.
+    /// Takes the index of this thread's turn out of `word`.
     #[inline]
     fn empty(&self, slot: &AtomicU64, word: u64) -> usize {
         // Release (o): pairs with (e). Not a store: the word may have been marked meanwhile.
@@ -235,7 +247,7 @@ impl Places {
         self.place_of(word) as usize
     }
 
-    /// A taker's slot was not ready.
+    /// Goes on after a taker's slot was not ready.
     #[cold]
     fn in_vain(&self, turn: u64, mut word: u64) -> Vain {
         let (slot, cycle) = self.turn(turn);
@@ -266,7 +278,7 @@ impl Places {
         if exhausted(patience.wrapping_sub(1)) { Vain::Empty } else { Vain::Next }
     }
 
-    /// Moves `tail` to where `head` is, so that the next to put does not come to slots that were
+    /// Moves `tail` to where `head` is, so that the next putter does not come to slots that were
     /// marked.
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while before(tail, head) {
@@ -280,7 +292,8 @@ impl Places {
         }
     }
 
-    /// The places that are in it, the oldest first: all of them if no operation is going on.
+    /// Returns the indices that are in it, the oldest first: all of them if no operation is going
+    /// on.
     fn all(&self) -> impl Iterator<Item = usize> {
         // Relaxed, all: an estimate, or the caller is the only owner.
         let (head, tail) = (self.head.load(Relaxed), self.tail.load(Relaxed));
@@ -294,17 +307,17 @@ impl Places {
         })
     }
 
-    /// How many places are in it.
+    /// Returns the number of indices in it.
     pub(super) fn len(&self) -> usize {
         self.all().count()
     }
 
-    /// The oldest place.
+    /// Returns the oldest index.
     pub(super) fn first(&self) -> Option<usize> {
         self.all().next()
     }
 
-    /// Whether there was no place in it at some moment during the call.
+    /// Returns whether there was no index in it at some moment during the call.
     pub(super) fn is_empty(&self) -> bool {
         loop {
             // Relaxed: as in `take`.
@@ -313,7 +326,7 @@ impl Places {
             }
             // Acquire (e): pairs with (h).
             let head = self.head.load(Acquire);
-            // Relaxed: not older than what the takers knew who moved `head`.
+            // Relaxed: not older than what the takers that moved `head` knew.
             let tail = self.tail.load(Relaxed);
             let mut turn = head;
             let mut found = false;
@@ -324,8 +337,8 @@ impl Places {
                 found = self.cycle_of(word) == cycle && self.place_of(word) != self.none();
                 turn = turn.wrapping_add(1);
             }
-            // As long as nobody takes a turn at `head`, slots from there on only fill: those that
-            // are empty now all were when `tail` was read.
+            // As long as no thread takes a turn at `head`, slots from there on only fill. So if all
+            // are empty now, they were when `tail` was read.
             if self.head.load(Relaxed) == head {
                 return !found;
             }
@@ -341,9 +354,9 @@ impl Places {
     }
 }
 
-/// What a taker that came in vain does.
+/// The next step of a taker that came in vain.
 enum Vain {
-    /// Take this place: it came while the slot was to be marked.
+    /// Take this index: it came while the slot was to be marked.
     Came(usize),
     /// Give up: the ring was empty.
     Empty,
@@ -351,13 +364,13 @@ enum Vain {
     Next,
 }
 
-/// Whether turn or cycle `one` comes before `other`.
+/// Returns whether turn or cycle `one` comes before `other`.
 #[inline]
 const fn before(one: u64, other: u64) -> bool {
     (one.wrapping_sub(other) as i64) < 0
 }
 
-/// Whether patience is used up.
+/// Returns whether patience is used up.
 #[inline]
 const fn exhausted(patience: u64) -> bool {
     (patience as i64) < 0
