@@ -19,8 +19,8 @@
 //! | pushes | fail, and give the value back |
 //! | pops | take what is left; then, when no push is on its way any more, fail for good |
 //!
-//! So each value whose push has succeeded can be popped before a pop says that the queue is closed.
-//! A thread that is stopped in a push while the queue closes delays that answer.
+//! So each value that was pushed with success can be popped before a pop says that the queue is
+//! closed. A thread that is stopped in a push while the queue closes delays that answer.
 //!
 //! # Invariants
 //!
@@ -70,8 +70,8 @@ use search::Search;
 /// | | |
 /// | --- | --- |
 /// | cost | the queue's; a push besides two counts on a line that few other threads use |
-/// | waiting | pauses for 0.75 µs, yields until C is over, then sleeps: an idle queue uses no processor |
-/// | order of waking | first asleep, first woken; a thread that comes at the right moment may be first |
+/// | waiting | pauses for 0.75 µs, yields until C is over, then sleeps and uses no processor |
+/// | order of waking | first asleep, first woken; a late thread at the right moment may be first |
 ///
 /// C is what a sleep costs, 500 to 50,000 ns: see [`cost`](stanchion_competitive::cost).
 ///
@@ -104,7 +104,9 @@ use search::Search;
 /// shared(&Blocking::new(LockedQueue::<std::rc::Rc<()>>::new()));
 /// ```
 pub struct Blocking<Q> {
+    /// The queue of the values.
     queue: Q,
+    /// The gate that pushes pass, for closing.
     gate: Gate,
     /// The threads that wait for a value.
     values: EventCount,
@@ -419,8 +421,11 @@ fn wait<R>(
 
 /// A push that is inside the gate. Its drop leaves the gate and notifies the threads that wait.
 struct Inside<'q, Q> {
+    /// The queue that is pushed to.
     queue: &'q Blocking<Q>,
+    /// The pass to give back at the gate; `None` once it is given back.
     pass: Option<Pass>,
+    /// Set when a value may be in the queue.
     pushed: bool,
 }
 

@@ -161,7 +161,7 @@ impl Link<'_> {
     /// never fails for another reason.
     ///
     /// A thread that loads the value sees everything that the caller did before. The caller's
-    /// writes after a success are seen only by threads whose earlier links no longer
+    /// writes after a success are seen only by threads that find that their earlier links no longer
     /// [validate](Self::validate).
     #[inline]
     #[must_use = "a store-conditional may have stored nothing"]

@@ -32,7 +32,7 @@
 //!
 //! An operation begins with [`Store::enter`] and does everything through the [`Operation`] that it
 //! gets. The node behind a pointer may be looked at from [`Operation::protect`] on. Only the thread
-//! whose compare-exchange took the node out may take its value. It finds the value by the
+//! that took the node out by its compare-exchange may take its value. It finds the value by the
 //! [`Operation::slot`] that it read *before* that exchange: with counted pointers the node itself
 //! may be in use again by then.
 
@@ -135,7 +135,7 @@ pub const HAZARDS: usize = 3;
 /// An operation of one thread. Until it is dropped, the nodes that it protects stay nodes.
 ///
 /// A node is *owned* from [`allocate`](Self::allocate) until its pointer is first published. It is
-/// owned again by the thread whose compare-exchange took the last way to it away.
+/// owned again by the thread that took the last way to it away by its compare-exchange.
 #[doc(hidden)]
 pub trait Operation<'s, T> {
     /// The structure's memory.

@@ -24,19 +24,19 @@ pub use treiber::{PopAll, TreiberStack};
 /// }
 /// ```
 pub trait ConcurrentStack {
-    /// What is on it.
+    /// The type of the values.
     type Item;
 
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;
 
     /// Puts `value` on top.
     fn push(&self, value: Self::Item);
 
-    /// Takes what is on top; `None` if there is nothing.
+    /// Takes the value on top. Returns `None` if there is nothing.
     fn pop(&self) -> Option<Self::Item>;
 
-    /// Whether there was nothing on it at some moment during the call.
+    /// Returns whether there was nothing on it at some moment during the call.
     fn is_empty(&self) -> bool;
 }
 

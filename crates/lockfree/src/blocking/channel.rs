@@ -114,7 +114,9 @@ pub fn channel_with_queue<Q: ConcurrentQueue>(
 /// sent(stanchion_lockfree::channel::<std::rc::Rc<()>>().0);
 /// ```
 pub struct Sender<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+    /// The queue and the counts, shared by all handles.
     shared: Arc<Shared<Q>>,
+    /// Tells the compiler that messages of this type go in.
     messages: PhantomData<fn() -> T>,
 }
 
@@ -125,7 +127,9 @@ pub struct Sender<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
 /// sent(stanchion_lockfree::channel::<std::rc::Rc<()>>().1);
 /// ```
 pub struct Receiver<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+    /// The queue and the counts, shared by all handles.
     shared: Arc<Shared<Q>>,
+    /// Tells the compiler that messages of this type come out.
     messages: PhantomData<fn() -> T>,
 }
 
@@ -136,6 +140,7 @@ pub type SyncSender<T> = Sender<T, LockedRing<T, Barging>>;
 pub type SyncReceiver<T> = Receiver<T, LockedRing<T, Barging>>;
 
 /// The queue and the counts that the handles of a channel share.
+/// The queue of the messages.
 struct Shared<Q> {
     queue: Blocking<Q>,
     /// Senders that have not been dropped.
@@ -272,7 +277,7 @@ impl<T, Q: ConcurrentQueue<Item = T>> Receiver<T, Q> {
     }
 }
 
-/// What both halves can do.
+/// Implements the methods that both halves have.
 macro_rules! halves {
     ($($half:ident, $count:ident, $name:literal;)+) => {$(
         impl<T, Q: ConcurrentQueue<Item = T>> $half<T, Q> {
@@ -350,6 +355,7 @@ impl<'r, T, Q: ConcurrentQueue<Item = T>> IntoIterator for &'r Receiver<T, Q> {
 /// An iterator that owns a [`Receiver`]: it waits for each message, and ends when there is none and
 /// no sender is left.
 pub struct IntoIter<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+    /// The receiver. Only the iterator has it.
     receiver: Receiver<T, Q>,
 }
 

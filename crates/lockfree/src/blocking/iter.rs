@@ -10,6 +10,7 @@ use crate::ConcurrentQueue;
 ///
 /// Made by [`Blocking::iter`] and [`Receiver::iter`](super::Receiver::iter).
 pub struct Iter<'q, Q> {
+    /// The queue that values are taken from.
     pub(super) queue: &'q Blocking<Q>,
 }
 
@@ -18,6 +19,7 @@ pub struct Iter<'q, Q> {
 /// Made by [`Blocking::try_iter`] and [`Receiver::try_iter`](super::Receiver::try_iter). It yields
 /// `None` whenever the queue is empty, and may yield a value after that.
 pub struct TryIter<'q, Q> {
+    /// The queue that values are taken from.
     pub(super) queue: &'q Blocking<Q>,
 }
 

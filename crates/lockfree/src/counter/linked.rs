@@ -1,5 +1,5 @@
 //! A counter over load-linked and store-conditional: the one that the 1998 paper measured on the
-//! Challenge, whose processors have these two and no other atomic instruction.
+//! Challenge. Its processors have these two and no other atomic instruction.
 //!
 //! Why not 64 bits: a [`LinkedCell`] has 64 bits in all, and half of them count stores. A wider
 //! count would have to lie in a block of its own that the cell names, with a block in reserve for

@@ -8,7 +8,7 @@
 //! several times faster (`cargo bench -p benches --bench lockfree -- heaps/`).
 //!
 //! ```text
-//! push:  any heap whose lock is free
+//! push:  any heap with a free lock
 //! pop:   two random heaps, if their locks are free: the smaller of their smallest keys
 //!        neither had an entry: look at all heaps, from a random one on
 //!        none had an entry: look again; if there was no push in between, it was empty
@@ -40,7 +40,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A heap is touched only by the thread that holds it: the one whose exchange has set [`HELD`].
+//! 1. A heap is touched only by the thread that holds it: the one that has set [`HELD`] by its
+//!    exchange.
 //! 2. A heap that no thread holds has [`ENTRIES`] set exactly if it has entries. It is set from the
 //!    exchange that begins a push on.
 //! 3. If each of two looks at all states found every heap empty, and the pushes add up to the same

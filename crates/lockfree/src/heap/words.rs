@@ -194,7 +194,7 @@ macro_rules! one_word {
     )+};
 }
 
-/// The panic message of a conversion whose words were made by no `to_words`.
+/// The panic message of a conversion from words that no `to_words` made.
 const FOREIGN: &str = "these words were not made by `to_words` of this type";
 
 one_word! {

@@ -179,7 +179,7 @@ impl<T> Entry<T> {
 /// The segments: enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// The number of threads for whose spare nodes a store with a capacity has room, at least, beside
+/// A store with a capacity has room for the spare nodes of at least so many threads, beside
 /// the capacity. A model has none, so that with a capacity of 2 all nodes go by the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 

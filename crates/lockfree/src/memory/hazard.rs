@@ -461,7 +461,7 @@ impl<T> HazardOperation<'_, T> {
         node
     }
 
-    /// Returns the place of a node's value, for a structure whose values are shared while their
+    /// Returns the place of a node's value, for a structure that shares values while their
     /// nodes are linked.
     ///
     /// # Safety

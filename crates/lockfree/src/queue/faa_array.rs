@@ -162,7 +162,7 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     /// There is room for one, and no other thread knows of it.
-    /// There is room for one, of which nobody else knows.
+    /// There is room for one, and no other thread knows of it.
     unsafe fn make(room: *mut Self, before: usize, mut first: Option<T>) {
         // SAFETY: by the caller's promise, here and in all blocks below. Each field is in that
         // room, which no other thread uses.

@@ -7,11 +7,11 @@
 //! be used again.
 //!
 //! Values lie in an array, and do not move in it. Two rings hand round the *indices* of that array,
-//! both of them queues that cannot be held up (see `nikolaev/places.rs`):
+//! both of them queues that cannot be held up (see `nikolaev/index_ring.rs`):
 //!
 //! ```text
 //!            ┌──────────── free ◄───────────┐
-//!   push: take a free index pop: put it back
+//!   push: take a free index            pop: put it back
 //!         write the value                   read the value
 //!         put the index ─────► filled ────► take an index
 //! ```
@@ -26,21 +26,21 @@
 //!
 //! # Orderings
 //!
-//! An index carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`]
-//! acquires it.
+//! An index carries with it what its last owner did: [`IndexRing::put`] releases it,
+//! [`IndexRing::take`] acquires it.
 //!
 //! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019,
 //! section 5 (SCQ, with the indirection of figure 3).
 //!
 //! [`crossbeam_queue::ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/
 
-mod places;
+mod index_ring;
 
 use core::mem::MaybeUninit;
 
 use machine::cell::UnsafeCell;
 
-use self::places::Places;
+use self::index_ring::IndexRing;
 use super::{ConcurrentQueue, Full};
 use crate::Progress;
 use crate::dropping::drop_each;
@@ -85,9 +85,9 @@ use crate::dropping::drop_each;
 /// [`ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
 pub struct NikolaevQueue<T> {
     /// The indices of slots with a value.
-    filled: Places,
+    filled: IndexRing,
     /// The indices of slots without a value.
-    free: Places,
+    free: IndexRing,
     /// The values. Touched by the thread that has taken the index.
     values: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
@@ -120,8 +120,8 @@ impl<T> NikolaevQueue<T> {
             "a NikolaevQueue of capacity 0 could hold nothing: ask for 1 at least"
         );
         Self {
-            filled: Places::new(capacity, false, start, limit),
-            free: Places::new(capacity, true, start, limit),
+            filled: IndexRing::new(capacity, false, start, limit),
+            free: IndexRing::new(capacity, true, start, limit),
             values: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
         }
     }
@@ -133,27 +133,27 @@ impl<T> NikolaevQueue<T> {
     /// [`Full`] with the value, if there was no free slot.
     #[inline]
     pub fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        let Some(place) = self.free.take() else { return Err(Full(value)) };
-        self.values[place].with_mut(|place| {
+        let Some(index) = self.free.take() else { return Err(Full(value)) };
+        self.values[index].with_mut(|slot| {
             // SAFETY: this thread owns the index (Invariant 1).
-            unsafe { place.write(MaybeUninit::new(value)) };
+            unsafe { slot.write(MaybeUninit::new(value)) };
         });
-        self.filled.put(place);
+        self.filled.put(index);
         Ok(())
     }
 
     /// Takes the oldest value.
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let place = self.filled.take()?;
-        let value = self.values[place].with(|place| {
+        let index = self.filled.take()?;
+        let value = self.values[index].with(|slot| {
             // SAFETY: this thread owns the index (Invariant 1).
-            let value = unsafe { place.read() };
+            let value = unsafe { slot.read() };
             // SAFETY: its index was in `filled`, so the slot has a value (Invariant 2). It is this
             // thread's now: no thread reads the slot of an index in `free`.
             unsafe { value.assume_init() }
         });
-        self.free.put(place);
+        self.free.put(index);
         Some(value)
     }
 
@@ -230,9 +230,9 @@ exclusive! {
     returns: Result<(), Full<T>>;
     pop_mut: |queue| queue.pop();
     peek_mut: |queue| {
-        let place = queue.filled.first()?;
+        let index = queue.filled.first()?;
         // SAFETY: the slot of an index in `filled` has a value (Invariant 2).
-        Some(unsafe { queue.values[place].get_mut().assume_init_mut() })
+        Some(unsafe { queue.values[index].get_mut().assume_init_mut() })
     };
     cost: "Costs as much as the shared operation when no other thread is there.";
 }

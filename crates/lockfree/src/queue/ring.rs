@@ -97,7 +97,7 @@ const LOOKS_NS: u64 = 500;
 /// assert_eq!(ring.len(), 1);
 /// ```
 ///
-/// With a lock whose waiters sleep, and which passes over no thread for much longer than 10 ms:
+/// With a lock that lets waiters sleep, and passes over no thread for much longer than 10 ms:
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;

@@ -1,46 +1,46 @@
-//! A stack whose pushes and pops may meet elsewhere.
+//! A stack where a push and a pop may meet away from the top.
 //!
 //! A push and a pop that come at the same time cancel out: the stack is the same before and after.
 //! So a push that has lost the race for the top leaves its node for a moment in one of several
-//! places, and a pop that has lost looks there. If they meet, both are done, and the top was not
-//! touched: what is waste in [Treiber's](super::TreiberStack) stack, the time for which a loser
-//! stays away, is where the work gets done here.
+//! exchangers, and a pop that has lost looks there. If they meet, both are done, and the top was
+//! not touched. In [Treiber's](super::TreiberStack) stack a loser wastes the time for which it
+//! stays away. Here the work gets done in that time.
 //!
 //! ```text
-//!           lost           ┌───────┬───────┬───────┬───────┐           lost
-//! push ───────────────────►│ place │ place │ place │   …   │◄─────────────────── pop
-//!   │                      └───────┴───────┴───────┴───────┘                      │
-//!   └───────────────────────────►    top ──► node ──► …    ◄──────────────────────┘
+//!           lost         ┌───────────┬───────────┬───────────┬───┐         lost
+//! push ─────────────────►│ exchanger │ exchanger │ exchanger │ … │◄────────────── pop
+//!   │                    └───────────┴───────────┴───────────┴───┘                 │
+//!   └───────────────────────────►    top ──► node ──► …    ◄───────────────────────┘
 //! ```
 //!
-//! How many places are in use adapts: one more when two pushes wanted the same place, one less when
-//! an offer found nobody. A pop that finds nothing on the stack does not look for offers; it says
-//! so.
+//! The number of exchangers in use adapts: one more when two pushes wanted the same one, one less
+//! when no pop came for an offer. A pop that finds nothing on the stack does not look for offers;
+//! it returns `None`.
 //!
 //! Why it is not the fastest: on two processors hardly two threads lose at the same time. It needs
 //! many processors that do nothing but push and pop.
 //!
 //! # Invariants
 //!
-//! 1. A place is null, or a node with a value that belongs to the push which put it there until a
-//!    compare-exchange takes it away: the push's own, which then goes on with the node, or a pop's,
-//!    which then owns node and value.
-//! 2. A push protects its node while it offers it, so that no other offer in the same place can
+//! 1. An exchanger is null, or a node with a value. The node belongs to the push that put it there
+//!    until a compare-exchange takes it away. If that is the push's own, the push goes on with the
+//!    node. If it is a pop's, the pop owns node and value.
+//! 2. A push protects its node while it offers it, so that no other offer in the same exchanger can
 //!    look like its own.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | offer: exchange a place | Release | the Acquire load of a pop's [`protect`](Operation::protect): the value is there |
-//! | take: exchange a place | Relaxed | nobody: the node was acquired |
-//! | take back: exchange a place | Relaxed | nobody: nobody has written the node |
-//! | `width` | Relaxed | nobody: a guess |
+//! - **Offer** (exchange of an exchanger): Release. The partner is the Acquire load of a pop's
+//!   [`protect`](Operation::protect): the value is there.
+//! - **Take** (exchange of an exchanger): Relaxed, without a partner. The node was acquired.
+//! - **Take back** (exchange of an exchanger): Relaxed, without a partner. No other thread has
+//!   written the node.
+//! - **`width`**: Relaxed, without a partner. It is a guess.
 //!
 //! Those of the stack are in [`treiber`](super::TreiberStack).
 //!
 //! Source: Hendler, Shavit, Yerushalmi, "A Scalable Lock-free Stack Algorithm", SPAA 2004. There
-//! both sides wait for each other; here only pushes leave something, since a pop has nothing to
+//! both sides wait for each other. Here only pushes leave something, since a pop has nothing to
 //! leave but its wish.
 
 use crossbeam_utils::CachePadded;
@@ -52,28 +52,27 @@ use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn, PopAll, TreiberStac
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer};
 
-/// How many places there are.
-const PLACES: usize = machine::sized(16, 1);
+/// The number of exchangers.
+const EXCHANGERS: usize = machine::sized(16, 1);
 
-/// `width`, one less than the number of places in use, where there are no more.
+/// Returns `width`, but at most the number of exchangers less one.
 fn at_most_all(width: usize) -> usize {
-    let most = PLACES - 1;
+    let most = EXCHANGERS - 1;
     if width < most { width } else { most }
 }
 
-/// Pauses between two looks at a place, in nanoseconds: of the first and of the last.
+/// The pauses between two looks at an exchanger, in nanoseconds: the first and the last.
 const PAUSES: core::ops::Range<u64> = 50..800;
 
-/// How often an offer is looked after, and how often a pop looks for one: for about 2 µs.
+/// The number of looks of a push after its offer, and of a pop for one: for about 2 µs.
 const LOOKS: u32 = 6;
 
-/// Treiber's stack with elimination, whose nodes `M` takes care of.
+/// Treiber's stack with elimination, with nodes in memory `M`.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked: an offer is taken back after about 2 µs |
-/// | cost | [`TreiberStack`]'s while nobody loses a race |
-/// | memory | [`TreiberStack`]'s, and 2 KiB for the places |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked. An
+///   offer is taken back after about 2 µs.
+/// - Cost: that of [`TreiberStack`] while no thread loses a race.
+/// - Memory: that of [`TreiberStack`], and 2 KiB for the exchangers.
 ///
 /// ```
 /// use stanchion_lockfree::stack::EliminationStack;
@@ -91,7 +90,7 @@ const LOOKS: u32 = 6;
 /// assert_eq!(sum, 11);
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -99,16 +98,18 @@ const LOOKS: u32 = 6;
 /// shared(&stack);
 /// ```
 pub struct EliminationStack<T, M: Memory = Hazard> {
+    /// The stack proper.
     stack: TreiberStack<T, M>,
-    /// How many places are in use, less one.
+    /// The number of exchangers in use, less one. Written by threads that lose.
     width: CachePadded<AtomicUsize>,
-    places: [CachePadded<LinkIn<T, M>>; PLACES],
+    /// The exchangers: each holds an offered node, or null. Written by pushes and pops that lose.
+    exchangers: [CachePadded<LinkIn<T, M>>; EXCHANGERS],
 }
 
 // SAFETY: a value belongs to the structure or to one thread (Invariant 1), and goes from one to the
 // other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for EliminationStack<T, M> {}
-// SAFETY: as above; nobody gets a shared reference to a value.
+// SAFETY: as above; no thread gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for EliminationStack<T, M> {}
 
 impl<T> EliminationStack<T> {
@@ -138,7 +139,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
         Self {
             stack,
             width: CachePadded::new(AtomicUsize::new(0)),
-            places: [const { CachePadded::new(Link::NULL) }; PLACES],
+            exchangers: [const { CachePadded::new(Link::NULL) }; EXCHANGERS],
         }
     }
 
@@ -160,7 +161,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
         }
     }
 
-    /// Takes what is on top.
+    /// Takes the value on top.
     pub fn pop(&self) -> Option<T> {
         let operation = self.stack.enter();
         let mut backoff = Backoff::new();
@@ -175,22 +176,22 @@ impl<T, M: Memory> EliminationStack<T, M> {
         }
     }
 
-    /// Takes all that is on it in one step; see [`TreiberStack::pop_all`].
+    /// Takes all values that are on it in one step; see [`TreiberStack::pop_all`].
     pub fn pop_all(&self) -> PopAll<'_, T, M> {
         self.stack.pop_all()
     }
 
-    /// A place, another one for each thread and try if there are several.
-    fn place(&self, failures: u32) -> &LinkIn<T, M> {
+    /// Returns an exchanger: another one for each thread and try if there are several.
+    fn exchanger(&self, failures: u32) -> &LinkIn<T, M> {
         // Relaxed: a guess.
         let width = at_most_all(self.width.load(Ordering::Relaxed)) + 1;
         let thread = machine::thread::index().unwrap_or(0) as u64;
         // The high bits of a product with the golden ratio are spread evenly.
         let spread = (thread << 8 | u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        &self.places[(spread as usize * width) >> 32]
+        &self.exchangers[(spread as usize * width) >> 32]
     }
 
-    /// Offers a node to pops for a while, and says whether one has taken it.
+    /// Offers a node to pops for a while, and returns whether one has taken it.
     ///
     /// # Safety
     ///
@@ -202,15 +203,16 @@ impl<T, M: Memory> EliminationStack<T, M> {
         node: PointerIn<T, M>,
         failures: u32,
     ) -> bool {
-        let place = self.place(failures);
+        let exchanger = self.exchanger(failures);
         // Relaxed: it is only compared.
-        let free = place.load(Ordering::Relaxed);
-        // Nobody uses the node again while it is announced, so it cannot come back here (Invariant
-        // 2).
+        let free = exchanger.load(Ordering::Relaxed);
+        // No thread uses the node again while it is announced, so it cannot come back here
+        // (Invariant 2).
         operation.announce(1, node);
-        // Release: pairs with the Acquire of a pop. Relaxed: the place is not looked into.
+        // Release: pairs with the Acquire of a pop. Relaxed: the offer that is there is not looked
+        // at.
         if !free.is_null()
-            || !place.compare_exchange(free, node, Ordering::Release, Ordering::Relaxed)
+            || !exchanger.compare_exchange(free, node, Ordering::Release, Ordering::Relaxed)
         {
             self.adapt(1);
             return false;
@@ -218,8 +220,8 @@ impl<T, M: Memory> EliminationStack<T, M> {
         let offered = LinkIn::<T, M>::after(free, node);
         let mut looks = 0;
         let taken = retry_for(
-            // Relaxed: who has taken it says nothing more.
-            || (place.load(Ordering::Relaxed) != offered).then_some(()),
+            // Relaxed: the pop that has taken it passes nothing on.
+            || (exchanger.load(Ordering::Relaxed) != offered).then_some(()),
             PAUSES,
             || {
                 looks += 1;
@@ -229,10 +231,10 @@ impl<T, M: Memory> EliminationStack<T, M> {
         if taken.is_some() {
             return true;
         }
-        // Relaxed, both: nobody has written the node; and if it is taken, nothing of it is wanted
-        // any more.
+        // Relaxed, both: no other thread has written the node. If it is taken, this push does not
+        // look at it any more.
         let null = <M::Store<T> as crate::memory::Store<T>>::NULL;
-        let back = place.compare_exchange(offered, null, Ordering::Relaxed, Ordering::Relaxed);
+        let back = exchanger.compare_exchange(offered, null, Ordering::Relaxed, Ordering::Relaxed);
         if back {
             self.adapt(-1);
         }
@@ -242,38 +244,38 @@ impl<T, M: Memory> EliminationStack<T, M> {
     /// Looks for an offer for a while.
     #[cold]
     fn accept(&self, operation: &OperationIn<'_, T, M>, failures: u32) -> Option<T> {
-        let place = self.place(failures);
+        let exchanger = self.exchanger(failures);
         let mut looks = 0;
         retry_for(
             // Relaxed: `protect` loads it again.
-            || (!place.load(Ordering::Relaxed).is_null()).then_some(()),
+            || (!exchanger.load(Ordering::Relaxed).is_null()).then_some(()),
             PAUSES,
             || {
                 looks += 1;
                 looks < LOOKS
             },
         )?;
-        let node = operation.protect(1, place);
+        let node = operation.protect(1, exchanger);
         if node.is_null() {
             return None;
         }
         // SAFETY: the node is protected.
         let slot = unsafe { operation.slot(node) };
         let null = <M::Store<T> as crate::memory::Store<T>>::NULL;
-        // Relaxed, both: `protect` has acquired the node; or it is somebody else's.
-        if !place.compare_exchange(node, null, Ordering::Relaxed, Ordering::Relaxed) {
+        // Relaxed, both: `protect` has acquired the node. On failure it belongs to another thread.
+        if !exchanger.compare_exchange(node, null, Ordering::Relaxed, Ordering::Relaxed) {
             return None;
         }
         // SAFETY: the exchange gave this thread node and value (Invariant 1).
         let value = unsafe { operation.take(slot) };
-        // SAFETY: as above; the place was the only way to it.
+        // SAFETY: as above; the exchanger was the only way to it.
         unsafe { operation.retire(node, slot) };
         Some(value)
     }
 
-    /// Uses one place more, or one less.
+    /// Uses one exchanger more, or one less.
     fn adapt(&self, by: isize) {
-        // Relaxed, both: a guess; an update that is lost does no harm.
+        // Relaxed, both: a guess. A lost update does no harm.
         let width = self.width.load(Ordering::Relaxed);
         let new = at_most_all(width.saturating_add_signed(by));
         if new != width {
@@ -281,7 +283,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
         }
     }
 
-    /// Whether there is nothing on it. A value that a push offers is not on it yet.
+    /// Returns whether there is nothing on it. A value that a push offers is not on it yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stack.is_empty()

@@ -1,45 +1,45 @@
-//! A stack made by Herlihy's methodology, with the copying that is not needed removed.
+//! A stack made by Herlihy's methodology, without the copying that is not needed.
 //!
-//! The methodology makes any sequential object non-blocking: a thread copies the object into a
-//! block of its own, works on the copy, and swings one shared pointer from the block it has copied
-//! to its own, if that pointer has not moved meanwhile. A stack is a list, all of which may be
-//! shared between an old version and a new one except for its top; so what is copied is the top
-//! alone.
+//! The methodology makes any sequential object non-blocking. A thread copies the object into a
+//! block of its own and works on the copy. Then it makes one shared pointer point to its own block,
+//! if that pointer has not moved from the copied block meanwhile. A stack is a list. An old version
+//! and a new one may share all of it except for the top, so the top alone is copied.
 //!
 //! ```text
 //! version ──► block: top ──► node ──► node ──► null
 //!                              ▲
-//! own block: top ──► new node ─┘                       a push, before its exchange makes `version` point to its own block
+//! own block: top ──► new node ─┘        a push, before its exchange of `version`
 //! ```
 //!
 //! Why not this one: it does with two words, the version and the top, what
-//! [Treiber's](super::TreiberStack) does with one. It is here because the paper measures it: what a
-//! general method costs beside an algorithm made for the purpose, when all that can be saved has
-//! been saved.
+//! [Treiber's](super::TreiberStack) does with one. It is here because the paper measures it. It
+//! shows the cost of a general method beside an algorithm made for the purpose, when everything
+//! that can be saved has been saved.
 //!
-//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a
-//! pointer that [`memory`](crate::memory) keeps from coming back. That also does the work of
-//! Herlihy's two check counters: a block that was used again while it was read is one whose pointer
-//! is not `version` any more. A block is a node without a value, whose `next` is the copy of the
-//! top; the memory keeps a spare one for each thread, as the methodology has it: the block that a
-//! thread's exchange took from `version` is the one for its next operation.
+//! The paper's load-linked and store-conditional are a load and a compare-exchange here, of a
+//! pointer that [`memory`](crate::memory) keeps from coming back. They also do the work of
+//! Herlihy's two check counters: if a block was used again while it was read, `version` does not
+//! point to it any more. A block is a node without a value. Its `next` is the copy of the top. The
+//! memory keeps a spare block for each thread, as the methodology has it: the block that a thread
+//! took from `version` by its exchange is the one for its next operation.
 //!
 //! # Invariants
 //!
 //! 1. `version` is null, which is an empty stack, or a block that no thread writes any more. Blocks
 //!    are never on the list.
-//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also
-//!    the node that is not reached any more, with its value.
+//! 2. A thread that moves `version` by its exchange owns the block that it was. A pop's thread also
+//!    owns the node that is not reached any more, with its value.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | push, pop: exchange `version` | Release | the Acquire load of [`protect`](Operation::protect): block and list are there |
-//! | write the top of an own block | Release | the Acquire load of a thread that reads the block late: it sees that `version` has moved |
-//! | read the top of a block | Acquire | the Release above |
-//! | write `next` of an own node | Release | as the top of a block: the node may have been a block |
-//! | read `next` of a node | Relaxed | nobody: comes with the version |
+//! - **Push, pop: exchange `version`**: Release. The partner is the Acquire load of
+//!   [`protect`](Operation::protect): block and list are there.
+//! - **Write the top of an own block**: Release. The partner is the Acquire load of a thread that
+//!   reads the block late: it sees that `version` has moved.
+//! - **Read the top of a block**: Acquire. The partner is the Release above.
+//! - **Write `next` of an own node**: Release, as for the top of a block: the node may have been a
+//!   block.
+//! - **Read `next` of a node**: Relaxed, without a partner. It comes with the version.
 //!
 //! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM
 //! TOPLAS 15(5), 1993; Michael and Scott 1997, sections 3 and 4.2.
@@ -53,14 +53,14 @@ use crate::Progress;
 use crate::iter::drop_rest;
 use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
 
-/// Herlihy's stack, whose nodes and blocks `M` takes care of.
+/// Herlihy's stack, with nodes and blocks in memory `M`.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
-/// | cost of a push and a pop | two compare-exchanges, and two nodes more than [`TreiberStack`](super::TreiberStack) from what the thread has kept |
-/// | memory | a node for each value, and a block for each thread |
-/// | under contention | who fails stays away for up to 30 µs ([`Backoff`]): without that, the method loses to a lock |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked.
+/// - Cost of a push and a pop: two compare-exchanges, and two nodes more than
+///   [`TreiberStack`](super::TreiberStack) from those that the thread has kept.
+/// - Memory: a node for each value, and a block for each thread.
+/// - Under contention: a thread that fails stays away for up to 30 µs ([`Backoff`]). Without that
+///   the method loses to a lock.
 ///
 /// ```
 /// use stanchion_lockfree::stack::HerlihyStack;
@@ -73,7 +73,7 @@ use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
 /// assert_eq!(STACK.pop(), None);
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -81,14 +81,16 @@ use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
 /// shared(&stack);
 /// ```
 pub struct HerlihyStack<T, M: Memory = Counted> {
+    /// The block of the current version, or null. Written by the thread that makes a new version.
     version: CachePadded<LinkIn<T, M>>,
+    /// The memory of nodes and blocks.
     store: M::Store<T>,
 }
 
 // SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the
 // other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for HerlihyStack<T, M> {}
-// SAFETY: as above; nobody gets a shared reference to a value.
+// SAFETY: as above; no thread gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for HerlihyStack<T, M> {}
 
 impl<T> HerlihyStack<T> {
@@ -129,12 +131,12 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         let next = unsafe { operation.next(node) };
         // SAFETY: as above.
         let copy = unsafe { operation.next(block) };
-        // Release: for who has read the node that is a block now, late.
+        // Release: for a thread that has read the node that is a block now, late.
         copy.store(node, Ordering::Release);
         let mut backoff = Backoff::new();
         loop {
             let (version, top) = self.look(&operation);
-            // Release: for who has read the block that is a node now, late.
+            // Release: for a thread that has read the block that is a node now, late.
             next.store(top, Ordering::Release);
             if self.swing(&operation, version, block) {
                 return;
@@ -143,7 +145,7 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         }
     }
 
-    /// Takes what is on top.
+    /// Takes the value on top.
     pub fn pop(&self) -> Option<T> {
         let operation = self.store.enter();
         let mut block = None;
@@ -151,12 +153,12 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         loop {
             let (version, top) = self.look(&operation);
             operation.announce(1, top);
-            // Relaxed: after the announcement; if the version has not moved, the top has not been
+            // Relaxed: after the announcement. If the version has not moved, the top has not been
             // retired.
             if self.version.load(Ordering::Relaxed) == version {
                 if top.is_null() {
                     if let Some(block) = block {
-                        // SAFETY: the block is owned, and nobody has seen it.
+                        // SAFETY: the block is owned, and no other thread has seen it.
                         unsafe { operation.discard(block) };
                     }
                     return None;
@@ -164,7 +166,7 @@ impl<T, M: Memory> HerlihyStack<T, M> {
                 // SAFETY: the node is protected, as its version was in place after the
                 // announcement.
                 let next = unsafe { operation.next(top) };
-                // Relaxed: it came with the version; if the node has changed hands since, the
+                // Relaxed: it came with the version. If the node has changed hands since, the
                 // exchange fails.
                 let next = next.load(Ordering::Relaxed);
                 // SAFETY: the node is protected.
@@ -172,7 +174,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
                 let block = *block.get_or_insert_with(|| operation.allocate_empty());
                 // SAFETY: the block is owned until it is published.
                 let copy = unsafe { operation.next(block) };
-                // Release: pairs with the Acquire of who has read this block in its last use, late.
+                // Release: pairs with the Acquire of a thread that has read this block in its last
+                // use, late.
                 copy.store(next, Ordering::Release);
                 if self.swing(&operation, version, block) {
                     // SAFETY: the exchange gave this thread node and value (Invariant 2).
@@ -186,8 +189,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         }
     }
 
-    /// The version, protected, and its top, which means something if the version is still the same
-    /// later.
+    /// Returns the version, protected, and its top. The top means something if the version is still
+    /// the same later.
     #[inline]
     fn look(&self, operation: &OperationIn<'_, T, M>) -> (PointerIn<T, M>, PointerIn<T, M>) {
         let version = operation.protect(0, &self.version);
@@ -196,12 +199,12 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         }
         // SAFETY: the block is protected.
         let copy = unsafe { operation.next(version) };
-        // Acquire: pairs with the Release of who writes the block in its next use, so that
-        // `version` is then seen to have moved, and what it points to is there.
+        // Acquire: pairs with the Release of the thread that writes the block in its next use.
+        // `version` is then seen to have moved, and the node that it points to is there.
         (version, copy.load(Ordering::Acquire))
     }
 
-    /// Makes `block` the version, if it is still `version`, which is then given back.
+    /// Makes `block` the version, if `version` still is it. Gives the old version back then.
     #[inline]
     fn swing(
         &self,
@@ -216,22 +219,22 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         if !version.is_null() {
             // SAFETY: the block is protected, or nodes are never freed.
             let slot = unsafe { operation.slot(version) };
-            // SAFETY: the exchange gave this thread the block (Invariant 2), whose storage has been
+            // SAFETY: the exchange gave this thread the block (Invariant 2). Its storage has been
             // empty all the time.
             unsafe { operation.retire(version, slot) };
         }
         true
     }
 
-    /// Whether there was nothing on it at some moment during the call.
+    /// Returns whether there was nothing on it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.store.enter();
         let mut backoff = Backoff::new();
         loop {
             let (version, top) = self.look(&operation);
-            // Relaxed: `look` has acquired what a later user of the block would have done after
-            // `version` moved.
+            // Relaxed: `look` has acquired everything that a later user of the block would have
+            // done after `version` moved.
             if self.version.load(Ordering::Relaxed) == version {
                 return top.is_null();
             }

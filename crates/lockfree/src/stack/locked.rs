@@ -1,9 +1,8 @@
-//! A stack under a lock: an array, and whichever lock one likes.
+//! A stack under a lock: an array, and any lock.
 //!
-//! Why it is here: it is what the others are measured against, and where no thread stops at a bad
-//! time it is hard to beat. An array needs no node for a value, and a lock that a running thread
-//! may take before its turn keeps the array's end in one processor's cache for many operations in a
-//! row.
+//! Why it is here: the other stacks are measured against it, and if no thread stops at a bad time
+//! it is hard to beat. An array needs no node for a value. A lock that a running thread may take
+//! before its turn keeps the array's end in one processor's cache for many operations in a row.
 //!
 //! # Invariants
 //!
@@ -22,7 +21,7 @@ use crate::Progress;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | progress | [`Blocking`](Progress::Blocking): a thread that stops with the lock stops others |
 /// | cost | the lock's |
 /// | memory | an array that doubles when it is full, under the lock, and does not shrink |
 ///
@@ -46,7 +45,7 @@ use crate::Progress;
 /// assert_eq!(stack.len(), 1);
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -54,6 +53,7 @@ use crate::Progress;
 /// shared(&stack);
 /// ```
 pub struct LockedStack<T, L = RawPolicyMutex> {
+    /// The values, the top last. Written by the holder of the lock.
     values: Mutex<L, UnsafeCell<Vec<T>>>,
 }
 
@@ -101,7 +101,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.locked(|values| values.push(value));
     }
 
-    /// Takes what is on top.
+    /// Takes the value on top.
     pub fn pop(&self) -> Option<T> {
         self.locked(Vec::pop)
     }
@@ -120,8 +120,8 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.locked(|values| values.last().map(look))
     }
 
-    /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: one
-    /// that uses the stack waits for itself, and one that panics takes nothing.
+    /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: a
+    /// `predicate` that uses the stack waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::stack::LockedStack;
@@ -135,7 +135,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.locked(|values| if predicate(values.last()?) { values.pop() } else { None })
     }
 
-    /// Takes all in one step, the lowest first; the stack allocates anew for what comes then.
+    /// Takes all values in one step, the lowest first. The stack allocates anew for later values.
     #[must_use = "what was on the stack is in it"]
     pub fn pop_all(&self) -> Vec<T> {
         self.locked(core::mem::take)
@@ -150,12 +150,12 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         })
     }
 
-    /// The values, for the only owner.
+    /// Returns the values, for the only owner.
     fn values(&mut self) -> &mut Vec<T> {
         self.values.get_mut().get_mut()
     }
 
-    /// Returns how many there are. Takes the lock.
+    /// Returns the number of values. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
         Self::count(&self.values.lock())
@@ -167,7 +167,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.len() == 0
     }
 
-    /// How many there are, if the lock is free.
+    /// Returns the number of values, if the lock is free.
     fn try_len(&self) -> Option<usize> {
         self.values.try_lock().as_ref().map(Self::count)
     }

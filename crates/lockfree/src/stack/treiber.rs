@@ -1,7 +1,7 @@
-//! Treiber's stack: a list whose first node is exchanged.
+//! Treiber's stack: a list, of which the first node is exchanged.
 //!
 //! Why not the obvious thing, an array and an index: two words would have to change at once. In a
-//! list one word says it all.
+//! list one word tells everything.
 //!
 //! ```text
 //! push                                    pop
@@ -13,25 +13,29 @@
 //!                                         take top's value; retire top
 //! ```
 //!
-//! What `top.next` says is what was under `top` when it was pushed. If the exchange finds `top`
-//! still in place, it is what is under it now: a node that was taken out cannot be on top again as
-//! the same pointer, which is what [`memory`](crate::memory) is for.
+//! `top.next` names the node that was under `top` when it was pushed. If the exchange finds `top`
+//! still in place, that node is under it now. A node that was taken out cannot be on top again as
+//! the same pointer: [`memory`](crate::memory) prevents that.
 //!
 //! # Invariants
 //!
 //! 1. The nodes that can be reached from `top` are linked, each has a value, and each is reached
 //!    once.
-//! 2. The thread whose exchange takes a node out owns its value and the node.
+//! 2. A thread that takes a node out by its exchange owns its value and the node.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | push: exchange `top` | Release | the Acquire load of `protect`, and that of `pop_all`'s exchange: value and `next` are there |
-//! | pop: exchange `top` | Release | the Acquire load of a look or a pop that finds nothing: what the popping thread did before is seen. The node under it was published by its push, and an exchange passes that on |
-//! | pop all: exchange `top` | AcqRel | the Release of the pushes of all its nodes: every write of `top` since is an exchange. The Acquire load of a look, as of a pop |
-//! | is it empty: load `top` | Acquire | the Release of the exchange that left it so |
-//! | `next` | Relaxed | nobody: comes with the node |
+//! - **Push: exchange `top`**: Release. The partners are the Acquire load of `protect`, and that of
+//!   `pop_all`'s exchange: value and `next` are there.
+//! - **Pop: exchange `top`**: Release. The partner is the Acquire load of a look or a pop that
+//!   finds nothing: it sees what the popping thread did before. The node under it was published by
+//!   its push, and an exchange passes that on.
+//! - **Pop all: exchange `top`**: AcqRel. The partner is the Release of the pushes of all its
+//!   nodes: every write of `top` since is an exchange. It also has the Acquire load of a look as a
+//!   partner, as a pop has.
+//! - **Is it empty: load `top`**: Acquire. The partner is the Release of the exchange that left it
+//!   so.
+//! - **`next`**: Relaxed, without a partner. It comes with the node.
 //!
 //! Source: R. Kent Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986;
 //! Michael and Scott 1997, section 4.2.
@@ -47,14 +51,14 @@ use crate::Progress;
 use crate::iter::{drop_remaining, drop_rest};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
-/// Treiber's stack, whose nodes `M` takes care of.
+/// Treiber's stack, with nodes in memory `M`.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
-/// | cost of a push and a pop | with [`Hazard`] two compare-exchanges; with [`Counted`](crate::memory::Counted) four, two of them for the pool |
-/// | memory | a node for each value; see [`memory`](crate::memory) for when it comes back |
-/// | under contention | all threads want the one word; who fails stays away for up to 30 µs ([`Backoff`]) |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked.
+/// - Cost of a push and a pop: with [`Hazard`] two compare-exchanges. With
+///   [`Counted`](crate::memory::Counted) four, two of them for the pool.
+/// - Memory: a node for each value. See [`memory`](crate::memory) for when it comes back.
+/// - Under contention: all threads want the one word. A thread that fails stays away for up to 30
+///   µs ([`Backoff`]).
 ///
 /// ```
 /// use stanchion_lockfree::stack::TreiberStack;
@@ -79,7 +83,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// assert_eq!(stack.pop(), Some(2));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Values that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -87,17 +91,19 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// shared(&stack);
 /// ```
 pub struct TreiberStack<T, M: Memory = Hazard> {
+    /// The first node, or null. Written by every thread that pushes or pops.
     top: CachePadded<LinkIn<T, M>>,
+    /// The memory of the nodes.
     store: M::Store<T>,
 }
 
-/// Another thread was quicker.
+/// An error: another thread was quicker.
 pub(super) struct Lost;
 
 // SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the
 // other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for TreiberStack<T, M> {}
-// SAFETY: as above; nobody gets a shared reference to a value.
+// SAFETY: as above; no thread gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for TreiberStack<T, M> {}
 
 impl<T> TreiberStack<T> {
@@ -134,7 +140,7 @@ impl<T, M: Memory> TreiberStack<T, M> {
         }
     }
 
-    /// Takes what is on top.
+    /// Takes the value on top.
     pub fn pop(&self) -> Option<T> {
         let operation = self.store.enter();
         let mut backoff = Backoff::new();
@@ -152,7 +158,7 @@ impl<T, M: Memory> TreiberStack<T, M> {
         self.store.enter()
     }
 
-    /// One try; fails if another thread was quicker.
+    /// Makes one try to push. Fails if another thread was quicker.
     ///
     /// # Safety
     ///
@@ -165,15 +171,18 @@ impl<T, M: Memory> TreiberStack<T, M> {
     ) -> bool {
         // SAFETY: the node is owned.
         let next = unsafe { operation.next(node) };
-        // Relaxed: it is only compared; the exchange passes on what its push published.
+        // Relaxed: it is only compared. The exchange passes on everything that the push of this
+        // node published.
         let top = self.top.load(Ordering::Relaxed);
         // Relaxed: the exchange publishes it.
         next.store(top, Ordering::Relaxed);
-        // Release: pairs with the Acquire of who takes the node. Relaxed: the next try loads again.
+        // Release: pairs with the Acquire of the thread that takes the node. Relaxed: the next try
+        // loads again.
         self.top.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed)
     }
 
-    /// One try; fails if another thread was quicker. `Ok(None)` if there is nothing.
+    /// Makes one try to pop. Fails if another thread was quicker. Returns `Ok(None)` if there is
+    /// nothing.
     #[inline]
     pub(super) fn try_pop(&self, operation: &OperationIn<'_, T, M>) -> Result<Option<T>, Lost> {
         let top = operation.protect(0, &self.top);
@@ -182,8 +191,8 @@ impl<T, M: Memory> TreiberStack<T, M> {
         }
         // SAFETY: the node is protected.
         let next = unsafe { operation.next(top) };
-        // Relaxed: the node was acquired, and `next` came with it; if it has changed hands since,
-        // the exchange fails.
+        // Relaxed: the node was acquired, and `next` came with it. If the node has changed hands
+        // since, the exchange fails.
         let next = next.load(Ordering::Relaxed);
         // SAFETY: the node is protected.
         let slot = unsafe { operation.slot(top) };
@@ -199,7 +208,8 @@ impl<T, M: Memory> TreiberStack<T, M> {
         Ok(Some(value))
     }
 
-    /// Takes all in one step: what others push from here on is not among it.
+    /// Takes all values in one step. Values that other threads push from here on are not among
+    /// them.
     ///
     /// Values that are not asked for are dropped with the iterator.
     pub fn pop_all(&self) -> PopAll<'_, T, M> {
@@ -219,11 +229,11 @@ impl<T, M: Memory> TreiberStack<T, M> {
         }
     }
 
-    /// Whether there is nothing on it.
+    /// Returns whether there is nothing on it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        // Acquire: pairs with the Release of the push or pop that left it so. What its thread did
-        // before is seen after this look, also on another stack.
+        // Acquire: pairs with the Release of the push or pop that left it so. The caller then sees
+        // everything that this thread did before, also on another stack.
         self.top.load(Ordering::Acquire).is_null()
     }
 }
@@ -318,14 +328,15 @@ impl<T, M: Memory> TreiberStack<T, M> {
     }
 }
 
-/// What was on a [`TreiberStack`] at one moment, the top first.
+/// The values that were on a [`TreiberStack`] at one moment, the top first.
 pub struct PopAll<'s, T, M: Memory> {
+    /// The stack, for its memory.
     stack: &'s TreiberStack<T, M>,
-    /// The chain, which belongs to the iterator.
+    /// The rest of the chain, which belongs to the iterator.
     first: PointerIn<T, M>,
 }
 
-// SAFETY: it owns the values of its chain, and what it shares with others is the stack.
+// SAFETY: it owns the values of its chain. It shares only the stack with other threads.
 unsafe impl<T: Send, M: Memory> Send for PopAll<'_, T, M> {}
 // SAFETY: it can only be used through `&mut`.
 unsafe impl<T: Send, M: Memory> Sync for PopAll<'_, T, M> {}

@@ -7,7 +7,7 @@
 //! ```text
 //! children of i: 4i + 1 ..= 4i + 4      parent of i: (i - 1) / 4
 //!
-//! pop: 1. from the root down, always to the smallest child, to a leaf: the path
+//! pop:  1. from the root down, always to the smallest child, to a leaf: the path
 //!       2. up the path again, to where the array's last entry belongs. It comes from the bottom,
 //!          so that is near
 //!       3. move: each entry of the path up by one, the last entry where it belongs, the root out

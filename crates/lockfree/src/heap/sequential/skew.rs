@@ -6,7 +6,7 @@
 //! ([`HerlihyHeap`](crate::heap::HerlihyHeap)).
 //!
 //! ```text
-//! meld(x, y): the right spines of both, merged in the order of keys. Then, from the bottom, each
+//! meld(x, y):  the right spines of both, merged in the order of keys. Then, from the bottom, each
 //!              node's left tree becomes its right one, and the rest of the spine its left one
 //!
 //!   1        2          1

@@ -1,7 +1,7 @@
 //! A ring of indices: a queue of small numbers in a fixed array of words. No stopped thread can
 //! hold it up.
 //!
-//! Why not the ring of every textbook, where a slot's number tells whose turn it is: there a thread
+//! Why not the ring of every textbook, where a slot's number tells which turn it is: there a thread
 //! that has taken its turn and stops holds up every thread that comes to the same slot. Here a
 //! thread that finds a slot not ready leaves a mark in it and goes on to the next turn.
 //!
@@ -51,9 +51,9 @@
 //! 2. A slot's cycle never goes back. In one cycle it holds an index at most once, put there by the
 //!    one thread that has this turn.
 //! 3. A slot of cycle c with an index is emptied only by the one taker that has this turn.
-//! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers
-//!    that found nothing since the putter took its turn. Or it was so when another thread took the
-//!    index out.
+//! 4. When [`put`](IndexRing::put) returns, `patience` is at least `limit` less the number of
+//!    takers that found nothing since the putter took its turn. Or it was so when another thread
+//!    took the index out.
 //!
 //! Cycles and turns are compared by their wrapping difference, so they may wrap: after 2^63 turns,
 //! 292 years at one a nanosecond.
@@ -95,7 +95,7 @@ const TAKERS: u64 = 1 << 22;
 const LINE_ORDER: u32 = 3;
 
 /// A ring of indices: see the [module](self).
-pub(super) struct Places {
+pub(super) struct IndexRing {
     /// The next turn to take. Counted up by takers.
     head: CachePadded<AtomicU64>,
     /// The number of times that takers may come in vain before every thread finds the ring empty.
@@ -112,24 +112,24 @@ pub(super) struct Places {
     limit: u64,
 }
 
-impl Places {
-    /// Returns a ring with room for `places` indices. It holds all of those if it is `full`, else
+impl IndexRing {
+    /// Returns a ring with room for `indices` indices. It holds all of those if it is `full`, else
     /// none.
     ///
     /// Except in tests, `start`, the first turn, is 0, and `limit` is `None`: large enough.
-    pub(super) fn new(places: usize, full: bool, start: u64, limit: Option<u64>) -> Self {
-        let slots = places.checked_next_power_of_two().and_then(|slots| slots.checked_mul(2));
-        let slots = slots.unwrap_or_else(|| panic!("no ring has room for {places} values"));
+    pub(super) fn new(indices: usize, full: bool, start: u64, limit: Option<u64>) -> Self {
+        let slots = indices.checked_next_power_of_two().and_then(|slots| slots.checked_mul(2));
+        let slots = slots.unwrap_or_else(|| panic!("no ring has room for {indices} values"));
         let order = slots.trailing_zeros();
         let count = slots as u64;
         let start = start & !(count - 1);
         let limit = limit.unwrap_or(2 * count + TAKERS);
         let mut words =
             vec![Self::cycle_at(order, start.wrapping_sub(count)) | (count - 1); count as usize];
-        let filled = if full { places as u64 } else { 0 };
-        for place in 0..filled {
-            let turn = start.wrapping_add(place);
-            words[Self::slot_at(order, turn)] = Self::cycle_at(order, turn) | place;
+        let filled = if full { indices as u64 } else { 0 };
+        for index in 0..filled {
+            let turn = start.wrapping_add(index);
+            words[Self::slot_at(order, turn)] = Self::cycle_at(order, turn) | index;
         }
         Self {
             head: CachePadded::new(AtomicU64::fresh(start)),
@@ -180,14 +180,14 @@ impl Places {
     }
 
     #[inline]
-    const fn place_of(&self, word: u64) -> u64 {
+    const fn index_of(&self, word: u64) -> u64 {
         word & self.none()
     }
 
     /// Puts an index in that is not in the ring.
     #[inline]
-    pub(super) fn put(&self, place: usize) {
-        let place = place as u64;
+    pub(super) fn put(&self, index: usize) {
+        let index = index as u64;
         loop {
             // Acquire (n): pairs with (v). Relaxed for the rest: a turn is only a number.
             let turn = self.tail.fetch_add(1, Acquire);
@@ -195,13 +195,13 @@ impl Places {
             // Acquire (s): pairs with (m).
             let word = slot.load(Acquire);
             if before(self.cycle_of(word), cycle)
-                && self.place_of(word) == self.none()
+                && self.index_of(word) == self.none()
                 // Relaxed: (m), (s) show it past the turn if the mark was left by the taker with
                 // this turn. A taker that comes later changes the word.
                 && (word & self.unsafe_bit() == 0 || !before(turn, self.head.load(Relaxed)))
                 // Release (p): pairs with (t). Relaxed on failure: another thread was here, and
                 // there are more turns.
-                && slot.compare_exchange(word, cycle | place, Release, Relaxed).is_ok()
+                && slot.compare_exchange(word, cycle | index, Release, Relaxed).is_ok()
             {
                 // Relaxed: by (v), (n) it is not older than what the takers that were too early to
                 // see the turn wrote. Rarely changed, so that the line stays where it is. Changed
@@ -232,7 +232,7 @@ impl Places {
                 return Some(self.empty(slot, word));
             }
             match self.in_vain(turn, word) {
-                Vain::Came(place) => return Some(place),
+                Vain::Came(index) => return Some(index),
                 Vain::Empty => return None,
                 Vain::Next => {}
             }
@@ -244,7 +244,7 @@ impl Places {
     fn empty(&self, slot: &AtomicU64, word: u64) -> usize {
         // Release (o): pairs with (e). Not a store: the word may have been marked meanwhile.
         slot.fetch_or(self.none(), Release);
-        self.place_of(word) as usize
+        self.index_of(word) as usize
     }
 
     /// Goes on after a taker's slot was not ready.
@@ -252,7 +252,7 @@ impl Places {
     fn in_vain(&self, turn: u64, mut word: u64) -> Vain {
         let (slot, cycle) = self.turn(turn);
         while before(self.cycle_of(word), cycle) {
-            let marked = if self.place_of(word) == self.none() {
+            let marked = if self.index_of(word) == self.none() {
                 cycle | (word & self.unsafe_bit()) | self.none()
             } else {
                 word | self.unsafe_bit()
@@ -302,8 +302,8 @@ impl Places {
         (0..turns).filter_map(move |turn| {
             let (slot, cycle) = self.turn(head.wrapping_add(turn));
             let word = slot.load(Relaxed);
-            let place = self.place_of(word);
-            (self.cycle_of(word) == cycle && place != self.none()).then_some(place as usize)
+            let index = self.index_of(word);
+            (self.cycle_of(word) == cycle && index != self.none()).then_some(index as usize)
         })
     }
 
@@ -334,7 +334,7 @@ impl Places {
                 let (slot, cycle) = self.turn(turn);
                 // Acquire (e): pairs with (o).
                 let word = slot.load(Acquire);
-                found = self.cycle_of(word) == cycle && self.place_of(word) != self.none();
+                found = self.cycle_of(word) == cycle && self.index_of(word) != self.none();
                 turn = turn.wrapping_add(1);
             }
             // As long as no thread takes a turn at `head`, slots from there on only fill. So if all
@@ -347,7 +347,7 @@ impl Places {
 }
 
 #[cfg(test)]
-impl Places {
+impl IndexRing {
     /// The number of turns that takers have taken.
     pub(super) fn turns_taken(&self) -> u64 {
         self.head.load(Relaxed)
