@@ -1,29 +1,45 @@
-//! What went wrong in other people's concurrent structures, each as a test named by its advisory
-//! (<https://rustsec.org>), over all structures of ours.
+//! Faults of other people's concurrent structures, each as a test named by its advisory
+//! (<https://rustsec.org>), over all structures of this crate.
 //!
-//! | advisories | in | what | here |
-//! | --- | --- | --- | --- |
-//! | 2018-0009 | crossbeam | a popped value is dropped again by the reclamation | exactly one drop, with reclamation driven on |
-//! | 2022-0019, 2022-0020, 2022-0021 | crossbeam-channel, crossbeam, crossbeam-queue | `mem::zeroed` for `T` | values that are never zero, and of every alignment |
-//! | 2022-0029 | crossbeam | orderings too weak in the Michael-Scott queue | what a value points to is there when the value is; the models decide |
-//! | 2021-0093 | crossbeam-deque | a task taken twice, another lost | two takers at a length of one: what goes in comes out |
-//! | 2020-0052 | crossbeam-channel | memory given back with another capacity | an allocator that ends the process |
-//! | 2025-0024 | crossbeam-channel | a block freed twice in `drop` | dropped at every length, around the ends of blocks |
-//! | 2026-0204 | crossbeam-epoch | formatting followed a null pointer | every handle is formatted, empty and after its end |
-//! | 2026-0205 | scc | a comparison panics, and a value is freed twice | each comparison of a heap panics once |
-//! | 2026-0254, 2026-0255, 2026-0256, 2025-0054 | circular-buffer, sized-chunks, array-queue | a drop panics before the indices are right | `drops.rs`, and a structure that goes on after the panic |
-//! | 2026-0221, 2020-0088, 2020-0099, 2020-0106, 2020-0111, 2020-0116, 2020-0117, 2020-0133, 2020-0137, 2020-0142, 2020-0143, 2021-0113, 2025-0045 | event-listener, may_queue, multiqueue and ten more | `Send` or `Sync` without a bound | for every structure and handle, at compile time |
-//! | 2020-0150, 2026-0142, 2026-0143, 2026-0152 | disrustor, mutringbuf, oneringbuf | a handle that can be cloned owns the storage | no owner is `Clone`, at compile time |
-//! | 2025-0023 | tokio | values cloned by several threads at once with only `T: Send` | what copies is `Sync` only if its values are, at compile time; `copied.rs` has clones that panic |
-//! | 2022-0006 | thread_local | threads' slots read while they are made | threads come and go while others take out |
+//! - 2018-0009, crossbeam: a popped value is dropped again by the reclamation. Here: exactly one
+//!   drop, with reclamation driven on.
+//! - 2022-0019, 2022-0020, 2022-0021, crossbeam-channel, crossbeam, crossbeam-queue: `mem::zeroed`
+//!   for `T`. Here: values that are never zero, and of every alignment.
+//! - 2022-0029, crossbeam: orderings too weak in the Michael-Scott queue. Here: the data that a
+//!   value points to is there when the value is; the models decide.
+//! - 2021-0093, crossbeam-deque: a task taken twice, another lost. Here: two takers at a length of
+//!   one, and each value comes out once.
+//! - 2020-0052, crossbeam-channel: memory given back with another capacity. Here: an allocator that
+//!   ends the process.
+//! - 2025-0024, crossbeam-channel: a block freed twice in `drop`. Here: dropped at every length,
+//!   around the ends of blocks.
+//! - 2026-0204, crossbeam-epoch: formatting followed a null pointer. Here: every handle is
+//!   formatted, empty and after its end.
+//! - 2026-0205, scc: a comparison panics, and a value is freed twice. Here: each comparison of a
+//!   heap panics once.
+//! - 2026-0254, 2026-0255, 2026-0256, 2025-0054, circular-buffer, sized-chunks, array-queue: a drop
+//!   panics before the indices are right. Here: `drops.rs`, and a structure that goes on after the
+//!   panic.
+//! - 2026-0221, 2020-0088, 2020-0099, 2020-0106, 2020-0111, 2020-0116, 2020-0117, 2020-0133,
+//!   2020-0137, 2020-0142, 2020-0143, 2021-0113, 2025-0045, event-listener, may_queue, multiqueue
+//!   and ten more: `Send` or `Sync` without a bound. Here: for every structure and handle, at
+//!   compile time.
+//! - 2020-0150, 2026-0142, 2026-0143, 2026-0152, disrustor, mutringbuf, oneringbuf: a handle that
+//!   can be cloned owns the storage. Here: no owner is `Clone`, at compile time.
+//! - 2025-0023, tokio: values cloned by several threads at once with only `T: Send`. Here: a
+//!   structure that copies is `Sync` only if its values are, at compile time; `copied.rs` has
+//!   clones that panic.
+//! - 2022-0006, thread_local: threads' slots read while they are made. Here: threads come and go
+//!   while others take out.
 //!
-//! Of other things than structures: 2026-0005 (oneshot), 2020-0151 and 2019-0020 (generator),
-//! 2021-0072 (tokio) and 2024-0005 (threadalone) are tests of the same name in
+//! Advisories on other things than structures: 2026-0005 (oneshot), 2020-0151 and 2019-0020
+//! (generator), 2021-0072 (tokio) and 2024-0005 (threadalone) are tests of the same name in
 //! `crates/activations/tests/advisories.rs`. Nothing here is a future, runs a closure on another
-//! stack, or asks which thread drops a value: who pops a value or drops a structure drops what was
-//! pushed by others, so a structure that others can have demands `Send`, as the rows above check.
+//! stack, or asks which thread drops a value. A thread that pops a value or drops a structure drops
+//! values that others pushed. So a structure that others can have demands `Send`, as the rows above
+//! check.
 //!
-//! And crossbeam#1146, a large value that overflows the stack; and lists that are dropped by
+//! Two more: crossbeam#1146, a large value that overflows the stack, and lists that are dropped by
 //! recursion.
 
 use stanchion_lockfree as lockfree;
@@ -80,8 +96,8 @@ fn rustsec_2018_0009_the_reclamation_drops_no_value() {
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
-        // What was retired meanwhile is freed now, and what was not, below; the taken values still
-        // live.
+        // Nodes that were retired meanwhile are freed now, and the others below. The taken values
+        // still live.
         drop(structure);
         for value in &taken {
             value.number();
@@ -276,11 +292,11 @@ fn rustsec_2026_0204_every_handle_can_be_formatted() {
 }
 
 thread_local! {
-    /// How many comparisons are left until one panics.
+    /// The number of comparisons that are left until one panics.
     static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// A key whose comparison may panic.
+/// A key with a comparison that may panic.
 #[derive(PartialEq, Eq)]
 struct Key(u64);
 
@@ -345,8 +361,7 @@ fn rustsec_2025_0054_2026_0254_2026_0255_2026_0256_a_drop_that_panics_leaves_the
         for number in 0..4 {
             assert!(structure.put(number, ledger.value_that(number, number % 2 == 0)).is_ok());
         }
-        // The values break while the vector is dropped, outside; what is still inside must not
-        // notice.
+        // The values break while the vector is dropped, outside. The structure must not notice.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(structure.drained(2))));
         assert!(dropped.is_err());
         assert_eq!(ledger.dropped(), 2);
@@ -425,8 +440,8 @@ const _: () = {
 // The key is looked at by all threads, and is dropped by any.
 assert_not_impl_any!(heap::LockedHeap<Rc<u8>, u8>: Send, Sync);
 
-/// Threads announce what they look at in slots of their own, and the slots are read by others while
-/// threads begin and end.
+/// Threads announce the nodes that they look at in slots of their own. Other threads read the slots
+/// while threads begin and end.
 #[test]
 fn rustsec_2022_0006_threads_come_and_go() {
     fn test<F: Family>() {
@@ -463,10 +478,10 @@ fn on_a_stack_of(bytes: usize, body: impl FnOnce() + Send) {
     });
 }
 
-/// crossbeam#1146: a block of many values was made on the stack. 31 of these values would not fit
-/// there, a few copies of one do.
+/// Tests crossbeam#1146: a block of many values was made on the stack. 31 of these values would not
+/// fit there, a few copies of one do.
 ///
-/// Not so `FaaArrayQueue`, whose docs say that its segments pass through the stack.
+/// `FaaArrayQueue` is left out: its docs say that its segments pass through the stack.
 #[test]
 fn crossbeam_1146_a_large_value_does_not_overflow_the_stack() {
     type Large = [u64; 16_384];

@@ -1,4 +1,4 @@
-//! `Blocking` with real threads: whoever sleeps for ever is reported by a watch of its own.
+//! Tests of `Blocking` with real threads. A watch reports a thread that sleeps for ever.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -44,10 +44,13 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Holds so many values; its next pop panics when it is told to.
+/// A queue of so many values. Its next pop panics if `breaks` is set.
 struct Bounded<T> {
+    /// The values. Written by every thread that pushes or pops.
     values: Mutex<VecDeque<T>>,
+    /// The most values that it holds.
     capacity: usize,
+    /// Set by the test: the next pop panics.
     breaks: Arc<AtomicBool>,
 }
 
@@ -138,7 +141,7 @@ fn full_gives_the_value_back() {
 }
 
 #[test]
-fn debug_shows_who_waits() {
+fn debug_shows_the_waiting_threads() {
     let queue = Blocking::new(LockedQueue::<u32>::new());
     assert_eq!(
         format!("{queue:?}"),
@@ -246,7 +249,7 @@ fn closing_wakes_everybody() {
     });
 }
 
-/// Every push that succeeds beside a close is found by the poppers, who go on to the end.
+/// Every push that succeeds beside a close is found by the poppers. They go on to the end.
 #[test]
 fn a_push_beside_a_close_is_not_lost() {
     in_time(|| {

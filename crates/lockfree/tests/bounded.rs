@@ -1,4 +1,4 @@
-//! What every bounded queue must do, with real threads.
+//! Tests that every bounded queue must pass, with real threads.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ fn ring_that_sleeps<T>(capacity: usize) -> LockedRing<T, RawPolicyMutex> {
     LockedRing::with_capacity_and_lock(capacity, RawPolicyMutex::new())
 }
 
-/// Runs a test for each kind of queue; `$make` is told the capacity.
+/// Runs a test for each kind of queue. `$make` gets the capacity.
 macro_rules! for_every_queue {
     ($($test:ident),+ $(,)?) => {
         mod nikolaev { $(#[test] fn $test() { super::$test(super::NikolaevQueue::with_capacity); })+ }
@@ -35,8 +35,8 @@ for_every_queue!(
     capacity_zero_is_refused,
 );
 
-/// Full exactly when it is, empty exactly when it is, for capacities that are powers of two and
-/// those that are not (chatmail/core#2444).
+/// Checks that it is full exactly when it must be, and empty exactly when it must be. The
+/// capacities are powers of two and others (chatmail/core#2444).
 fn like_a_sequential_one<Q: ConcurrentQueue<Item = u64>>(make: impl Fn(usize) -> Q) {
     for capacity in (1..=17).chain([63, 64, 65, 100]) {
         let queue = make(capacity);
@@ -124,7 +124,7 @@ fn drops_each_value_once<Q: ConcurrentQueue<Item = Arc<()>>>(make: impl Fn(usize
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-/// Counts its drop, and then panics if it is told to.
+/// A value that counts its drop, and then panics if its second field is set.
 struct Breaks(Arc<AtomicU64>, bool);
 
 impl Drop for Breaks {

@@ -134,8 +134,8 @@ fn every_message_is_received_once() {
     assert_eq!(sum.into_inner(), 3 * EACH * (EACH + 1) / 2);
 }
 
-/// Messages that the last receiver leaves are dropped though there is a sender, also those that are
-/// sent at the same time.
+/// Messages that the last receiver leaves are dropped though there is a sender. So are those that
+/// are sent at the same time.
 #[test]
 fn messages_without_a_receiver_are_dropped() {
     for round in 0..400 {
@@ -191,7 +191,7 @@ fn a_panic_in_a_drop_costs_no_other_message_its_own() {
         assert!(sender.send(ledger.value_that(key, key == 2)).is_ok());
     }
     assert!(catch_unwind(AssertUnwindSafe(|| drop(receiver))).is_err());
-    ledger.assert_settled("a channel whose message breaks");
+    ledger.assert_settled("a channel with a message that breaks");
     assert!(sender.is_empty());
 }
 

@@ -23,7 +23,7 @@ use stanchion_lockfree::{
 };
 use stanchion_spin::{Mcs, TestAndSet};
 
-/// A queue of numbers, whose type the value decides.
+/// Uses a queue of numbers. The value that is pushed decides its type.
 fn queues(queue: impl ConcurrentQueue<Item = i32>) {
     assert!(queue.is_empty());
     assert!(queue.try_push(1).is_ok());
@@ -52,7 +52,7 @@ fn counters(counter: impl Counter) {
     assert_eq!(counter.get(), 3);
 }
 
-/// Only the calls of the methods say what the values are.
+/// Only the calls of the methods decide the type of the values.
 #[test]
 fn the_values_decide_the_type() {
     let queue = LockedQueue::new();

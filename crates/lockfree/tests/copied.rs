@@ -1,10 +1,10 @@
-//! What is copied whole, when something breaks on the way: `Herlihy` and `CopiedHeap` call `Clone`,
-//! `Ord` and `Drop` of what others have written, and each call may panic. Each copy that was made
-//! is dropped once; and but for a panic in a drop, which may come when all is done, an operation
-//! that panics changes nothing.
+//! Tests of structures that are copied whole, when a call breaks on the way. `Herlihy` and
+//! `CopiedHeap` call `Clone`, `Ord` and `Drop` of other people's types, and each call may panic.
+//! Each copy that was made is dropped once. A panic in a drop may come when all is done. Apart from
+//! that, an operation that panics changes nothing.
 //!
-//! One call breaks in each run: the first, the second, and so on, until a run has fewer. What
-//! breaks in the structures that do not copy is in `advisories.rs` and `drops.rs`.
+//! One call breaks in each run: the first, the second, and so on, until a run has fewer. Calls that
+//! break in the structures that do not copy are in `advisories.rs` and `drops.rs`.
 
 #[path = "common/values.rs"]
 mod values;
@@ -18,7 +18,7 @@ use stanchion_lockfree::Herlihy;
 use stanchion_lockfree::heap::CopiedHeap;
 use values::{Ledger, Value};
 
-/// What breaks.
+/// The kind of call that breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Clone,
@@ -27,7 +27,7 @@ enum Call {
 }
 
 thread_local! {
-    /// Which call breaks, and how many of its kind come before it.
+    /// The call that breaks: its kind, and the number of calls of that kind before it.
     static FUSE: Cell<Option<(Call, usize)>> = const { Cell::new(None) };
 }
 
@@ -36,7 +36,7 @@ fn comes(call: Call) {
     let Some((kind, before)) = FUSE.get().filter(|(kind, _)| *kind == call) else { return };
     match before.checked_sub(1) {
         Some(before) => FUSE.set(Some((kind, before))),
-        // Not while another panic is under way: that would end the process, whoever is right.
+        // Not while another panic is under way: that would end the process in any case.
         None if !std::thread::panicking() => {
             FUSE.set(None);
             resume_unwind(Box::new(call));
@@ -47,7 +47,9 @@ fn comes(call: Call) {
 
 /// A value of which copies are made, each with a line of its own in the ledger; and a key.
 struct Copied {
+    /// The ledger that counts drops.
     ledger: Arc<Ledger>,
+    /// The value that is copied.
     value: Value,
 }
 
@@ -111,13 +113,14 @@ fn each_breaks(call: Call, run: impl Fn(&Arc<Ledger>) -> usize) -> usize {
     unreachable!()
 }
 
-/// Whether it panicked, and then with nothing but what was meant to break.
+/// Returns whether `body` panicked. Fails if the panic is not the one that was meant.
 fn breaks(body: impl FnOnce()) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(body));
     outcome.map_err(|panic| assert!(panic.is::<Call>(), "something else broke")).is_err()
 }
 
-/// Pushes and pops by turns; what is there after each is what was there before it or after it.
+/// Pushes and pops by turns. After each, the content is as it was before it or as it must be after
+/// it.
 fn heap(call: Call, ledger: &Arc<Ledger>) -> usize {
     const KEYS: [u64; 6] = [5, 1, 4, 1, 3, 2];
     let heap: CopiedHeap<Copied, Copied> = CopiedHeap::new();
@@ -152,7 +155,7 @@ fn heap(call: Call, ledger: &Arc<Ledger>) -> usize {
     panics + usize::from(breaks(|| drop(heap)))
 }
 
-/// What is there now is what it must be, and is what is expected from here on.
+/// Checks the content, and makes it the expected one from here on.
 fn settle(call: Call, broke: bool, expected: &mut Vec<u64>, after: Vec<u64>, now: Vec<u64>) {
     let unchanged = broke && now == *expected;
     assert!(unchanged || !broke || call == Call::Drop, "{now:?} after {call:?} broke");

@@ -1,9 +1,9 @@
-//! Every value is dropped exactly once, whatever happens: by whom it is taken, where a structure
-//! ends, and when a value's own drop panics. And memory goes back as it came.
+//! Every value is dropped exactly once: whichever thread takes it, wherever a structure ends, and
+//! if a value's own drop panics. And memory goes back as it came.
 //!
 //! | | tested by |
 //! | --- | --- |
-//! | dropped once | [`values::Ledger`], in which a second drop fails at once and a missing one at the end |
+//! | dropped once | [`values::Ledger`]: a second drop fails at once, a missing one at the end |
 //! | freed once, with its layout | [`allocator::Checked`], which ends the process |
 
 use stanchion_lockfree as lockfree;
@@ -26,7 +26,7 @@ use values::{Ledger, Value};
 #[global_allocator]
 static ALLOCATOR: allocator::Checked = allocator::Checked;
 
-/// An empty structure and `count` values, of which those that fit have been put in.
+/// Makes an empty structure and `count` values, and puts in those that fit.
 fn filled<F: Family>(ledger: &Arc<Ledger>, count: u64) -> F::Of<Value> {
     let structure = F::make();
     for number in 0..count {
@@ -193,8 +193,8 @@ fn a_structure_outlives_panics_of_its_values() {
     silently(|| all_structures!(each test));
 }
 
-/// A structure that was filled, emptied and dropped owes nothing: what stays is what the thread
-/// keeps for the next one, and does not grow.
+/// A structure that was filled, emptied and dropped owes nothing. The thread keeps something for
+/// the next one, and that does not grow.
 #[test]
 fn memory_goes_back() {
     fn test<F: Family>() {

@@ -1,8 +1,8 @@
-//! What only some containers can do: count, say that they are full, let a value be looked at,
-//! displace one. Each against a model.
+//! Tests of operations that only some containers have: count, tell that they are full, show a
+//! value, displace one. Each is compared with a model.
 //!
-//! What all can do by their only owner (`push_mut`, `pop_mut`, `peek_mut`, `pop_if_mut`) is in the
-//! state machine (`tests/state_machine.rs`).
+//! The operations that all have for their only owner (`push_mut`, `pop_mut`, `peek_mut`,
+//! `pop_if_mut`) are in the state machine (`tests/state_machine.rs`).
 
 #[path = "common/values.rs"]
 mod values;
@@ -310,7 +310,7 @@ fn forced_pushes_of_several_threads_lose_nothing() {
     ledger.assert_settled("LockedRing");
 }
 
-/// What an iterator gave before it panicked is in.
+/// The values that an iterator gave before it panicked are in.
 #[test]
 fn extending_by_an_iterator_that_panics_keeps_what_came() {
     fn broken() -> impl Iterator<Item = u32> {

@@ -1,4 +1,4 @@
-//! What every priority queue must do, with real threads.
+//! Tests that every priority queue must pass, with real threads.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -108,7 +108,7 @@ impl Drop for Tally<'_> {
     }
 }
 
-/// RUSTSEC-2018-0009: a value is dropped once, by whoever popped it or with the heap.
+/// Tests RUSTSEC-2018-0009: a value is dropped once, by the thread that popped it or with the heap.
 fn drops_each_once<'c, H>(heap: H, dropped: &'c AtomicU64)
 where
     H: PriorityQueue<Key = u64, Value = Tally<'c>> + Sync,
@@ -150,7 +150,7 @@ where
 }
 
 thread_local! {
-    /// How many comparisons are left until one panics.
+    /// The number of comparisons that are left until one panics.
     static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
@@ -226,7 +226,7 @@ where
     assert!(panics > 3, "only {panics} comparisons");
 }
 
-/// A value whose destructor panics does not keep the others from being dropped.
+/// Checks that a value with a destructor that panics does not keep the others from being dropped.
 fn drops_all_when_a_drop_panics<H: PriorityQueue<Key = u64, Value = Bomb>>(heap: H) {
     DROPPED.set(0);
     for key in 0..20 {

@@ -1,4 +1,4 @@
-//! What an empty queue keeps of the memory that it once needed.
+//! Tests of the memory that an empty queue keeps of what it once needed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

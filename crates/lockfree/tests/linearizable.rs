@@ -1,23 +1,25 @@
-//! What real threads see of each structure is possible: recorded histories, checked against a
-//! sequential model by `stanchion-linearizability`.
+//! Checks that real threads see only possible results of each structure: recorded histories are
+//! compared with a sequential model by `stanchion-linearizability`.
 //!
-//! | histories | threads | calls of each | share |
+//! | histories | threads | calls of each | number |
 //! | --- | --- | --- | --- |
 //! | short | 3 | 4 | as many as asked for |
 //! | long: nodes come back, lists of retired ones are looked through | 3 | 64 | a hundredth |
 //! | short, on bounded queues with room for 1, 2 and 3 | 3 | 4 | as many as asked for |
 //!
-//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is
-//! emptied, so that what was lost or doubled shows. Each test prints how many histories there were,
+//! Before the threads begin, up to 3 calls fill the structure a little. When they have ended, it is
+//! emptied, so that a lost or doubled value shows. Each test prints how many histories there were,
 //! and in how many of them calls of different threads overlapped.
 //!
 //! `cargo test` checks a few hundred of each structure. `STANCHION_HISTORIES` asks for more:
 //!
 //! ```text
-//! STANCHION_HISTORIES=1000000 cargo test --release -p stanchion-lockfree --test linearizable -- --nocapture
+//! STANCHION_HISTORIES=1000000 \
+//!     cargo test --release -p stanchion-lockfree --test linearizable -- --nocapture
 //! ```
 //!
-//! With `STANCHION_STRUCTURES=Queue,Ring` only structures with one of these words in their names.
+//! With `STANCHION_STRUCTURES=Queue,Ring` it checks only structures with one of these words in
+//! their names.
 
 use stanchion_lockfree as lockfree;
 
@@ -43,8 +45,8 @@ use stanchion_linearizability::specification::{
 use stanchion_linearizability::{Random, Specification, Tally, Trial};
 use structures::{Family, Order, Shared, all_structures, each};
 
-/// How many of each structure, unless more are asked for: some ten seconds in all on a busy
-/// computer, without optimization.
+/// The number of histories of each structure, unless more are asked for. They take some ten seconds
+/// in all on a busy computer, without optimization.
 const FEW: u64 = 300;
 
 const THREADS: usize = 3;
@@ -57,7 +59,7 @@ fn histories() -> u64 {
     })
 }
 
-/// Whether the structure of this name is asked for.
+/// Returns whether the structure of this name is asked for.
 fn asked_for(name: &str) -> bool {
     env::var("STANCHION_STRUCTURES")
         .map_or(true, |asked| asked.split(',').any(|word| name.contains(word)))
@@ -84,7 +86,7 @@ fn choices() -> impl Fn(&mut Random) -> Operation<u64> {
     }
 }
 
-/// Where there are keys, the value is its own.
+/// Performs an operation. If there are keys, a value is its own key.
 fn perform<S: Shared<u64>>(structure: &S, operation: &Operation<u64>) -> Outcome<u64> {
     match operation {
         Operation::Push(value) => match structure.put(*value, *value) {
@@ -147,7 +149,7 @@ fn structures_are_linearizable() {
     all_structures!(each of_family);
 }
 
-/// Queues that are full after the first few pushes. `check` is told how many places there are.
+/// Checks queues that are full after the first few pushes. `check` gets the number of slots.
 fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, E: Display>(
     name: &str,
     make: fn(usize) -> Q,
@@ -166,7 +168,7 @@ fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, E: Display>(
     }
 }
 
-/// Checks histories of a queue whose places are held by threads while they push and pop.
+/// Checks histories of a queue in which threads hold slots while they push and pop.
 fn by_places<Q: ConcurrentQueue<Item = u64> + Sync>(
     room: usize,
     trial: Trial<Operation<u64>>,
@@ -195,10 +197,11 @@ fn bounded_queues_are_linearizable() {
     });
 }
 
-/// Refuses pushes although a place is free that no thread holds.
+/// A queue that refuses pushes although a slot is free that no thread holds.
 struct Refusing {
+    /// The queue that holds the values.
     queue: LockedRing<u64>,
-    /// Places that it does not use.
+    /// The number of slots that it does not use.
     unused: usize,
 }
 
@@ -224,8 +227,8 @@ impl ConcurrentQueue for Refusing {
     }
 }
 
-/// The specification of `NikolaevQueue` refuses a queue that always says that it is full, and one
-/// that has a place less than it should, however few places there are.
+/// The specification of `NikolaevQueue` refuses a queue that always says that it is full. It also
+/// refuses a queue that has a slot less than it should, however few there are.
 #[test]
 fn queues_that_are_full_too_early_are_found() {
     let _alone = alone();
@@ -275,7 +278,7 @@ fn other_heaps_are_linearizable() {
     });
 }
 
-/// Counters, whose width goes into the model.
+/// Checks counters. Their width goes into the model.
 fn count<C: FetchAdd + Default + Sync>(name: &str) {
     if !asked_for(name) {
         return;
@@ -313,14 +316,16 @@ fn counters_are_linearizable() {
     count::<LockedCounter>("LockedCounter");
 }
 
-/// The sharded counter is not linearizable, and says so; but when all is quiet its sum is exact,
-/// and it never goes down for one who asks twice.
+/// The sharded counter is not linearizable, and its docs say so. But when all is quiet its sum is
+/// exact, and it never goes down for a thread that asks twice.
 #[test]
 fn a_sharded_counter_is_right_in_the_end() {
-    /// All that is promised: the sum lies between what was there and what will be.
+    /// The promise of the sharded counter: a sum lies between the past additions and all additions.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     struct Sums {
+        /// The sum of the additions so far.
         added: u64,
+        /// Set after the last call, which comes when all is quiet.
         last: bool,
     }
     impl Specification for Sums {
@@ -337,8 +342,8 @@ fn a_sharded_counter_is_right_in_the_end() {
                 Count::FetchAdd(_) | Count::Get => self.added,
             };
             let seen = outcome.copied().flatten();
-            // Ordered by where the call could have been, a sum may lack what was added meanwhile;
-            // the last one lacks nothing.
+            // Ordered by where the call could have been, a sum may lack additions made meanwhile.
+            // The last sum lacks nothing.
             if seen.is_none_or(|seen| if *last { seen == added } else { seen <= ALL }) {
                 after.push(Self { added, last: *last });
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The traits that make a structure.
 const TRAITS: [&str; 4] = ["ConcurrentStack", "ConcurrentQueue", "PriorityQueue", "Counter"];
 
-/// What is in the list by the structure that it wraps, or has tests of its own.
+/// Structures that are in the list inside of another one, or have tests of their own.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("Blocking", "tests/blocking.rs"),
     // It is in the list by the aliases `LockedHeap` and `LockedArrayHeap`.

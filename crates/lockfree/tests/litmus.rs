@@ -1,5 +1,5 @@
-//! Litmus tests: what two threads see of two objects when no instruction but the objects' own
-//! orders their calls.
+//! Litmus tests: two threads look at two objects, and only the objects' own instructions order
+//! their calls.
 //!
 //! A recorded history, as in `linearizable.rs`, has a locked instruction before and after each
 //! call. A processor that lets a load go ahead of an earlier store shows nothing there. Here two
@@ -8,25 +8,32 @@
 //! A *change* is a call that writes, such as a push. A *look* is a call that only reads if it does
 //! not find the change: `is_empty`, `len`, a pop of an empty queue, a push to a full one.
 //!
-//! | shape | first thread | second thread | forbidden |
-//! | --- | --- | --- | --- |
-//! | store buffering | changes `x`, looks at `y` | changes `y`, looks at `x` | neither sees the other's change |
-//! | the same with a flag | changes `x`, loads the flag | stores the flag, looks at `x` | the same; both accesses of the flag are `SeqCst` |
-//! | message passing | changes `x`, then `y` | looks at `y`, then at `x` | it sees the later change only |
-//! | the same with a flag | changes `x`, stores the flag (Release) | loads the flag (Acquire), looks at `x` | the same |
-//! | independent reads | changes `x` | changes `y` | two more threads look at both and see them in different orders |
+//! Shapes:
+//!
+//! - Store buffering: the first thread changes `x` and looks at `y`; the second changes `y` and
+//!   looks at `x`. Forbidden: neither sees the other's change.
+//! - The same with a flag: the first changes `x` and loads the flag; the second stores the flag and
+//!   looks at `x`. Both accesses of the flag are `SeqCst`. Forbidden: the same.
+//! - Message passing: the first changes `x`, then `y`; the second looks at `y`, then at `x`.
+//!   Forbidden: it sees the later change only.
+//! - The same with a flag: the first changes `x` and stores the flag (Release); the second loads
+//!   the flag (Acquire) and looks at `x`. Forbidden: the same.
+//! - Independent reads: the first changes `x`, the second changes `y`. Forbidden: two more threads
+//!   look at both and see them in different orders.
 //!
 //! Every look is tried with every other one. Counters are documented to order nothing: for them a
 //! fence of the caller's stands between change and look. Independent reads need four processors,
 //! and are skipped where there are fewer.
 //!
-//! `cargo test` does 100,000 rounds of each shape with store buffers, a tenth of the others; fewer
-//! where the threads seldom have two processors at the same time. More, and of some structures
-//! only:
+//! `cargo test` does 100,000 rounds of each shape with store buffers, a tenth of the others. It
+//! does fewer if the threads seldom have two processors at the same time. These commands do more
+//! rounds, and only some structures:
 //!
 //! ```text
-//! STANCHION_ROUNDS=10_000_000 cargo test --release -p stanchion-lockfree --test '*litmus' -- --nocapture
-//! STANCHION_STRUCTURES=MultiQueue,Ring cargo test -p stanchion-lockfree --test litmus -- --nocapture
+//! STANCHION_ROUNDS=10_000_000 \
+//!     cargo test --release -p stanchion-lockfree --test '*litmus' -- --nocapture
+//! STANCHION_STRUCTURES=MultiQueue,Ring \
+//!     cargo test -p stanchion-lockfree --test litmus -- --nocapture
 //! ```
 
 use stanchion_lockfree as lockfree;
@@ -55,18 +62,23 @@ use structures::{Family, Shared, all_structures};
 
 /// A way to look at an object, and whether it has seen the change.
 struct Look<S> {
+    /// The name, for messages.
     name: &'static str,
     /// A look that sees the change undoes it, so that another thread's look may miss it.
     takes: bool,
+    /// The call. Returns whether it sees the change.
     sees: fn(&S) -> bool,
 }
 
 /// A call that changes an object, and the ways to see it.
 struct Change<S> {
+    /// The name, for messages.
     name: &'static str,
     /// Brings the object, which is as the last round left it, to where the change can be made.
     prepare: fn(&S),
+    /// The call.
     make: fn(&S),
+    /// The looks that can see it.
     looks: Vec<Look<S>>,
 }
 
@@ -92,11 +104,11 @@ const BATCH: usize = 64;
 const FEW: u64 = 100_000;
 
 /// The time that so many may take. They take a tenth of it on two processors that do nothing else.
-/// On others the threads seldom have both, and a shape ends early: see what is printed.
+/// On others the threads seldom have both, and a shape ends early: the test prints that.
 const TIME: Duration = Duration::from_millis(300);
 
-/// How often a thread looks for the other before it lets a third one have the processor: as long as
-/// a time slice, because a round needs both at once.
+/// The number of looks of a thread for the other before it lets a third one have the processor.
+/// They last as long as a time slice, because a round needs both at once.
 const PATIENCE: u32 = 200_000;
 
 /// At least so many rounds, for which ten times as long is waited.
@@ -111,7 +123,7 @@ fn rounds() -> u64 {
     number.unwrap_or_else(|| panic!("STANCHION_ROUNDS is {asked:?}: expected such as 10000000"))
 }
 
-/// Whether the structure of this name is asked for.
+/// Returns whether the structure of this name is asked for.
 fn asked_for(name: &str) -> bool {
     env::var("STANCHION_STRUCTURES")
         .map_or(true, |asked| asked.split(',').any(|word| name.contains(word)))
@@ -123,16 +135,19 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a round works on.
+/// The objects of a round.
 struct Objects<S> {
+    /// The first object.
     x: Line<S>,
+    /// The second object.
     y: Line<S>,
+    /// The flag, written by a thread's part.
     flag: Line<AtomicBool>,
-    /// What each thread has seen.
+    /// The answers of each thread, written by that thread.
     seen: [Line<AtomicU64>; 4],
 }
 
-/// What a thread does in a round; it returns what it has seen.
+/// The part of a thread in a round. Returns the thread's answers.
 type Part<'p, S> = &'p (dyn Fn(&Objects<S>) -> u64 + Sync);
 
 /// Has a cache line for itself: a store that waits for its line is what shows a store buffer.
@@ -147,8 +162,8 @@ impl<T> core::ops::Deref for Line<T> {
     }
 }
 
-/// Where threads meet before each round, without a locked instruction: each stores in a line of its
-/// own how often it has come.
+/// The place where threads meet before each round, without a locked instruction. Each stores in a
+/// line of its own how often it has come.
 struct Meeting(Vec<Line<AtomicU64>>);
 
 /// In place of a thread's count: it comes no more.
@@ -156,9 +171,11 @@ const GONE: u64 = u64::MAX;
 
 /// A thread that takes part; the others wait for it until this is dropped.
 struct Member<'m> {
+    /// The place where the threads meet.
     meeting: &'m Meeting,
+    /// The number of this thread.
     me: usize,
-    /// How often it has come.
+    /// The number of times that this thread has come.
     times: u64,
 }
 
@@ -191,9 +208,9 @@ impl Member<'_> {
     }
 }
 
-/// Runs `rounds` rounds, or fewer if they take too long. In each every thread does its `part` on
-/// the same objects, and returns what it has seen. Returns in how many `forbidden` held, and how
-/// many there were.
+/// Runs `rounds` rounds, or fewer if they take too long. In each round every thread does its `part`
+/// on the same objects, and returns its answers. Returns in how many rounds `forbidden` held, and
+/// how many rounds there were.
 fn play<S: Sync>(
     rounds: u64,
     make: &dyn Fn() -> S,
@@ -296,12 +313,13 @@ fn pin(me: usize) {
     let _ = me;
 }
 
-/// Both looks came back without the other's change.
+/// Returns whether both looks came back without the other's change.
 fn both_missed(seen: &[u64]) -> bool {
     seen[..2] == [0, 0]
 }
 
-/// What a look that must see if the other does has missed: the second bit is the later one.
+/// Returns whether a look missed a change that it must see if the other look does. The second bit
+/// is the later one.
 fn missed_the_earlier(seen: &[u64]) -> bool {
     seen[1] == 0b10
 }
@@ -311,7 +329,7 @@ fn disagreed(seen: &[u64]) -> bool {
     seen[2..4] == [0b01, 0b01]
 }
 
-/// What is found wrong.
+/// The faults that are found.
 #[derive(Default)]
 struct Findings(Vec<String>);
 
@@ -481,8 +499,8 @@ fn shapes<S: Sync>(
     println!("{name}: {tried} shapes, {done} rounds, {:.1?}", started.elapsed());
 }
 
-/// How many there are to use; as many as the environment says, for a run of the four threads of
-/// independent reads on fewer.
+/// Returns the number of processors to use. The environment may set it, for a run of the four
+/// threads of independent reads on fewer.
 fn processors() -> usize {
     let asked = env::var("STANCHION_PROCESSORS").ok().and_then(|asked| asked.parse().ok());
     asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
@@ -512,7 +530,7 @@ fn take<S: Shared<u64>>(structure: &S) {
     assert!(structure.take().is_some(), "there is one");
 }
 
-/// What every structure has.
+/// Returns the changes that every structure has.
 fn common<S: Shared<u64>>(room: bool) -> Vec<Change<S>> {
     let mut changes = vec![
         change!("push", empty, put; "is_empty": |s: &S| !s.look(), "pop" takes: |s: &S| s.take().is_some()),

@@ -1,6 +1,6 @@
-//! State machines of what is not among `all_structures!`: counters, the cell with links, what is
-//! copied whole, and the heap that promises less of its order. Each answers as a model of one
-//! thread does.
+//! State machines of the objects that are not among `all_structures!`: counters, the cell with
+//! links, the objects that are copied whole, and the heap that promises less about its order. Each
+//! answers as a model of one thread does.
 //!
 //! `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test others` is a longer search.
 
@@ -42,7 +42,7 @@ fn says_what_was_there<C: FetchAdd>(counter: &C, amounts: &[u64]) {
     }
 }
 
-/// What is in the heap: numbers of values, by key.
+/// The content of the heap: numbers of values, by key.
 #[derive(Default)]
 struct Entries(BTreeMap<u64, Vec<usize>>);
 
@@ -55,7 +55,7 @@ impl Entries {
         self.0.entry(key).or_default().push(value);
     }
 
-    /// Takes that one out; fails if it is not there, or, with `smallest`, if there is a smaller
+    /// Takes that entry out. Fails if it is not there, or, with `smallest`, if there is a smaller
     /// one.
     fn take(&mut self, entry: Option<(u64, usize)>, smallest: bool) {
         let Some((key, value)) = entry else {
@@ -94,7 +94,7 @@ fn heap<H: PriorityQueue<Key = u64, Value = usize>>(
     assert!(heap.pop_min().is_none() && heap.is_empty());
 }
 
-/// What is done to a cell with links: two of them, so that one is held while the other stores.
+/// The calls on a cell with links. There are two links, so that one is held while the other stores.
 #[derive(Clone, Copy, Debug)]
 enum Linked {
     Link(bool),

@@ -1,5 +1,5 @@
-//! How far from the smallest `MultiQueue::pop_min` is, with threads: see the header of
-//! `src/heap/multi_queue.rs` for the bounds. Tests that hold a heap for a chosen time are there.
+//! Tests of the distance of `MultiQueue::pop_min` from the smallest, with threads: see the header
+//! of `src/heap/multi_queue.rs` for the bounds. Tests that hold a heap for a chosen time are there.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -74,15 +74,15 @@ fn the_rank_error_of_running_threads_is_bounded() {
     }
 }
 
-/// Threads call `work` with a way to pop once. The mean rank error is at most twice what is stated,
-/// and what the preemptions add that there were.
+/// Runs threads that call `work` with a way to pop once. The mean rank error is at most twice the
+/// stated one, and the part that the preemptions add.
 ///
-/// How long a thread was away is counted in pops: those of the others between the beginning and
-/// the end of its own.
+/// The time for which a thread was away is counted in pops: those of the others between the
+/// beginning and the end of its own.
 fn running(heaps: usize, threads: usize, work: impl Fn(&(dyn Fn() + Sync)) + Sync) {
     const ENTRIES: usize = 200_000;
     let queue = filled(heaps, ENTRIES);
-    /// What a place of the list holds until its pop has written it.
+    /// The content of an element of the list until its pop has written it.
     const UNKNOWN: usize = usize::MAX;
     let order = AtomicUsize::new(0);
     let keys: Vec<AtomicUsize> = (0..ENTRIES).map(|_| AtomicUsize::new(UNKNOWN)).collect();

@@ -17,7 +17,7 @@ use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::lock_api::RawMutex;
 use stanchion_lockfree::queue::LockedRing;
 
-/// Rounds of each test, unless `STANCHION_ROUNDS` says how many.
+/// Rounds of each test, unless `STANCHION_ROUNDS` gives another number.
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 100_000 };
 
 fn rounds() -> usize {
@@ -51,8 +51,9 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `calls` of both threads at once, again and again, and counts the rounds whose two answers
-/// are `forbidden`. After each round every thread calls `restore`, at the same time as the other.
+/// Runs `calls` of both threads at once, again and again, and counts the rounds with two answers
+/// that are `forbidden`. After each round every thread calls `restore`, at the same time as the
+/// other.
 ///
 /// The first thread starts a little earlier or later than the second, in each round by another
 /// amount, so that in some rounds the stores of both are under way at once.

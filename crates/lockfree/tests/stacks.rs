@@ -1,4 +1,4 @@
-//! Real threads on every stack: what is put in comes out once, whatever happens in between.
+//! Tests of every stack with real threads: each value comes out once, whatever happens in between.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +42,8 @@ fn what_goes_in_comes_out<S: Stack>() {
     assert!(stack.is_empty());
 }
 
-/// What one thread pushed comes out to another in the opposite order, if nobody else is there.
+/// Values that one thread pushed come out to another in the opposite order, if no other thread is
+/// there.
 fn last_in_first_out<S: Stack>() {
     let stack = S::default();
     thread::scope(|scope| {
@@ -79,7 +80,7 @@ impl Drop for Dropped {
     }
 }
 
-/// Also those that are left when the structure is dropped.
+/// Checks also the values that are left when the structure is dropped.
 fn every_value_is_dropped_once<S>(drops: &'static AtomicUsize)
 where
     S: ConcurrentStack<Item = Dropped> + Default + Sync,

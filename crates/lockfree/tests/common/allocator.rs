@@ -1,8 +1,8 @@
-//! An allocator that ends the process when memory is given back with another layout than it was
-//! asked for with, twice, or never was asked for; it fills what is given back, so that who still
-//! reads it reads nonsense.
+//! An allocator that ends the process when memory is given back wrongly: with another layout than
+//! it was asked for with, twice, or without ever having been asked for. It fills the memory that is
+//! given back, so that a thread that still reads it reads nonsense.
 //!
-//! Included by tests, whose global allocator it is.
+//! Included by tests that have it as their global allocator.
 #![allow(dead_code)]
 
 use core::cell::Cell;
@@ -10,11 +10,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 pub(crate) struct Checked;
 
-/// In front of what is given out, as close as its alignment lets it be.
+/// A note in front of each piece, as close as the piece's alignment lets it be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Note {
+    /// Whether the piece is lent, or given back.
     mark: usize,
+    /// The size that was asked for.
     size: usize,
+    /// The alignment that was asked for.
     align: usize,
 }
 
@@ -25,8 +28,8 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
-/// How many pieces the calling thread has asked for and not given back; what other threads give
-/// back for it is not counted.
+/// Returns how many pieces the calling thread has asked for and not given back. Pieces that other
+/// threads give back for it are not counted.
 pub(crate) fn live() -> isize {
     LIVE.get()
 }
@@ -72,7 +75,7 @@ unsafe impl GlobalAlloc for Checked {
             wrong(read.mark);
         }
         count(-1);
-        // SAFETY: as before, and nobody uses the piece any more.
+        // SAFETY: as before, and no thread uses the piece any more.
         unsafe { note.write_unaligned(Note { mark: GIVEN_BACK, ..read }) };
         // SAFETY: as before.
         unsafe { piece.write_bytes(0xDB, layout.size()) };

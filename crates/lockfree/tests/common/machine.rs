@@ -49,9 +49,11 @@ impl Operation {
     }
 }
 
-/// What must be in the structure: the numbers of the values.
+/// The expected content of a structure: the numbers of the values.
 struct Model {
+    /// The order in which they come out.
     order: Order,
+    /// The numbers, the oldest first.
     line: VecDeque<usize>,
     /// By key; of those with the same key any may come first.
     keyed: BTreeMap<u64, Vec<usize>>,

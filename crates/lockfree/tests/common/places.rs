@@ -17,7 +17,9 @@ use stanchion_linearizability::{Call, History, Specification, check};
 /// A queue with a fixed number of places.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Places {
+    /// The values, the oldest first.
     values: VecDeque<u64>,
+    /// The number of slots.
     room: usize,
     /// The pushes that have taken a place and have not pushed their value, in ascending order.
     filling: Vec<usize>,
@@ -86,7 +88,7 @@ impl Specification for Places {
     }
 }
 
-/// Whether the calls of `history` are those of a queue of `room` places, empty at first.
+/// Checks that the calls of `history` are those of a queue of `room` slots, empty at first.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Every structure of the crate, a line each in [`all_structures`], and what the tests that go over
-//! all of them ask of each.
+//! All structures of the crate, a line each in [`all_structures`], and the operations that the
+//! tests over all of them use.
 //!
-//! Included by such tests, here and in the simulated twin; `crate::lockfree` is the crate, or its
-//! twin. A test uses some of it only.
+//! Included by such tests, here and in the simulated twin. `crate::lockfree` is the crate, or its
+//! twin. A test uses only a part of it.
 #![allow(dead_code, unused_macros, unused_imports)]
 
 use core::fmt::Debug;
@@ -83,7 +83,7 @@ pub(crate) trait Shared<T>:
     fn put(&self, key: u64, value: T) -> Result<(), T>;
     /// Takes one out.
     fn take(&self) -> Option<T>;
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     fn look(&self) -> bool;
     /// `put` by the only owner.
     fn put_mut(&mut self, key: u64, value: T) -> Result<(), T>;
@@ -93,13 +93,13 @@ pub(crate) trait Shared<T>:
     fn peek_mut(&mut self) -> Option<&mut T>;
     /// `take_mut`, if it would take what `predicate` is true of.
     fn take_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T>;
-    /// How many there can be, if that is bounded.
+    /// Returns the most that it can hold, if that is bounded.
     fn room(&self) -> Option<usize> {
         None
     }
     /// The first few of its `drain`, which is then dropped.
     fn drained(&self, count: usize) -> Vec<T>;
-    /// Forgets a `drain` that has begun; what it had taken.
+    /// Forgets a `drain` that has begun. Returns the value that it had taken.
     fn forget_drain(&self) -> Option<T>;
     /// The first few of its `into_iter`, which is then dropped.
     fn into_some(self, count: usize) -> Vec<T>;
@@ -115,7 +115,7 @@ pub(crate) trait Family: 'static {
     fn make<T: Send + 'static>() -> Self::Of<T>;
 }
 
-/// What a `push_mut` returns, of a bounded queue or of another.
+/// The result of a `push_mut`, of a bounded queue or of another structure.
 struct Pushed<T>(Result<(), T>);
 
 impl<T> From<()> for Pushed<T> {
@@ -280,9 +280,11 @@ pub(crate) trait Subject: Send + Sync {
 /// One of the structures, whatever its type.
 #[derive(Clone)]
 pub(crate) struct Case {
+    /// The structure's name.
     pub(crate) name: &'static str,
-    /// What it says of itself.
+    /// The progress that it states.
     pub(crate) progress: Progress,
+    /// Makes an empty one.
     pub(crate) make: fn() -> Arc<dyn Subject>,
 }
 

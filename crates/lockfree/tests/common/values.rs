@@ -9,10 +9,12 @@ use std::sync::Arc;
 /// The panic of a value that breaks.
 pub(crate) const BREAKS: &str = "this value breaks when it is dropped";
 
-/// What has become of the values that were made from it.
+/// A record of the drops of the values that were made from it.
 #[derive(Debug)]
 pub(crate) struct Ledger {
+    /// The number of drops of each value, by its number. Counted by the value's drop.
     drops: Box<[AtomicU32]>,
+    /// The number of values that were made.
     made: AtomicUsize,
 }
 
@@ -28,7 +30,7 @@ impl Ledger {
         self.value_that(key, false)
     }
 
-    /// Another value, whose drop may panic.
+    /// Makes another value. Its drop panics if `breaks`.
     pub(crate) fn value_that(self: &Arc<Self>, key: u64, breaks: bool) -> Value {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         assert!(number < self.drops.len(), "the ledger has {} lines", self.drops.len());
@@ -39,16 +41,16 @@ impl Ledger {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// How many have been dropped.
+    /// Returns how many values have been dropped.
     pub(crate) fn dropped(&self) -> usize {
         self.drops.iter().filter(|drops| drops.load(Ordering::Relaxed) > 0).count()
     }
 
     /// Fails unless each value has been dropped exactly once.
-    pub(crate) fn assert_settled(&self, whose: &str) {
+    pub(crate) fn assert_settled(&self, structure: &str) {
         for (number, drops) in self.drops[..self.made()].iter().enumerate() {
             let drops = drops.load(Ordering::Relaxed);
-            assert_eq!(drops, 1, "{whose}: value {number} of {} dropped so often", self.made());
+            assert_eq!(drops, 1, "{structure}: value {number} of {} dropped so often", self.made());
         }
     }
 }
@@ -56,9 +58,13 @@ impl Ledger {
 /// A value of a [`Ledger`].
 #[derive(Debug)]
 pub(crate) struct Value {
+    /// The ledger that counts the drop.
     ledger: Arc<Ledger>,
+    /// The number of this value in the ledger.
     number: usize,
+    /// The key, for heaps.
     key: u64,
+    /// Set if the drop panics.
     breaks: bool,
     /// Its number again, in memory of its own: a copy that was never meant to be one is freed
     /// twice.

@@ -56,9 +56,11 @@ fn two_threads_agree_on_objects() {
     findings.conclude();
 }
 
-/// A counter, and what it said before a round.
+/// A counter, and its value before a round.
 struct Since<C> {
+    /// The counter.
     counter: C,
+    /// The value before the round.
     before: AtomicU64,
 }
 

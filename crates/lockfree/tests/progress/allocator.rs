@@ -1,8 +1,8 @@
-//! An allocator in which nobody waits: one exchange for a piece, and nothing is used again.
+//! An allocator in which no thread waits: one exchange for a piece, and nothing is used again.
 //!
-//! Why not the system's: glibc's `free` takes the lock of the arena that a piece is from, so a
-//! thread that is stopped there stops others, whatever the structure is. That is the allocator's
-//! promise, not the structure's; see the README.
+//! Why not the system's: glibc's `free` takes the lock of the arena that a piece is from. So a
+//! thread that is stopped there stops others, whatever the structure is. That is a matter of the
+//! allocator's promise, not of the structure's; see the README.
 
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -10,15 +10,15 @@ use std::alloc::{GlobalAlloc, Layout};
 
 pub(crate) struct Bump;
 
-/// Address space, of which only what is used becomes memory; each child has its own.
+/// The size of the address space. Only its used part becomes memory, and each child has its own.
 const SIZE: usize = 4 << 30;
 
-/// Where the address space begins; 0 before it is there.
+/// The beginning of the address space, or 0 before it is there.
 static BEGIN: AtomicUsize = AtomicUsize::new(0);
-/// How much of it has been given out.
+/// The number of bytes of it that have been given out.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the space begins, which is made at the first call: the process has one thread then.
+/// Returns where the space begins. Makes it at the first call: the process has one thread then.
 fn begin() -> Option<usize> {
     let begin = BEGIN.load(Ordering::Relaxed);
     if begin != 0 {

@@ -50,8 +50,11 @@ mod processor {
 
 /// A breakpoint in a stopped process, until it is dropped.
 pub(crate) struct Breakpoint {
+    /// The process that it is set in.
     process: pid_t,
+    /// Its address.
     at: u64,
+    /// The word that it has replaced.
     before: u64,
 }
 
@@ -62,8 +65,8 @@ impl Breakpoint {
         Ok(Self { process, at, before })
     }
 
-    /// Whether the process, which has stopped, has stopped here; then the instruction is the next
-    /// to be done, once this is dropped.
+    /// Returns whether the process, which has stopped, has stopped here. Then the instruction is
+    /// the next to be done, once this is dropped.
     pub(crate) fn is_hit(&self) -> Result<bool, Refused> {
         let mut registers = registers(self.process)?;
         let counter = processor::counter(&mut registers);
@@ -85,7 +88,7 @@ impl Drop for Breakpoint {
     }
 }
 
-/// Which instruction a stopped process does next.
+/// Returns the address of the instruction that a stopped process does next.
 pub(crate) fn counter(process: pid_t) -> Result<u64, Refused> {
     registers(process).map(|mut registers| *processor::counter(&mut registers))
 }

@@ -1,6 +1,6 @@
-//! The traced process: a victim, and two others that nobody traces.
+//! The traced process: a victim, and two other threads that are not traced.
 //!
-//! What tracer and child tell one another is in [`Board`], on a page that both have.
+//! Tracer and child exchange data in [`Board`], on a page that both have.
 
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(crate) const EACH: u64 = 16;
 /// An operation of the victim.
 pub(crate) type Operation = fn(&dyn Subject);
 
-/// What the victim is doing.
+/// The stages of the victim.
 pub(crate) mod stage {
     /// It makes the structure.
     pub(crate) const BEFORE: u32 = 0;
@@ -37,9 +37,9 @@ pub(crate) struct Board {
     pub(crate) stage: AtomicU32,
     /// The round in which the others may run.
     pub(crate) go: AtomicU32,
-    /// How many of the others have ended the round.
+    /// The number of the other threads that have ended the round.
     pub(crate) ended: AtomicU32,
-    /// How many operations each of the others has done in all.
+    /// The number of operations that each of the other threads has done in all.
     pub(crate) done: [AtomicU64; OTHERS],
     /// Their numbers in the system.
     pub(crate) threads: [AtomicI32; OTHERS],
@@ -59,8 +59,8 @@ impl Board {
             return Err(io::Error::last_os_error());
         }
         let board: *mut Self = page.cast();
-        // SAFETY: the page is as large as that, aligned, and nobody else's; all zeros is what
-        // `default` is, too. It is never unmapped.
+        // SAFETY: the page is as large as that, aligned, and used by no other object. `default` is
+        // all zeros, too. The page is never unmapped.
         Ok(unsafe { &*board })
     }
 }
@@ -74,14 +74,14 @@ pub(crate) fn sleep_on(word: &AtomicU32, value: u32, limit: Duration) {
         tv_sec: limit.as_secs() as libc::time_t,
         tv_nsec: limit.subsec_nanos() as libc::c_long,
     };
-    // SAFETY: the word and the time live as long as the call; what it returns is not asked: the
-    // caller looks again.
+    // SAFETY: the word and the time live as long as the call. Its result is not used: the caller
+    // looks again.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time)
     };
 }
 
-/// Wakes all who sleep on `word`.
+/// Wakes all threads that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: the call does not touch the word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
@@ -116,8 +116,8 @@ pub(crate) fn main(
     if refused != 0 {
         let error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM);
         board.refused.store(error, Ordering::SeqCst);
-        // SAFETY: the process is the tracer's fork, whose destructors and buffers are not for it to
-        // run and to write.
+        // SAFETY: the process is a fork of the tracer. It must not run the tracer's destructors or
+        // write its buffers.
         unsafe { libc::_exit(0) };
     }
     loop {
@@ -141,7 +141,7 @@ fn other(board: &Board, index: usize, subject: &AtomicPtr<Arc<dyn Subject>>) {
     board.threads[index].store(thread, Ordering::SeqCst);
     for round in 0.. {
         while board.go.load(Ordering::SeqCst) == round {
-            // No time-out: who sleeps here runs nothing that a breakpoint may be in.
+            // No time-out: a thread that sleeps here runs no code that a breakpoint may be in.
             sleep_on(&board.go, round, Duration::from_secs(100_000));
         }
         // SAFETY: the victim has stored it before the tracer said go, and keeps it until all have

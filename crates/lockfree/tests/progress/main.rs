@@ -2,39 +2,42 @@
 //! *instruction* of an operation in turn, and two others must finish theirs.
 //!
 //! ```text
-//! cargo test -p stanchion-lockfree --test progress                         all structures, and peers
-//! cargo test -p stanchion-lockfree --test progress -- SegQueue MichaelScott     those whose names contain one of these
-//! STANCHION_PROGRESS=all cargo test -p stanchion-lockfree --test progress  after every instruction, however many there are
+//! cargo test -p stanchion-lockfree --test progress
+//!     all structures, and peers
+//! cargo test -p stanchion-lockfree --test progress -- SegQueue MichaelScott
+//!     those whose names contain one of these
+//! STANCHION_PROGRESS=all cargo test -p stanchion-lockfree --test progress
+//!     after every instruction, however many there are
 //! ```
 //!
-//! A structure of ours passes if it is what it says: at no instruction do the others wait for the
-//! stopped thread, or at some they do. Of peers it is only known what they should be. The table
-//! says at which instruction somebody waited first.
+//! A structure of this crate passes if it does as it states: at no instruction do the other threads
+//! wait for the stopped thread, or at some they do. Of peers it is only known what they should be.
+//! The table tells at which instruction a thread waited first.
 //!
-//! Why not a thread that sleeps at chosen places: it would be stopped where its author thought of,
-//! and a peer has no such places. Why not signals: they come between instructions that one does not
-//! choose.
+//! Why not a thread that sleeps at chosen places: it would be stopped only where its author thought
+//! of, and a peer has no such places. Why not signals: the test cannot choose the instruction at
+//! which one comes.
 //!
-//! # How
+//! # Method
 //!
 //! ```text
-//! this process (tracer)                       its child
-//!   fork ─────────────────────────────────▶   first thread: the victim        two others, which nobody traces
-//!                                             makes a structure, fills it     sleep on `go`
-//!   sees it stop                              raises SIGTRAP before the operation
-//!   k steps, or a breakpoint                  runs k instructions
-//!   go ───────────────────────────────────────────────────────────────────▶   their operations
-//!   waits until they are done, or stuck                                       done
-//!   PTRACE_CONT                               ends the operation, raises SIGTRAP
+//! this process (tracer)         its child
+//!   fork ───────────────────▶   first thread: the victim      two other threads, not traced
+//!                               makes a structure, fills it   sleep on `go`
+//!   sees it stop                raises SIGTRAP before the operation
+//!   k steps, or a breakpoint    runs k instructions
+//!   go ───────────────────────────────────────────────────▶   their operations
+//!   waits until they are done, or stuck                       done
+//!   PTRACE_CONT                 ends the operation, raises SIGTRAP
 //! ```
 //!
 //! A thread is *stuck* if it has used 60 ms of processor time for one operation, or sleeps in one
-//! for two seconds. That it has not run for long on a busy computer says nothing.
+//! for two seconds. A thread that has not run for long on a busy computer is not stuck.
 //!
 //! Harness: none, because a process that forks should have one thread. Linux with glibc on x86-64
-//! and aarch64 only; where ptrace is forbidden the test says so and is skipped. On an aarch64
+//! and aarch64 only. If ptrace is forbidden, the test prints that and is skipped. On an aarch64
 //! without LSE atomics a single step ends every exclusive access, so no compare-exchange ever
-//! succeeds there: this is seen by the number of steps, and skipped too.
+//! succeeds there. The number of steps shows that, and the test is skipped too.
 
 /// Items for systems where the test can run.
 macro_rules! traced {

@@ -1,4 +1,5 @@
-//! What others have, and structures that are wrong on purpose: the test must see through them.
+//! Structures of other crates, and structures that are wrong on purpose: the test must find them
+//! out.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;

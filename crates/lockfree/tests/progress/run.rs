@@ -1,4 +1,4 @@
-//! Which structures, which operations, and what is said of them.
+//! The structures and operations of the test, and the report on them.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,8 +8,8 @@ use crate::structures::{Case, Subject};
 use crate::tracer::{self, Refused};
 use crate::{peers, structures};
 
-/// What the victim does, and how many values there are before. A bounded structure has room for
-/// four.
+/// The operation of the victim, and the number of values before it. A bounded structure has room
+/// for four.
 const OPERATIONS: [(&str, Operation, u64); 6] = [
     ("put into none", put, 0),
     ("put to four", put, 4),
@@ -35,10 +35,11 @@ fn look(subject: &dyn Subject) {
     subject.look();
 }
 
-/// What is true of a structure.
+/// The result for a structure.
 struct Verdict {
     /// The table's lines, one for each operation that was tried.
     lines: Vec<String>,
+    /// Set if the other threads waited for the stopped one.
     blocks: bool,
 }
 
@@ -64,7 +65,7 @@ fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
     Ok(verdict)
 }
 
-/// All structures whose names contain one of the program's arguments, or all.
+/// Runs the test for all structures with names that contain one of the program's arguments, or all.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (flags, names): (Vec<_>, Vec<_>) =

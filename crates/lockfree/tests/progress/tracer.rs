@@ -13,21 +13,21 @@ use crate::structures::Subject;
 /// An operation that has not ended after so many instructions does not end while it is stepped.
 const ENDLESS: usize = 400_000;
 
-/// Processor time for one operation after which a thread is stuck: some 100,000 times what the
-/// operation takes.
+/// The processor time for one operation after which a thread is stuck: some 100,000 times as much
+/// as the operation takes.
 const SPINNING: Duration = Duration::from_millis(60);
 
-/// How long a thread sleeps in one operation before it is stuck, whatever wakes it meanwhile: no
-/// structure that needs no lock ever sleeps.
+/// The time that a thread sleeps in one operation before it is stuck, whatever wakes it meanwhile.
+/// No structure that needs no lock ever sleeps.
 const SLEEPING: Duration = Duration::from_millis(400);
 
-/// What was found about one operation.
+/// The result for one operation.
 pub(crate) struct Found {
-    /// How many instructions it has, undisturbed.
+    /// The number of its instructions, undisturbed.
     pub(crate) instructions: usize,
     /// After how many of them the victim was stopped.
     pub(crate) stops: usize,
-    /// After which somebody waited for it first.
+    /// The first instruction after which a thread waited for it.
     pub(crate) waits: Option<usize>,
 }
 
@@ -50,7 +50,9 @@ impl From<io::Error> for Refused {
 
 /// A child, which is killed at the latest when this is dropped.
 struct Traced {
+    /// The child.
     process: libc::pid_t,
+    /// The page that both have.
     board: &'static Board,
 }
 
@@ -194,7 +196,7 @@ impl Traced {
         Ok(true)
     }
 
-    /// Lets the others do what they do in a round; whether they have ended it while the victim
+    /// Lets the other threads do their round. Returns whether they have ended it while the victim
     /// stood.
     fn others_run(&self) -> Result<bool, Refused> {
         let board = self.board;
@@ -206,7 +208,7 @@ impl Traced {
         loop {
             let ended = board.ended.load(Ordering::SeqCst);
             if ended as usize == OTHERS {
-                // Nobody may run while there are breakpoints.
+                // No thread may run while there are breakpoints.
                 for thread in &board.threads {
                     while !state(self.process, thread.load(Ordering::SeqCst))?.0 {
                         std::thread::yield_now();
@@ -229,18 +231,22 @@ impl Traced {
     /// structure.
     fn next_round(&self) -> Result<(), Refused> {
         if !self.others_run()? {
-            return Err(Refused::Failed("the others wait although nobody was stopped".to_owned()));
+            return Err(Refused::Failed("the others wait although no thread was stopped".to_owned()));
         }
         self.goes_on()
     }
 }
 
-/// What one of the others has used for the operation that it is in.
+/// The resources that one of the other threads has used for the operation that it is in.
 #[derive(Default)]
 struct Watch {
+    /// The number of operations that it had done at the last look.
     done: u64,
+    /// The beginning of this operation, in real and in processor time.
     since: Option<(Instant, Duration)>,
+    /// The number of looks during this operation.
     looks: u32,
+    /// The number of looks at which it slept.
     asleep: u32,
 }
 
@@ -266,7 +272,7 @@ impl Watch {
     }
 }
 
-/// Whether a thread sleeps, and its processor time.
+/// Returns whether a thread sleeps, and its processor time.
 fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duration)> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"))?;
     let schedule = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"))?;
@@ -277,7 +283,8 @@ fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duratio
 }
 
 /// Stops the victim in `operation` on a structure with `filled` values, again and again on a new
-/// one, one place after the other, until somebody waits for it or the operation has ended.
+/// one, after one instruction after the other. Ends when a thread waits for it or the operation has
+/// ended.
 pub(crate) fn search(
     make: fn() -> Arc<dyn Subject>,
     filled: u64,
@@ -285,7 +292,7 @@ pub(crate) fn search(
     limit: usize,
 ) -> Result<Found, Refused> {
     let traced = Traced::fork(make, filled, operation)?;
-    // The first round touches what is made on first use; it is the second that is repeated.
+    // The first round touches the memory that is made on first use. The second round is repeated.
     traced.trace()?;
     traced.next_round()?;
     let trace = traced.trace()?;
