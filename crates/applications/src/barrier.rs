@@ -1,24 +1,24 @@
-//! The end of a phase: everybody meets, the last one to come has the floor, then all go on.
+//! The end of a phase: all threads meet, the last one to arrive does its part alone, then all go
+//! on.
 //!
-//! Why not a ready-made barrier: the paper's program does its bookkeeping *at* the barrier. What
-//! the threads found out in the phase is gathered under a lock while they arrive, and the thread
-//! that arrives last gives away an object before the others are let go. So the counter lives under
-//! a lock of the kind that is being studied, and only the waiting is done on a word of its own.
+//! Why not a ready-made barrier: the paper's program does its bookkeeping *at* the barrier. The
+//! threads' findings of the phase are gathered under a lock while they arrive. The thread that
+//! arrives last gives away an object before the others go on. So the counter lives under a lock of
+//! the kind that is being studied, and only the waiting is done on a word of its own.
 //!
 //! ```text
-//! word `phase`     who moves it                              meaning
-//! n                                                          phase n is going on
-//! n -> n + 1       the last to arrive, once                  phase n is over
-//! any -> BROKEN    anybody, any number of times, for good    somebody will never arrive
+//! word `phase`     moved by                                    meaning
+//! n                                                            phase n is going on
+//! n -> n + 1       the last to arrive, once                    phase n is over
+//! any -> BROKEN    any thread, any number of times, for good   a party will never arrive
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Each party arrives once per phase, so nobody can be a whole phase ahead of a party that has
-//!    not yet left, and the word read before arriving is the number of the running phase or
-//!    `BROKEN`.
-//! 2. Between the arrival of the last party and the change of the word, all others wait: the last
-//!    one is alone.
+//! 1. Each party arrives once per phase, so no party can be a whole phase ahead of one that has not
+//!    yet left. So the word read before arriving is the number of the running phase or `BROKEN`.
+//! 2. Between the arrival of the last party and the change of the word, all other parties wait: the
+//!    last one is alone.
 //! 3. `BROKEN` is final: the only other move is a compare-exchange from a whole phase.
 //!
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
@@ -31,14 +31,14 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::clock;
 use machine::wait::{Patient, WaitPolicy, wait_until};
 
-/// The word's value once somebody will never arrive. Phase numbers wrap below it.
+/// The word's value once a party will never arrive. Phase numbers wrap below it.
 const BROKEN: u32 = 1 << 31;
 
 /// Another party is gone: there will be no next phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// Where a party of a [`Barrier`] writes down how long it waited.
+/// The records of a party of a [`Barrier`] of how long it waited.
 pub trait MeetingWaits {
     /// Waits for the lock under which the parties gather.
     fn gathering(&mut self) -> &mut Waits;
@@ -46,16 +46,22 @@ pub trait MeetingWaits {
     fn barrier(&mut self) -> &mut Waits;
 }
 
-/// Where the threads meet. `S` is what they gather.
+/// A place where threads meet. `S` is the data that they gather.
 pub struct Barrier<L, S> {
+    /// The data and the arrivals, under the lock under study. Written by parties that arrive.
     gathering: Mutex<L, Gathering<S>>,
+    /// The word of the phase. Moved by the last to arrive, and by a party that gives up.
     phase: AtomicU32,
+    /// The number of parties.
     parties: usize,
 }
 
 struct Gathering<S> {
+    /// The number of parties that have arrived in this phase.
     arrived: usize,
+    /// The number of the party that arrived first in this phase.
     first: usize,
+    /// The data that the parties gather.
     shared: S,
 }
 
@@ -66,7 +72,7 @@ impl<L, S> fmt::Debug for Barrier<L, S> {
 }
 
 impl<L: RawMutex, S> Barrier<L, S> {
-    /// A barrier for `parties` threads, who gather `shared`.
+    /// Returns a barrier for `parties` threads that gather `shared`.
     pub fn new(parties: usize, shared: S) -> Self {
         Self::with_lock(L::INIT, parties, shared)
     }
@@ -77,11 +83,12 @@ impl<L: RawMutex, S> Barrier<L, S> {
         Self { gathering, phase: AtomicU32::new(0), parties }
     }
 
-    /// Arrives as number `who`: adds what it knows with `add`, then waits for the others, unless it
-    /// is the last; then it runs `last(first, ..)`, alone, with the number of the party that came
-    /// first.
+    /// Arrives as party `party`: adds its findings with `add`, then waits for the other parties.
+    /// The last to arrive does not wait: it runs `last(first, ..)`, alone, with the number of the
+    /// party that arrived first.
     ///
-    /// What a party did before is visible to all after, and what `last` does as well.
+    /// Everything that a party did before is visible to all after the meeting, and so is everything
+    /// that `last` does.
     ///
     /// # Errors
     ///
@@ -127,13 +134,13 @@ impl<L: RawMutex, S> Barrier<L, S> {
         if seen == BROKEN { Err(Broken) } else { Ok(()) }
     }
 
-    /// Looks at or changes what is gathered.
+    /// Looks at the gathered data, or changes it.
     pub fn with<R>(&self, waits: &mut impl MeetingWaits, look: impl FnOnce(&mut S) -> R) -> R {
         look(&mut waits.gathering().lock(&self.gathering).shared)
     }
 
-    /// Says that a party will never arrive: all who wait or come later are told, instead of waiting
-    /// for ever.
+    /// Breaks the barrier, because a party will never arrive. All parties that wait or come later
+    /// get an error instead of waiting for ever.
     pub fn give_up(&self) {
         // Relaxed: the word says only that nothing more is to be had.
         self.phase.store(BROKEN, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A point with a mass, and what is computed of points: shared by [`galaxy`](crate::galaxy) and
+//! A point with a mass, and computations on points: shared by [`galaxy`](crate::galaxy) and
 //! [`nbody`](crate::nbody).
 
 /// A point or an arrow in space.
@@ -9,9 +9,9 @@ pub type Vector = [f64; 3];
 pub struct Body {
     /// Its mass.
     pub mass: f64,
-    /// Where it is.
+    /// The position.
     pub place: Vector,
-    /// How it moves.
+    /// The velocity.
     pub speed: Vector,
 }
 

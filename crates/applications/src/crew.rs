@@ -2,8 +2,8 @@
 //! panic of one ends the others.
 //!
 //! Why not `std::thread::scope`: these programs also run on loom's machine, which has no scoped
-//! threads. So what the threads share is in an [`Arc`], and only the caller's own part may borrow
-//! from the caller.
+//! threads. So the data that the threads share is in an [`Arc`], and only the caller's own part may
+//! borrow from the caller.
 
 use machine::sync::Arc;
 use machine::{thread, topology};
@@ -12,25 +12,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// The most threads a run may have.
 pub const MAX_THREADS: usize = 64;
 
-/// Where threads run.
+/// The processors that threads run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seats {
-    /// Where the system puts them.
+    /// The system chooses.
     Free,
-    /// Each on a processor of its own. If there are not enough, they are free: two that share a
-    /// processor while another is free would be worse than what the system does.
+    /// Each thread stays on a processor of its own. If there are not enough, the system chooses:
+    /// two threads that share a processor while another is free would be worse.
     Own,
-    /// Each on one processor, which are dealt out in turn. For many threads that wake each other:
-    /// left to the system, who is woken may run where its waker did, and then all of them take
-    /// turns on one processor and never find a lock held.
+    /// Each thread stays on one processor, and processors are dealt out in turn. This is for many
+    /// threads that wake each other. Left to the system, a woken thread may run where its waker
+    /// did. Then all threads take turns on one processor and never find a lock held.
     Dealt,
 }
 
-/// Something that surrounds what each thread of a run does: it is called by the thread, on its
-/// processor, with the thread's number and its work.
+/// A wrapper of the work of each thread of a run. The thread calls it, on its processor, with the
+/// thread's number and its work.
 ///
-/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be
-/// recorded. A thread whose work is not called does nothing.
+/// It is for things that belong to a thread and not to a program: to be a member of a
+/// pseudo-scheduler, to be recorded. A thread whose wrapper does not call the work does nothing.
 ///
 /// ```
 /// use stanchion_applications::Around;
@@ -40,7 +40,7 @@ pub(crate) enum Seats {
 ///
 /// let done = Arc::new(AtomicUsize::new(0));
 /// let count = Arc::clone(&done);
-/// let around = Around::new(move |_who, work| {
+/// let around = Around::new(move |_number, work| {
 ///     work();
 ///     count.fetch_add(1, Relaxed);
 /// });
@@ -75,23 +75,23 @@ impl Around {
         Self(std::sync::Arc::new(surround))
     }
 
-    /// Does `work` as number `who`.
+    /// Does `work` as thread `number`.
     pub(crate) fn surround(&self, who: usize, mut work: impl FnMut()) {
         (self.0)(who, &mut work);
     }
 }
 
-/// What the threads of a run share.
+/// The data that the threads of a run share.
 pub(crate) trait Shared: Send + Sync + 'static {
-    /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not
-    /// panic.
+    /// Wakes all threads that wait for a thread that has panicked, or will wait for it: it does
+    /// nothing more. Must not panic.
     fn give_up(&self);
 }
 
-/// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1, and returns what they return,
-/// in that order.
+/// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1. Returns their results in that
+/// order.
 ///
-/// Each is told the processor that it stays on, if it has a seat and the system did not refuse.
+/// Each gets the processor that it stays on, if there is one and the system did not refuse.
 ///
 /// # Panics
 ///
@@ -135,7 +135,7 @@ fn at_place<S: Shared, W>(
     place: Option<usize>,
     work: impl FnOnce(Option<usize>) -> W,
 ) -> W {
-    // Kept to the end. A refusal changes how fast the run is, not what it finds.
+    // Kept to the end. A refusal changes the speed of the run, not its result.
     let pinned = place.and_then(|processor| topology::pin(processor).ok());
     let processor = place.filter(|_| pinned.is_some());
     let breaker = Breaker(shared);

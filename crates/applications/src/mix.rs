@@ -1,9 +1,8 @@
-//! Numbers that look random and are functions of where they are asked for: the finalizer of
-//! SplitMix64.
+//! Numbers that look random, as a function of an argument: the finalizer of SplitMix64.
 //!
-//! Why not a generator: whoever needs number 17 computes it without asking who had number 16, so
-//! the result of a run does not depend on who did what. Source: G. Steele, D. Lea, C. Flood, *Fast
-//! splittable pseudorandom number generators*, OOPSLA 2014.
+//! Why not a generator: a thread that needs number 17 computes it without asking for number 16. So
+//! the result of a run does not depend on which thread did which part. Source: G. Steele, D. Lea,
+//! C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
 
 #[inline]
 pub(crate) fn mix(value: u64) -> u64 {

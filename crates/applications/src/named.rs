@@ -10,7 +10,9 @@ use lock_api::{Mutex, MutexGuard, RawMutex};
 
 /// Makes the locks of a program and numbers them from 0.
 pub(crate) struct Locksmith<'a, L> {
+    /// Makes a lock by its name.
     make: &'a dyn Fn(&str) -> L,
+    /// The names of the locks so far, by number.
     names: Vec<String>,
 }
 
@@ -43,11 +45,13 @@ impl<'a, L: RawMutex> Locksmith<'a, L> {
 /// other down.
 #[repr(align(128))]
 pub(crate) struct Named<L, T> {
+    /// The data, under the lock.
     mutex: Mutex<L, T>,
+    /// The number of the lock.
     number: usize,
 }
 
-/// What one thread, or all together, waited for each lock.
+/// The waits of one thread, or of all together, for each lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger(Vec<Waits>);
 
@@ -88,9 +92,9 @@ impl Ledger {
 /// The waits for one lock, all threads together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockWaits {
-    /// What the lock was made as, such as `peg 3`.
+    /// The name of the lock, such as `peg 3`.
     pub name: String,
-    /// How often and how long it was waited for.
+    /// The number and the length of the waits for it.
     pub waits: Waits,
 }
 

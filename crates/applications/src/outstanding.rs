@@ -1,39 +1,39 @@
-//! When threads that make work for each other are done: nothing is left in the pool, and nobody has
-//! anything in hand from which more could come.
+//! The end of work that makes more work: nothing is left in the pool, and no thread holds a piece
+//! from which more could come.
 //!
 //! Why not until the pool is empty: it is empty, too, while the only piece of work is in the hands
 //! of a thread that is about to cut it in two. Why not a barrier: a thread that finds nothing would
-//! have to come back from it whenever another puts something in.
+//! have to come back from it whenever another thread puts a piece in.
 //!
 //! A piece of work is *outstanding* from before it is put into the pool until a thread has done it,
 //! or has replaced it by others.
 //!
 //! ```text
-//! word       who moves it                                 meaning
-//! count      who replaces a piece by n: + n - 1           pieces outstanding
-//!            who gives up: | BROKEN                       somebody has panicked
-//! bell       who has put something in, if one waits: + 2  look again
-//!            who did the last, who gives up: | OVER       nothing more will come
-//! waiting    who finds the pool empty: + 1, later - 1     how many wait: a hint
+//! word       moved by                                            meaning
+//! count      a thread that replaces a piece by n: + n - 1        pieces outstanding
+//!            a thread that gives up: | BROKEN                    a thread has panicked
+//! bell       a thread that has put a piece in, if one waits: + 2 look again
+//!            a thread that did the last, or gives up: | OVER     no more pieces will come
+//! waiting    a thread that finds the pool empty: + 1, later - 1  threads that wait: a hint
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Pieces are counted before they are put in, and a piece is discounted after it was taken out;
-//!    so the count is never less than what is outstanding, and 0 is final.
+//! 1. Pieces are counted before they are put in, and a piece is discounted after it was taken out.
+//!    So the count is never less than the number of outstanding pieces, and 0 is final.
 //! 2. A thread waits only after the pool was empty for it since its own last put. So if all wait,
-//!    the one that put last has seen the pool empty after all puts: nothing is outstanding, and the
-//!    bell says `OVER`. A ring that is missed costs parallel work, and never the end.
+//!    the thread that put last has seen the pool empty after all puts: nothing is outstanding, and
+//!    the bell says `OVER`. A missed change of the bell costs parallel work, and never the end.
 //!
 //! # Orderings
 //!
-//! All are `Relaxed`. What a piece of work is comes through the pool, and what was done comes
-//! through the joining of the threads; the words say only when to look and when to end. That a
-//! piece is counted before it is discounted follows from the pool: who takes a piece out comes
-//! after who put it in, so the two changes of the one word `count` are in that order. The model is
-//! `twins/loom/applications/tests/outstanding.rs`.
+//! All are `Relaxed`. A piece of work comes through the pool, and results come through the joining
+//! of the threads. The words only tell when to look and when to end. A piece is counted before it
+//! is discounted. That follows from the pool: a thread that takes a piece out comes after the
+//! thread that put it in, so the two changes of the one word `count` are in that order. The model
+//! is `twins/loom/applications/tests/outstanding.rs`.
 //!
-//! Source: the count of work in the system is folklore of branch and bound; the 1997 paper (M.
+//! Source: the count of work in the system is folklore of branch and bound. The 1997 paper (M.
 //! Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking
 //! synchronization*) does not say how its programs know that they are done.
 
@@ -47,7 +47,7 @@ const BROKEN: usize = 1 << (usize::BITS - 1);
 /// Set in the bell when nothing more will come.
 const OVER: u32 = 1;
 
-/// A thread has panicked: what it had in hand will never be done.
+/// An error: a thread has panicked. The piece that it had in hand will never be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
@@ -77,8 +77,12 @@ struct Line<W>(W);
 /// assert_eq!(pieces, 8);
 /// ```
 pub struct Outstanding {
+    /// The number of outstanding pieces. Written by every thread.
     count: Line<AtomicUsize>,
+    /// The word that waiting threads sleep on. Written by threads that put a piece in, and at the
+    /// end.
     bell: Line<AtomicU32>,
+    /// The number of threads that wait. Written by those threads.
     waiting: Line<AtomicU32>,
 }
 
@@ -99,10 +103,10 @@ impl Outstanding {
         }
     }
 
-    /// What `take` takes out of the pool, waiting for it if need be; `None` when all is done, or
-    /// somebody has [given up](Self::give_up).
+    /// Returns the piece that `take` takes out of the pool, and waits for one if need be. Returns
+    /// `None` when all is done, or if a thread has [given up](Self::give_up).
     ///
-    /// `take` returning `None` must mean that the pool was empty at some moment during the call.
+    /// If `take` returns `None`, the pool must have been empty at some moment during the call.
     pub fn next<W>(&self, mut take: impl FnMut() -> Option<W>) -> Option<W> {
         if let Some(work) = take() {
             return Some(work);
@@ -146,7 +150,7 @@ impl Outstanding {
         if before & BROKEN == 0 { Ok(()) } else { Err(Broken) }
     }
 
-    /// Tells those who wait that the caller has put something into the pool.
+    /// Wakes waiting threads, because the caller has put a piece into the pool.
     pub fn ring(&self) {
         if self.waiting.0.load(Ordering::Relaxed) != 0 {
             // The last bit stays as it is.
@@ -154,8 +158,8 @@ impl Outstanding {
         }
     }
 
-    /// Says that what the caller has in hand will never be done: all others stop soon instead of
-    /// waiting for ever.
+    /// Stops all threads soon, instead of letting them wait for ever: the piece that the caller has
+    /// in hand will never be done.
     pub fn give_up(&self) {
         self.count.0.fetch_or(BROKEN, Ordering::Relaxed);
         self.bell.0.fetch_or(OVER, Ordering::Relaxed);

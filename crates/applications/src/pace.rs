@@ -1,13 +1,13 @@
-//! How long a simulated machine computes: so many instructions at the pace of its processors.
+//! The time that a simulated machine computes: so many instructions at the pace of its processors.
 //!
-//! Why instructions and not nanoseconds: how much a program computes between its locks is the
-//! program's, how fast that goes is the machine's. On the real machine computation takes what it
-//! takes, and declaring it costs nothing ([`machine::work`]).
+//! Why instructions and not nanoseconds: the amount of computation between a program's locks
+//! belongs to the program, its speed to the machine. On the real machine computation takes its own
+//! time, and declaring it costs nothing ([`machine::work`]).
 //!
-//! The counts stand as constants beside the code that they are about, for code as the compilers of
-//! the paper's time made it: checked subscripts and pointers, and no value kept in a register from
-//! one statement to the next. They are estimates: how long the paper's programs computed it does
-//! not say.
+//! The counts stand as constants beside the code that they are about. They are for code as the
+//! compilers of the paper's time made it: checked subscripts and pointers, and no value kept in a
+//! register from one statement to the next. They are estimates: the paper does not say how long its
+//! programs computed.
 
 /// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a
 /// second.
@@ -23,6 +23,7 @@ pub(crate) const SECTION: u64 = 40;
 /// The pace of the machine's processors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
+    /// The time of an instruction, in nanoseconds.
     instruction_ns: u64,
 }
 

@@ -1,12 +1,11 @@
-//! How long threads waited for locks.
+//! The waits of threads for locks.
 //!
-//! Each thread keeps its own [`Waits`] and adds to them without sharing; they are merged when the
-//! threads are done. A wait begins when a `try_lock` has failed, so an uncontended acquisition
-//! costs one addition more than the lock itself, and the clock is read only by those who wait
-//! anyway.
+//! Each thread keeps its own [`Waits`] and adds to them without sharing. They are merged when the
+//! threads are done. A wait begins when a `try_lock` has failed. So an uncontended acquisition
+//! costs one addition more than the lock itself, and only threads that wait anyway read the clock.
 //!
 //! The paper had to take the time until the *next release* for the waiting time, because the fast
-//! path was compiled in; here it is the time until the lock was *got*. (Karlin, Li, Manasse,
+//! path was compiled in. Here it is the time until the lock was *got*. (Karlin, Li, Manasse,
 //! Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991,
 //! section 7.)
 
@@ -25,12 +24,16 @@ use machine::clock;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
+    /// The number of acquisitions.
     acquisitions: u64,
+    /// The number of those that waited.
     contended: u64,
+    /// The sum of the waits, in nanoseconds.
     total_ns: u64,
+    /// The longest wait, in nanoseconds.
     max_ns: u64,
-    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first. None before the first wait:
-    /// a program may have hundreds of locks for which nobody ever waits.
+    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first class. `None` before the
+    /// first wait: a program may have hundreds of locks without a wait.
     classes: Option<Box<[u64; 64]>>,
 }
 
@@ -133,8 +136,8 @@ impl Waits {
         0
     }
 
-    /// The classes that are not empty: (`from`, `count`) says that `count` waits took `from` to
-    /// 2·`from` - 1 ns, those of 0 ns being in the class from 1.
+    /// Returns the classes that are not empty. (`from`, `count`) tells that `count` waits took
+    /// `from` to 2·`from` - 1 ns. Waits of 0 ns are in the class from 1.
     pub fn histogram(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let classes = self.classes.iter().flat_map(|classes| classes.iter());
         let classes = classes.enumerate().filter(|&(_, &count)| count > 0);

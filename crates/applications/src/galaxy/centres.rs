@@ -1,10 +1,10 @@
 //! The two masses: a near-collision of two points, integrated by leapfrog.
 //!
-//! The gravitational constant and the first mass are 1. The second passes it on a parabola whose
-//! nearest point is at distance [`NEAREST`]; both move about their common centre of mass, which
-//! rests in the origin. No sine, cosine or power is computed anywhere in this program, only what
-//! IEEE 754 rounds correctly (`+ - * /` and the square root), so the numbers are the same on every
-//! computer.
+//! The gravitational constant and the first mass are 1. The second passes it on a parabola. The
+//! point nearest to the first is at distance [`NEAREST`]. Both move about their common centre of
+//! mass, which rests in the origin. No sine, cosine or power is computed anywhere in this program.
+//! It computes only operations that IEEE 754 rounds correctly (`+ - * /` and the square root), so
+//! the numbers are the same on every computer.
 //!
 //! Leapfrog, in the form kick, drift, kick: half a step of acceleration, a step of motion, half a
 //! step of acceleration. It is of second order, can be run backwards, and keeps the angular
@@ -74,7 +74,7 @@ impl Encounter {
         two.speed = add(two.speed, apart, -time * pull * one.mass);
     }
 
-    /// Where the masses are.
+    /// Returns the positions of the masses.
     #[must_use]
     pub fn places(&self) -> [Vector; 2] {
         self.bodies.map(|body| body.place)

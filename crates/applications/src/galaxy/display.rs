@@ -77,7 +77,9 @@ impl Changes {
 
 /// The bands.
 pub(super) struct Display<L> {
+    /// The bands of the display, each under its own lock. Written by every thread.
     bands: Vec<Named<L, Box<[u32]>>>,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -110,7 +112,7 @@ impl<L: RawMutex> Display<L> {
         }
     }
 
-    /// What all cells show, from the top left row by row.
+    /// Returns the contents of all cells, from the top left row by row.
     pub(super) fn cells(&self, ledger: &mut Ledger) -> Vec<u32> {
         let mut all = vec![0; WIDTH * HEIGHT];
         for (number, band) in self.bands.iter().enumerate() {
@@ -123,7 +125,7 @@ impl<L: RawMutex> Display<L> {
     }
 }
 
-/// Where a band keeps a cell: its own rows, one after another.
+/// Returns the position of a cell in its band, which holds its rows one after another.
 #[inline]
 fn within(cell: u32) -> usize {
     let (row, column) = (cell as usize / WIDTH, cell as usize % WIDTH);

@@ -1,21 +1,22 @@
 //! Galaxy: a near-collision of two galaxies, computed and shown by several threads.
 //!
-//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared
-//! strategies of spinning. The paper says of it:
+//! One of the programs that Karlin, Li, Manasse and Owicki used to compare strategies of spinning,
+//! by their lock-waiting times. The paper says of it:
 //!
 //! > Galaxy is a parallel program that simulates near-collisions of two galaxies on the Firefly
-//! display. Physically, the mass of each > galaxy is considered to be located at a point at its
-//! center, and the "stars" that surround the galaxy are taken to be of zero mass. > Thus
-//! acceleration depends only on the relative position of the two centers.
+//! > display. Physically, the mass of each galaxy is considered to be located at a point at its
+//! > center, and the "stars" that surround the galaxy are taken to be of zero mass. Thus
+//! > acceleration depends only on the relative position of the two centers.
 //!
-//! and that it has 13 locks, and that most waits are short. Pool, chunks and bands are ours:
+//! and that it has 13 locks, and that most waits are short. Pool, chunks and bands are additions of
+//! this crate:
 //!
-//! | part | what it is |
+//! | part | content |
 //! | --- | --- |
 //! | [`Encounter`] | the two masses |
-//! | `stars` | what they pull about |
+//! | `stars` | the stars that they pull about |
 //! | `pool` | the stars that are to be advanced |
-//! | `display` | how many stars each cell shows |
+//! | `display` | the number of stars that each cell shows |
 //! | [`sequential`] | the reference, without threads or locks |
 //!
 //! The idea of stars without mass is older: A. Toomre, J. Toomre, *Galactic bridges and tails*,

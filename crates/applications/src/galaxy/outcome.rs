@@ -1,4 +1,4 @@
-//! What a run was asked for, what it found, and what is refused.
+//! The options of a run, its result, and the errors of options.
 
 use super::centres::Encounter;
 use super::stars::Star;
@@ -10,10 +10,10 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use thiserror::Error;
 
-/// How many stars there may be. Each takes about 80 bytes.
+/// The number of stars that there may be. Each takes about 80 bytes.
 pub const STARS: RangeInclusive<usize> = 1..=1 << 22;
 
-/// What to run, and how.
+/// The options of a run.
 ///
 /// ```
 /// use stanchion_applications::galaxy::Options;
@@ -34,10 +34,10 @@ pub struct Options {
     pub ratio: f64,
     /// Stars that a thread takes from the pool at once, at least 1: the fewer, the more locking.
     pub chunk: usize,
-    /// Whether each thread stays on a processor of its own, if there are enough.
+    /// Set if each thread stays on a processor of its own, if there are enough.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
-    /// takes.
+    /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
+    /// on the real one.
     pub instruction_ns: u64,
 }
 
@@ -94,27 +94,27 @@ pub enum Refused {
     Chunk,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Of the places and speeds of all stars, bit for bit; that of
     /// [`sequential`](super::sequential::run).
     pub checksum: u64,
-    /// Steps made: all, unless who watched had seen enough.
+    /// The number of steps made: all, unless the watcher ended the run.
     pub steps: u64,
-    /// Where the centres are in the end.
+    /// The centres in the end.
     pub centres: Encounter,
     /// Stars that the display shows in the end.
     pub shown: u64,
-    /// What is wrong in the end, if anything is.
+    /// The fault that was found in the end, if there is one.
     pub fault: Option<Fault>,
     /// From before the first thread is started until all are done.
     pub elapsed: Duration,
-    /// Who waited how long for which lock, all threads together.
+    /// The waits for each lock, all threads together.
     pub locks: Vec<LockWaits>,
     /// Not a lock: waits for the others at the end of a step.
     pub barrier: Waits,
-    /// What each thread did.
+    /// The work of each thread.
     pub threads: Vec<Share>,
 }
 
@@ -127,7 +127,7 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// What is wrong at the end of a run: the lock does not exclude, or the program is wrong.
+/// A fault at the end of a run: the lock does not exclude, or the program is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -142,7 +142,7 @@ pub enum Fault {
     /// The display shows something else than is there.
     #[error("the display shows {shown} stars in cell {cell}, where {found} are")]
     Display {
-        /// Which, counted from the top left row by row.
+        /// The cell, counted from the top left row by row.
         cell: usize,
         /// As many as it shows.
         shown: u32,
@@ -151,7 +151,7 @@ pub enum Fault {
     },
 }
 
-/// The first thing that is wrong with what is left of `expected` stars and what is shown of them.
+/// Returns the first fault in the stars that are left, of `expected`, or in what is shown of them.
 pub(super) fn fault<'a>(
     stars: impl Iterator<Item = &'a Star>,
     expected: usize,

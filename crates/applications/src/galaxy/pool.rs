@@ -1,24 +1,27 @@
 //! The pool from which threads take work: stars that are still to be advanced in this step, and
 //! those that have been.
 //!
-//! A chunk is in one of the two piles or in the hands of one thread, which therefore advances it
-//! without a lock.
+//! A chunk is in one of the two piles or held by one thread, which advances it without a lock.
 
 use super::stars::Chunk;
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
 
-/// What the lock guards.
+/// The data under the pool's lock.
 #[derive(Debug)]
 struct Piles {
+    /// Chunks that are still to be advanced in this step.
     due: Vec<Chunk>,
+    /// Chunks that have been advanced.
     done: Vec<Chunk>,
 }
 
 /// All chunks, before one lock.
 pub(super) struct Pool<L> {
+    /// The two piles, under one lock. Written by every thread.
     piles: Named<L, Piles>,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -45,15 +48,15 @@ impl<L: RawMutex> Pool<L> {
         piles.done.push(chunk);
     }
 
-    /// Makes those due that are done. For the thread that has the [barrier](crate::barrier) to
-    /// itself: no chunk is in anybody's hands.
+    /// Makes the chunks that are done due again. For the thread that has the
+    /// [barrier](crate::barrier) to itself: no thread holds a chunk.
     pub(super) fn turn(&self, ledger: &mut Ledger) {
         let mut piles = ledger.lock(&self.piles);
         let Piles { due, done } = &mut *piles;
         core::mem::swap(due, done);
     }
 
-    /// Takes everything; for when nobody works any more.
+    /// Takes everything, for when no thread works any more.
     pub(super) fn empty(&self, ledger: &mut Ledger) -> Vec<Chunk> {
         let mut piles = ledger.lock(&self.piles);
         let mut chunks = core::mem::take(&mut piles.due);

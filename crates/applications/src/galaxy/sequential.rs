@@ -6,16 +6,16 @@ use super::stars::stars;
 use core::time::Duration;
 use machine::clock;
 
-/// What a sequential run found.
+/// The result of a sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Of the places and speeds of all stars, bit for bit.
     pub checksum: u64,
-    /// How long it took.
+    /// The time that it took.
     pub elapsed: Duration,
 }
 
-/// Advances the stars of `options`, whose threads and chunks do not matter.
+/// Advances the stars of `options`. Its threads and chunks do not matter.
 ///
 /// ```
 /// use stanchion_applications::galaxy::{Options, sequential};
@@ -26,7 +26,7 @@ pub struct Outcome {
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 pub fn run(options: &Options) -> Result<Outcome, Refused> {
     options.check()?;
     let began = clock::now();

@@ -1,14 +1,14 @@
-//! The threads: each takes stars from the pool, advances them, shows where they went, and meets the
-//! others at the end of the step.
+//! The threads. Each takes stars from the pool, advances them, shows where they went, and meets the
+//! other threads at the end of the step.
 //!
 //! | lock | guards | taken |
 //! | --- | --- | --- |
-//! | `phase` | the number of the step, and who has arrived at its end | at the beginning and the end of a step |
-//! | `pool` | the stars that nobody is advancing | twice for each chunk |
-//! | `centres` | the two masses; the first to need them in a step advances them | once for each chunk |
-//! | `band b` | a tenth of the display | once for each chunk with a star that comes to it, or leaves it |
+//! | `phase` | the number of the step, and the arrivals at its end | at both ends of a step |
+//! | `pool` | the stars that no thread is advancing | twice for each chunk |
+//! | `centres` | the two masses; the first user in a step advances them | once for each chunk |
+//! | `band b` | a tenth of the display | once for each chunk with a star that comes or leaves |
 //!
-//! Thirteen locks, as many as the paper counted. No thread holds two of them.
+//! There are thirteen locks, as many as the paper counted. No thread holds two of them.
 //!
 //! # Invariants
 //!
@@ -17,8 +17,8 @@
 //! 2. Each star is advanced once in a step, by the thread that took its chunk, and its course
 //!    depends on the centres alone. So the result is the same to the last bit whatever the threads,
 //!    the chunks, the lock and the schedule.
-//! 3. Who watches does so between two meetings in which nobody else does anything: what it sees is
-//!    one moment.
+//! 3. A watcher looks between two meetings in which no other thread does anything: it sees one
+//!    moment.
 
 use super::centres::{Encounter, STEP};
 use super::display::{self, Changes, Display};
@@ -41,15 +41,15 @@ use machine::sync::Arc;
 /// them in two square roots, and what brings the numbers there.
 const STAR: u64 = 400;
 
-/// What who watches is shown.
+/// The state that a watcher sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scene {
     /// Steps made so far.
     pub step: u64,
     /// Steps of the whole run.
     pub of: u64,
-    /// How many stars each cell shows: [`HEIGHT`](super::HEIGHT) rows from top to bottom, each of
-    /// [`WIDTH`](super::WIDTH) cells from left to right.
+    /// The number of stars that each cell shows: [`HEIGHT`](super::HEIGHT) rows from top to bottom,
+    /// each of [`WIDTH`](super::WIDTH) cells from left to right.
     pub cells: Vec<u32>,
     /// Column and row of the centres, where they are in view.
     pub centres: [Option<(usize, usize)>; 2],
@@ -67,20 +67,20 @@ pub struct Scene {
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if
-/// the lock does.
+/// If a thread cannot be started. With the panic of a thread, if one panics, as it may if the lock
+/// does.
 pub fn run<L: RawMutex + Send + Sync + 'static>(options: &Options) -> Result<Run, Refused> {
     run_with(options, &|_| L::INIT, 0, &mut |_| ControlFlow::Continue(()))
 }
 
-/// [`run`] with locks from `make`, which is told the name of each (`phase`, `pool`, `centres`,
-/// `band 3`), and with somebody to `watch`: the calling thread shows it the display before the
-/// first step and each `every` steps, and when it breaks off, the run ends there. Never if `every`
-/// is 0.
+/// Does the same as [`run`] with locks from `make` and with a `watch`. `make` gets the name of each
+/// lock (`phase`, `pool`, `centres`, `band 3`). The calling thread calls `watch` with the display
+/// before the first step and each `every` steps. If `watch` breaks off, the run ends there. If
+/// `every` is 0, it is never called.
 ///
 /// # Errors
 ///
@@ -137,23 +137,27 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     })
 }
 
-/// What is gathered at the barrier.
+/// The data that is gathered at the barrier.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
+    /// The number of steps that are over. Written by the last to arrive.
     step: u64,
-    /// Who watches has seen enough.
+    /// Set when the watcher has seen enough.
     stopped: bool,
 }
 
-/// What the lock of the centres guards.
+/// The data under the lock of the centres.
 #[derive(Debug)]
 struct Course {
+    /// The step that the centres have come to.
     step: u64,
+    /// The centres after that step.
     encounter: Encounter,
 }
 
 impl Course {
-    /// Where the centres are after `step` steps. Never asked for earlier than before (Invariant 1).
+    /// Returns the centres after `step` steps. It is never called with an earlier step than before
+    /// (Invariant 1).
     fn at(&mut self, step: u64) -> [Vector; 2] {
         while self.step < step {
             self.encounter.advance(STEP);
@@ -163,14 +167,21 @@ impl Course {
     }
 }
 
-/// What the threads share.
+/// The data that the threads share.
 struct Field<L> {
+    /// The options of the run.
     options: Options,
+    /// The number of steps from one call of the watcher to the next; 0 for none.
     every: u64,
+    /// The two masses.
     masses: [f64; 2],
+    /// The meeting at the end of a step.
     barrier: Barrier<L, Progress>,
+    /// The stars, and the chunks that are still due.
     pool: Pool<L>,
+    /// The centres. Advanced by the first thread to need them in a step.
     course: Named<L, Course>,
+    /// The display. Written by every thread.
     display: Display<L>,
     /// Of the locks, by number.
     names: Vec<String>,
@@ -225,10 +236,12 @@ impl<L: RawMutex + Send + Sync + 'static> Shared for Field<L> {
     }
 }
 
-/// What a thread waited for.
+/// The waits of one thread.
 #[derive(Debug)]
 struct Recorded {
+    /// The waits for named locks.
     ledger: Ledger,
+    /// The waits at the barrier.
     barrier: Waits,
 }
 
@@ -242,11 +255,15 @@ impl MeetingWaits for Recorded {
     }
 }
 
-/// What one thread keeps to itself.
+/// The data of one thread.
 struct Worker {
+    /// The number of the thread.
     who: usize,
+    /// The work that it has done.
     share: Share,
+    /// The waits that it has had.
     waits: Recorded,
+    /// Changes of the display that are still to be made.
     changes: Changes,
 }
 
@@ -259,7 +276,7 @@ impl Worker {
     ) -> Self {
         let share = Share { chunks: 0, processor };
         let mut worker = Self { who, share, waits: field.waits(), changes: Changes::new() };
-        // `Broken` means that another thread has panicked: the caller will hear it from that one.
+        // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.steps(field, watch);
         worker
     }

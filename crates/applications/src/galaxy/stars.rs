@@ -1,9 +1,10 @@
-//! The stars: points without mass, which two masses pull about.
+//! The stars: points without mass that are pulled about by two masses.
 //!
-//! They start on circles around one of the centres, those of the first in the plane in which the
-//! centres move, those of the second in a plane tilted by the smaller angle of a 3-4-5 triangle. As
-//! in the paper, *acceleration depends only on the relative position of the two centers*: a star
-//! knows nothing of other stars, so it does not matter who advances it, nor when within a step.
+//! They start on circles around one of the centres. Those of the first are in the plane in which
+//! the centres move, those of the second in a plane tilted by the smaller angle of a 3-4-5
+//! triangle. As in the paper, *acceleration depends only on the relative position of the two
+//! centers*: a star knows nothing of other stars. So it does not matter which thread advances it,
+//! nor when within a step.
 
 use super::centres::{Encounter, STEP};
 use super::display::{self, Change};
@@ -20,10 +21,13 @@ const SOFT: f64 = 0.05 * 0.05;
 /// A star.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Star {
+    /// The position.
     place: Vector,
+    /// The velocity.
     speed: Vector,
+    /// The acceleration at this position.
     pull: Vector,
-    /// Where the display shows it.
+    /// The cell in which the display shows it.
     cell: Option<u32>,
 }
 
@@ -32,6 +36,7 @@ pub(super) struct Star {
 pub(super) struct Chunk {
     /// Number of the first star.
     pub(super) first: u64,
+    /// The stars of the chunk, advanced by one thread.
     pub(super) stars: Vec<Star>,
 }
 
@@ -65,7 +70,8 @@ impl Star {
         star
     }
 
-    /// A step, at whose end the centres are at `centres`. Says how the display changes.
+    /// Advances the star by a step, with the centres at `centres` at its end. Returns the change of
+    /// the display.
     #[inline]
     pub(super) fn advance(
         &mut self,
@@ -98,12 +104,12 @@ impl Star {
         pull
     }
 
-    /// Where the display shows it.
+    /// Returns the cell in which the display shows it.
     pub(super) fn cell(&self) -> Option<u32> {
         self.cell
     }
 
-    /// What star `number` adds to the checksum. Sums wrap.
+    /// Returns the part of star `number` in the checksum. Sums wrap.
     pub(super) fn contribution(&self, number: u64) -> u64 {
         let numbers = self.place.iter().chain(&self.speed);
         numbers.fold(mix(number), |sum, number| mix(sum ^ number.to_bits()))

@@ -1,11 +1,11 @@
-//! Pegs, disks and the display, each before a lock of its own.
+//! Pegs, disks and the display, each under a lock of its own.
 //!
 //! | lock | guards | taken |
 //! | --- | --- | --- |
-//! | `peg p` | the disks on it, the steps made there, who waits for which step | to look whether it is one's turn, and to make the step |
-//! | `disk d` | where it is and how often it was moved | to say so |
-//! | `row r` | what is drawn at height r over each peg | after a step, to draw what it changed |
-//! | `column p` | how many disks are carried past peg p | to carry a disk past, once there and once away |
+//! | `peg p` | its disks, its steps, the threads that wait for one | to test for a turn, to step |
+//! | `disk d` | where it is and how often it was moved | to record a step |
+//! | `row r` | the drawing at height r over each peg | after a step, to draw its change |
+//! | `column p` | the number of disks that pass peg p | twice for each disk that passes |
 //! | `count` | moves made | after each move |
 //!
 //! Together with one `post` a thread, 64 disks on 5 pegs with 64 threads have 203 locks; the paper
@@ -14,12 +14,12 @@
 //! # Invariants
 //!
 //! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
-//! 2. On a peg the disks get smaller from bottom to top; a step that would break this, or that is
-//!    not what the plan says, panics.
+//! 2. On a peg the disks get smaller from bottom to top. A step that would break this, or that is
+//!    not in the plan, panics.
 //! 3. Steps on a peg are made in the order of their numbers ([plan](super::plan)).
-//! 4. A row shows the latest step over each peg, although steps are drawn after the peg's lock was
-//!    released and so in any order: each drawing carries the number of its step, and an earlier one
-//!    draws nothing.
+//! 4. A row shows the latest step over each peg. Steps are drawn after the peg's lock was released,
+//!    and so in any order. So each drawing carries the number of its step, and an earlier one draws
+//!    nothing.
 
 use super::outcome::Options;
 use super::schedule::{Disk, Move};
@@ -32,35 +32,41 @@ use machine::thread;
 /// Drawings that the window system is handed at once.
 const IN_A_WINDOW: u64 = 16;
 
-/// What the lock of a peg guards.
+/// The data under the lock of a peg.
 #[derive(Debug, Default)]
 struct Peg {
     /// From bottom to top.
     stack: Vec<Disk>,
+    /// The number of steps made on it. Written by the threads that step.
     steps: u64,
     /// Step number and thread.
     waiting: Vec<(u64, usize)>,
 }
 
-/// What the lock of a disk guards.
+/// The data under the lock of a disk.
 #[derive(Clone, Copy, Debug, Default)]
 struct Whereabouts {
+    /// Set while the disk is carried.
     held: bool,
+    /// The number of its moves.
     moves: u64,
 }
 
-/// What is drawn at one height over one peg.
+/// The drawing at one height over one peg.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
+    /// The disk that is drawn, if there is one.
     disk: Option<Disk>,
     /// Steps made on the peg when it was drawn.
     steps: u64,
 }
 
-/// What the lock of a column guards.
+/// The data under the lock of a column.
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
+    /// The number of disks that are above it now.
     above: u64,
+    /// The number of times that a disk was carried past.
     passed: u64,
 }
 
@@ -71,30 +77,36 @@ pub(super) enum Step {
     Lower,
 }
 
-/// What came of an attempt to make a step.
+/// The result of an attempt to make a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     /// It is made; the thread that waits for the next one on this peg, if one does.
     Made(Option<usize>),
-    /// It is not yet its turn. Who attempted it will be rung.
+    /// It is not yet its turn. The thread that attempted it will be woken.
     TooEarly,
 }
 
 /// All of them.
 pub(super) struct Board<L> {
+    /// The pegs. Written by the threads that step.
     pegs: Vec<Named<L, Peg>>,
+    /// The disks. Written by the threads that move them.
     disks: Vec<Named<L, Whereabouts>>,
+    /// The rows of the display. Written after a step.
     rows: Vec<Named<L, Vec<Cell>>>,
+    /// The columns of the display. Written while a disk is carried past.
     columns: Vec<Named<L, Column>>,
+    /// The number of moves made. Written after each move.
     count: Named<L, u64>,
     /// Nanoseconds that a drawing takes.
     draw_ns: u64,
-    /// How long the window system takes for one.
+    /// The time that the window system takes for one, in nanoseconds.
     window_ns: u64,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
-/// What the display shows, read row by row while disks are moved.
+/// The contents of the display, read row by row while disks are moved.
 ///
 /// So it is of no single moment: a disk may be seen twice, or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,17 +121,22 @@ pub struct Scene {
     pub held: Vec<Disk>,
 }
 
-/// What is left when all threads have ended.
+/// The state when all threads have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remains {
+    /// The disks on each peg, from bottom to top.
     pub(super) pegs: Vec<Vec<Disk>>,
+    /// The disks that are drawn on each peg.
     pub(super) shown: Vec<Vec<Disk>>,
+    /// Disks that are still carried.
     pub(super) held: Vec<Disk>,
+    /// The number of moves that were counted.
     pub(super) counted: u64,
     /// Moves of the disks, added up.
     pub(super) moved: u64,
     /// Times a disk was carried past a peg, added up.
     pub(super) passed: u64,
+    /// The number of disks that are above a column, added up.
     pub(super) above: u64,
 }
 
@@ -151,12 +168,13 @@ impl<L: RawMutex> Board<L> {
         }
     }
 
-    /// Makes a step of `made`, number `number` on its peg, or has `who` rung when it is time.
+    /// Makes a step of `made`, number `number` on its peg, or has thread `who` woken when it is
+    /// time.
     ///
     /// # Panics
     ///
-    /// Names the step if the rules forbid it, which only a lock that does not exclude can bring
-    /// about.
+    /// If the rules forbid the step, with its name. Only a lock that does not exclude can cause
+    /// that.
     pub(super) fn attempt(
         &self,
         made: Move,
@@ -215,7 +233,7 @@ impl<L: RawMutex> Board<L> {
         self.draw();
     }
 
-    /// What drawing takes, while the lock of what is drawn is held.
+    /// Takes the time of a drawing, while the lock of its data is held.
     fn draw(&self) {
         if self.draw_ns > 0 {
             machine::burn(self.draw_ns);
@@ -230,7 +248,7 @@ impl<L: RawMutex> Board<L> {
         *count += 1;
     }
 
-    /// What the display shows.
+    /// Returns the contents of the display.
     pub(super) fn scene(&self, of: u64, ledger: &mut Ledger) -> Scene {
         let moves = *ledger.lock(&self.count);
         let mut pegs = vec![Vec::new(); self.pegs.len()];
@@ -244,7 +262,7 @@ impl<L: RawMutex> Board<L> {
         Scene { moves, of, pegs, held }
     }
 
-    /// What is left; for when nobody moves any more.
+    /// Returns the remains, for when no thread moves a disk any more.
     pub(super) fn remains(&self, ledger: &mut Ledger) -> Remains {
         let scene = self.scene(0, ledger);
         let columns: Vec<Column> = self.columns.iter().map(|column| *ledger.lock(column)).collect();
@@ -291,7 +309,7 @@ impl Peg {
         }
     }
 
-    /// Counts a step, and says who waits for the next one.
+    /// Counts a step, and returns the thread that waits for the next one.
     fn next(&mut self) -> Option<usize> {
         self.steps += 1;
         let next = self.waiting.iter().position(|&(number, _)| number == self.steps)?;
@@ -340,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_too_early_is_named_when_it_is_time() {
+    fn an_early_thread_is_named_when_it_is_time() {
         let (board, mut ledger) = board(3, 3);
         let made = |disk, to| Move { disk, from: 0, to };
         assert_eq!(board.attempt(made(2, 1), Step::Lift, 2, 7, &mut ledger), Attempt::TooEarly);

@@ -1,24 +1,27 @@
 //! Hanoi: the towers of the monks on five pegs, moved by many threads.
 //!
-//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared
-//! strategies of spinning. The paper says of it:
+//! One of the programs that Karlin, Li, Manasse and Owicki used to compare strategies of spinning,
+//! by their lock-waiting times. The paper says of it:
 //!
 //! > The program uses five pegs and 64 disks of different sizes. At the start, all 64 disks are on
-//! the first peg, with larger disks lying > below smaller ones. At the end, all 64 disks are on the
-//! last peg, in the same arrangement. Disks are moved from peg to peg, but a > larger disk is never
-//! placed atop a smaller one. A large number of threads are used in the program, and there is
-//! frequent > synchronization.
+//! > the first peg, with larger disks lying below smaller ones. At the end, all 64 disks are on the
+//! > last peg, in the same arrangement. Disks are moved from peg to peg, but a larger disk is never
+//! > placed atop a smaller one. A large number of threads are used in the program, and there is
+//! > frequent synchronization.
 //!
 //! and that each thread has a fixed task, that it has 207 locks, most of them for the display, and
-//! that most waits are short. How it moves the disks in parallel the paper does not say; that is
-//! ours:
+//! that most waits are short. The paper does not say how it moves the disks in parallel. That part
+//! is an addition of this crate:
 //!
-//! | part | what it is |
+//! | part | content |
 //! | --- | --- |
-//! | [`moves_needed`], [`closed_form`] | how many moves there must be; the run makes neither more nor fewer |
-//! | `plan` | which move waits for which: the steps on each peg keep the order of the schedule, and disks are carried at the same time |
+//! | [`moves_needed`], [`closed_form`] | the number of moves that there must be |
+//! | `plan` | the order of moves: which one waits for which |
 //! | `board` | pegs, disks and display, 139 locks |
-//! | `post` | where a thread waits for its turn, a lock and a word each |
+//! | `post` | the place where a thread waits for its turn, a lock and a word each |
+//!
+//! A run makes neither more nor fewer moves than that. In the plan, the steps on each peg keep the
+//! order of the schedule, and disks are carried at the same time.
 //!
 //! Pegs, disks, rows and threads are counted from 0; disk 0 is the smallest.
 //!

@@ -1,4 +1,4 @@
-//! What a run was asked for, what it found, and what is refused.
+//! The options of a run, its result, and the errors of options.
 
 use super::board::Remains;
 use super::schedule::Disk;
@@ -10,16 +10,16 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use thiserror::Error;
 
-/// How many disks there may be.
+/// The number of disks that there may be.
 pub const DISKS: RangeInclusive<usize> = 1..=64;
 
-/// How many pegs there may be.
+/// The number of pegs that there may be.
 pub const PEGS: RangeInclusive<usize> = 3..=8;
 
 /// The most moves of a round: 21 disks on 3 pegs. Its plan takes some 50 MB.
 pub const MAX_MOVES: u64 = 1 << 21;
 
-/// What to run, and how.
+/// The options of a run.
 ///
 /// ```
 /// use stanchion_applications::hanoi::Options;
@@ -43,16 +43,16 @@ pub struct Options {
     /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial
     /// of contention. A move draws twice in rows, and twice for each peg that it passes.
     pub draw_ns: u64,
-    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps
-    /// until a window system has drawn it, holding the lock of the column; 0: there is none, and
-    /// all drawing is computing.
+    /// The time for which a thread that carries every sixteenth disk past a peg sleeps, in
+    /// nanoseconds by the clock. It sleeps until a window system has drawn the disk, and holds the
+    /// lock of the column. If it is 0, there is no window system, and all drawing is computing.
     pub window_ns: u64,
-    /// Whether each thread stays on one processor, which are dealt out in turn. Without it the
-    /// system may let all of them take turns on one: they wake each other, and who is woken often
-    /// runs where its waker did. Then no lock is ever found held.
+    /// Set if each thread stays on one processor; processors are dealt out in turn. Otherwise the
+    /// system may let all threads take turns on one processor: they wake each other, and a woken
+    /// thread often runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction of what is neither carrying
-    /// nor drawing; the real one takes what it takes.
+    /// The time that a simulated machine takes for an instruction that neither carries nor draws,
+    /// in nanoseconds. It has no effect on the real one.
     pub instruction_ns: u64,
 }
 
@@ -105,7 +105,7 @@ pub enum Refused {
     },
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Moves made in all rounds.
@@ -120,15 +120,15 @@ pub struct Run {
     pub goal: usize,
     /// For each peg the disks on it in the end, from bottom to top.
     pub pegs: Vec<Vec<Disk>>,
-    /// What is wrong in the end, if anything is.
+    /// The fault that was found in the end, if there is one.
     pub fault: Option<Fault>,
     /// From before the first thread is started until all are done.
     pub elapsed: Duration,
-    /// Who waited how long for which lock, all threads together.
+    /// The waits for each lock, all threads together.
     pub locks: Vec<LockWaits>,
-    /// Not a lock: waits for one's turn on a peg. The acquisitions are steps.
+    /// The waits for a turn on a peg, which is not a lock. The acquisitions are steps.
     pub turns: Waits,
-    /// What each thread did.
+    /// The work of each thread.
     pub threads: Vec<Share>,
 }
 
@@ -141,51 +141,55 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// What is wrong at the end of a run: the lock does not exclude, or the program is wrong.
+/// A fault at the end of a run: the lock does not exclude, or the program is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// A peg has not the disks that it should have.
     #[error("peg {peg} has the disks {found:?} from bottom to top, not {expected:?}")]
     Peg {
-        /// Which.
+        /// The peg.
         peg: usize,
-        /// What is on it.
+        /// The disks on it.
         found: Vec<Disk>,
-        /// What should be.
+        /// The disks that should be on it.
         expected: Vec<Disk>,
     },
     /// The display shows something else than is there.
     #[error("the display shows the disks {shown:?} on peg {peg}, which has {found:?}")]
     Display {
-        /// Which.
+        /// The peg.
         peg: usize,
-        /// What is drawn.
+        /// The disks that are drawn.
         shown: Vec<Disk>,
-        /// What is there.
+        /// The disks that are there.
         found: Vec<Disk>,
     },
     /// Some disks are said to be carried still.
     #[error("the disks {0:?} are said to be carried still")]
     Held(Vec<Disk>),
-    /// A number of the display is not what it must be.
+    /// A number of the display is wrong.
     #[error("{what}: {found}, not {expected}")]
     Number {
-        /// Which.
+        /// The name of the number.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: u64,
-        /// What it should be.
+        /// The value that it should have.
         expected: u64,
     },
 }
 
-/// What the remains of a run must be.
+/// The expected remains of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
+    /// The number of disks.
     pub(super) disks: usize,
+    /// The peg on which they must be.
     pub(super) goal: usize,
+    /// The number of moves.
     pub(super) moves: u64,
+    /// The number of times that a disk was carried past a peg.
     pub(super) passed: u64,
 }
 

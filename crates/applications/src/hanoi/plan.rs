@@ -1,31 +1,33 @@
-//! Which move must wait for which: the order in which the disks come and go on each peg.
+//! The plan: the order in which the disks come and go on each peg. It tells which move must wait
+//! for which.
 //!
 //! A move is two steps: *lift* the disk from one peg, *lower* it onto another. On each peg the
 //! steps keep the order that they have in the [schedule](super::schedule), and nothing else is
-//! ordered. So a peg sees what it would see if one monk did all the moves one by one, and every
-//! step is as valid as it was there; but while a disk is carried its peg is free for the next step,
-//! and several are carried at once.
+//! ordered. So a peg sees the same as if one monk did all the moves one by one, and every step is
+//! as valid as it was there. But while a disk is carried its peg is free for the next step, and
+//! several disks are carried at once.
 //!
 //! Why not the obvious thing, a move as one step that has both pegs: with 64 disks on 5 pegs the
-//! 1,535 moves then have a chain of 1,493 of which each must wait for the one before, and there is
+//! 1,535 moves then have a chain of 1,493 of which each must wait for the one before. There is
 //! nothing to share among threads. With two steps the longest chain is 350.
 //!
-//! Odd rounds bring the disks back: the schedule in the mirror, peg p taken for the p-th from the
-//! end.
+//! Odd rounds bring the disks back: the schedule in the mirror, with peg p taken for the p-th from
+//! the end.
 //!
 //! # Invariants
 //!
 //! 1. The steps on a peg are numbered 0, 1, 2, … through all rounds, and step number t is made when
 //!    t steps have been made there.
-//! 2. Who has several disks makes their moves in the order of the schedule. Then the earliest move
-//!    that is not yet done can be made: whatever comes before it on its pegs belongs to earlier
-//!    moves, and its thread has nothing earlier to do. So the threads never all wait.
+//! 2. A thread with several disks makes their moves in the order of the schedule. Then the earliest
+//!    move that is not yet done can be made. All moves before it on its pegs are earlier moves, and
+//!    its thread has no earlier one to do. So the threads never all wait.
 
 use super::schedule::{Disk, Move, schedule};
 
 /// A move and when it comes on its pegs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planned {
+    /// The move.
     pub(super) made: Move,
     /// Number of the lifting among the steps on its peg, in this round.
     lift: u32,
@@ -36,7 +38,9 @@ pub(super) struct Planned {
 /// All rounds.
 #[derive(Debug)]
 pub(super) struct Plan {
+    /// The number of pegs.
     pegs: usize,
+    /// The moves of an even round, in the order of the schedule.
     moves: Vec<Planned>,
     /// For each disk the indices of its moves in `moves`.
     of_disk: Vec<Vec<u32>>,
@@ -146,8 +150,8 @@ mod tests {
         assert_eq!(Plan::new(2, 4).chain(), 2);
     }
 
-    /// Steps in any order in which each peg's numbers come one by one leave what the schedule
-    /// leaves.
+    /// If steps are made in any order in which each peg's numbers come one by one, they leave the
+    /// same disks as the schedule.
     #[test]
     fn numbers_on_each_peg_have_no_gap_through_all_rounds() {
         for (disks, pegs) in [(1, 3), (1, 5), (2, 5), (5, 3), (9, 4), (64, 8)] {

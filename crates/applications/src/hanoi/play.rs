@@ -1,11 +1,11 @@
 //! The threads, each of which moves the same disks from beginning to end.
 //!
 //! A thread goes through its moves in the order of the [plan](super::plan). For each it looks under
-//! the lock of the peg whether it is its turn; if it is not, it leaves word and waits at its
-//! [post](super::post) until who makes the step before rings. So how often a thread must
-//! synchronize depends on when the others do what they do, as the paper reports of its program: *to
-//! accomplish this task it needs to do an amount of synchronization that depends on the relative
-//! timing of events in other threads* (section 5).
+//! the lock of the peg whether it is its turn. If it is not, the thread leaves its number there and
+//! waits at its [post](super::post) until the thread that makes the step before wakes it. So the
+//! amount of synchronization of a thread depends on when the other threads do their steps, as the
+//! paper reports of its program: *to accomplish this task it needs to do an amount of
+//! synchronization that depends on the relative timing of events in other threads* (section 5).
 
 use super::board::{Attempt, Board, Scene, Step};
 use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Share};
@@ -24,33 +24,35 @@ use machine::sync::Arc;
 /// Instructions of finding out which move is next, and of the calls to make it.
 const MOVE: u64 = 200;
 
-/// How often the display is read for who watches, in nanoseconds.
+/// The time from one reading of the display for the watcher to the next, in nanoseconds.
 const WATCH_NS: u64 = 100_000_000;
 
 /// Runs with locks of type `L`.
 ///
 /// ```
 /// use stanchion_applications::hanoi::{self, Options};
-/// let run = hanoi::run::<parking_lot::RawMutex>(&Options { disks: 16, threads: 4, ..Options::default() })?;
+/// let options = Options { disks: 16, threads: 4, ..Options::default() };
+/// let run = hanoi::run::<parking_lot::RawMutex>(&options)?;
 /// assert_eq!((run.moves, run.needed, run.fault), (79, 79, None));
 /// # Ok::<(), hanoi::Refused>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 ///
 /// # Panics
 ///
-/// If a move is against the rules, which takes a lock that does not exclude; if a thread cannot be
-/// started; and with the panic of a thread, should one panic, as it may if the lock does.
+/// If a move is against the rules: only a lock that does not exclude can cause that. If a thread
+/// cannot be started. With the panic of a thread, if one panics, as it may if the lock does.
 pub fn run<L: RawMutex + Send + Sync + 'static>(options: &Options) -> Result<Run, Refused> {
     run_with(options, &|_| L::INIT, &mut |_| ())
 }
 
-/// [`run`] with locks from `make`, which is told the name of each (`peg 3`, `disk 17`, `row 40`,
-/// `column 1`, `count`, `post 5` of thread 5), and with somebody to `watch`: shown the display
-/// every 100 ms or so by the calling thread, while it also works, and once at the end.
+/// Does the same as [`run`] with locks from `make` and with a `watch`. `make` gets the name of each
+/// lock (`peg 3`, `disk 17`, `row 40`, `column 1`, `count`, `post 5` of thread 5). The calling
+/// thread calls `watch` with the display every 100 ms or so, while it also works, and once at the
+/// end.
 ///
 /// # Errors
 ///
@@ -136,14 +138,19 @@ fn check(options: &Options) -> Result<u64, Refused> {
     Ok(moves)
 }
 
-/// What the threads share.
+/// The data that the threads share.
 struct Game<L> {
+    /// The options of the run.
     options: Options,
+    /// The plan of the moves.
     plan: Plan,
+    /// The pegs, the disks and the display.
     board: Board<L>,
+    /// The posts of the threads, by number.
     posts: Vec<Post<L>>,
     /// Of all rounds.
     moves: u64,
+    /// The number of locks.
     locks: usize,
 }
 
@@ -155,11 +162,15 @@ impl<L: RawMutex + Send + Sync + 'static> Shared for Game<L> {
     }
 }
 
-/// What one thread keeps to itself.
+/// The data of one thread.
 struct Worker {
+    /// The number of the thread.
     who: usize,
+    /// The work that it has done.
     share: Share,
+    /// The waits for locks that it has had.
     ledger: Ledger,
+    /// The waits for its turns.
     turns: Waits,
 }
 
@@ -173,7 +184,7 @@ impl Worker {
         let ledger = Ledger::new(game.locks);
         let share = Share { moves: 0, processor };
         let mut worker = Self { who, share, ledger, turns: Waits::default() };
-        // `Broken` means that another thread has panicked: the caller will hear it from that one.
+        // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.rounds(game, watch);
         worker
     }

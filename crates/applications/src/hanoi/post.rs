@@ -1,28 +1,28 @@
-//! Where a thread waits until it is told that its turn on a peg has come: a letter under a lock,
-//! and a word to sleep on.
+//! The place where a thread waits for its turn on a peg: a letter under a lock, and a word to sleep
+//! on.
 //!
 //! This is the condition variable of a monitor, for one waiter. The lock is of the kind that is
-//! being studied; the sleeping is done on a word of its own, because a thread that waits for
+//! being studied. The sleeping is done on a word of its own, because a thread that waits for
 //! another to *do* something waits too long to spin.
 //!
 //! ```text
-//! word                 who moves it                          meaning
-//! even n -> n + 2      who rings, under the lock             a letter has come
-//! n -> n | 1           anybody, any number of times          somebody is gone: nothing more will come
+//! word                 moved by                              meaning
+//! even n -> n + 2      a thread that wakes, under the lock   a letter has come
+//! n -> n | 1           any thread, any number of times       a thread is gone: no letter will come
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Who is to be rung has asked for it, under the lock of a peg, and waits for that before asking
-//!    again: at most one letter is on the way.
+//! 1. A thread that is to be woken has asked for it, under the lock of a peg, and waits for that
+//!    before it asks again. So at most one letter is on the way.
 //! 2. The word is read under the lock when there is no letter. A letter that comes later changes
 //!    the word, so sleeping on the value that was read misses none ([`machine::park`]).
 //!
 //! # Orderings
 //!
-//! All are `Relaxed`. A letter is told by the lock, and what it says, that a step has been made, is
-//! read under the lock of the peg; the word only says when to look. That nothing more will come is
-//! told by the word alone and carries no data.
+//! All are `Relaxed`. The lock passes a letter on. Its message, that a step has been made, is read
+//! under the lock of the peg. The word only tells when to look. The word alone tells that no letter
+//! will come, and carries no data.
 
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
@@ -31,28 +31,33 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::{park, wait};
 
-/// Set in the word once somebody is gone.
+/// The bit of the word that is set once a thread is gone.
 const BROKEN: u32 = 1;
 
-/// How long a thread looks before it sleeps, in nanoseconds. Less than what going to sleep costs:
-/// the threads are many, and another has use for the processor.
+/// The time for which a thread looks before it sleeps, in nanoseconds. It is less than the cost of
+/// going to sleep: the threads are many, and another one has use for the processor.
 const SPIN_NS: u64 = 2_000;
 
 /// Another thread is gone, and what this one waits for will never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// What the lock guards.
+/// The data under the lock.
 #[derive(Debug, Default)]
 struct Letter {
+    /// Set when a letter has come. Written by the thread that wakes, cleared by the waiter.
     come: bool,
+    /// Set while the waiter sleeps, or is about to. Written by the waiter.
     asleep: bool,
 }
 
 /// One thread's.
 pub(super) struct Post<L> {
+    /// The letter.
     letter: Named<L, Letter>,
+    /// The word to sleep on. Written by threads that wake, and by a thread that is gone.
     word: AtomicU32,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -87,8 +92,8 @@ impl<L: RawMutex> Post<L> {
             if wait::spin_for(&self.word, Ordering::Relaxed, changed, SPIN_NS).is_some() {
                 continue;
             }
-            // Who rings from now on knows that this thread sleeps; if somebody has rung by now, the
-            // word is not what it was (Invariant 2).
+            // From now on a thread that wakes knows that this one sleeps. If a letter has come by
+            // now, the word has changed (Invariant 2).
             ledger.lock(&self.letter).asleep = true;
             park::wait(&self.word, seen, Deadline::NEVER);
         }

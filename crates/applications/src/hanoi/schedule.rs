@@ -1,21 +1,22 @@
-//! The moves: the schedule of Frame and Stewart, and how many it has.
+//! The moves: the schedule of Frame and Stewart, and the number of its moves.
 //!
 //! To bring n disks to another peg over p pegs: bring the k smallest to a spare peg, bring the
 //! others to the goal over the p - 1 pegs that are left, then bring the k smallest there. The k is
 //! the one that needs fewest moves:
 //!
 //! ```text
-//! T(0, p) = 0    T(1, p) = 1    T(n, 3) = 2^n - 1    T(n, p) = min over 0 < k < n of  2 T(k, p) + T(n - k, p - 1)
+//! T(0, p) = 0    T(1, p) = 1    T(n, 3) = 2^n - 1
+//! T(n, p) = min over 0 < k < n of  2 T(k, p) + T(n - k, p - 1)
 //! ```
 //!
 //! With three pegs that is the least possible, with four as well (T. Bousch, *La quatrième tour de
-//! Hanoï*, 2014); with more nobody has found fewer, nor proved that there are none. Another way to
-//! the same number: of the n disks, the first C(p - 3, p - 3) add 1 move, the next C(p - 2, p - 3)
-//! add 2, the next C(p - 1, p - 3) add 4, and so on ([`closed_form`]).
+//! Hanoï*, 2014). With more pegs fewer moves have not been found, nor proved to be impossible.
+//! Another way to the same number: of the n disks, the first C(p - 3, p - 3) add 1 move, the next
+//! C(p - 2, p - 3) add 2, the next C(p - 1, p - 3) add 4, and so on ([`closed_form`]).
 //!
-//! Where several k need as few moves, the largest is taken, and the goal is the first of the pegs
-//! that the smallest disks use on their way: with 64 disks on 5 pegs no other choice tried lets
-//! more moves go on at once ([`Run::chain`](super::Run::chain)).
+//! If several k need as few moves, the largest is taken. The goal is the first of the pegs that the
+//! smallest disks use on their way. With 64 disks on 5 pegs no other choice tried lets more moves
+//! go on at once ([`Run::chain`](super::Run::chain)).
 //!
 //! Source: J. S. Frame, B. M. Stewart, *Solution to advanced problem 3918*, American Mathematical
 //! Monthly 48, 1941.
@@ -26,7 +27,7 @@ pub type Disk = u8;
 /// One disk from one peg to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Which disk.
+    /// The disk.
     pub disk: Disk,
     /// From which peg, counted from 0.
     pub from: u8,

@@ -7,15 +7,15 @@
 //!         sync
 //! ```
 //!
-//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD,
-//! the number of competing gangs; GRAIN, the number > of instructions in each iteration [...]; VAR,
-//! the difference between the minimal and maximal numbers of instructions in different activities
-//! in > each iteration. The actual numbers are selected at random from a uniform distribution
-//! between GRAIN and GRAIN+VAR.
+//! > Each instance of the program, i.e. each execution, is characterized by three parameters:
+//! > LOAD, the number of competing gangs; GRAIN, the number of instructions in each iteration
+//! > [...]; VAR, the difference between the minimal and maximal numbers of instructions in
+//! > different activities in each iteration. The actual numbers are selected at random from a
+//! > uniform distribution between GRAIN and GRAIN+VAR.
 //!
-//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is
-//! told: a closure each, so that the same program runs in gangs, on threads that wait busily, and
-//! on threads that block, on any machine.
+//! [`Team::member`] is the work of a thread. Two closures tell it how it computes and how it meets
+//! the others. So the same program runs in gangs, on threads that wait busily, and on threads that
+//! block, on any machine.
 //!
 //! Why not `k` iterations, as in the paper: of several programs one ends first, and the others then
 //! have less company than they should. So all run through a [`Window`] of time, in which each
@@ -26,7 +26,8 @@
 //! 1. All members of a team do the same number of iterations. Member 0 decides: it writes the
 //!    number of the last one before it comes to that iteration's meeting, and the others read it
 //!    after.
-//! 2. What is drawn for a member and an iteration depends on the seed and on those two only.
+//! 2. The time that is drawn for a member and an iteration depends on the seed and on those two
+//!    only.
 //!
 //! Source: D. Feitelson, L. Rudolph, *Gang scheduling performance benefits for fine-grain
 //! synchronization*, JPDC 1992, figure 1 and section 3.3.
@@ -41,7 +42,7 @@ use machine::topology::CachePadded;
 
 use crate::mix::mix;
 
-/// What each member computes between two meetings, in nanoseconds: from `least` to
+/// The time that each member computes between two meetings, in nanoseconds: from `least` to
 /// `least + spread`, all equally likely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grain {
@@ -49,15 +50,15 @@ pub struct Grain {
     pub least: u64,
     /// The paper's VAR.
     pub spread: u64,
-    /// What one member, another in each iteration, takes beside that: threads more unequal than
-    /// evenly drawn ones can be.
+    /// The time that one member, another in each iteration, takes beside that. So threads can be
+    /// more unequal than evenly drawn times make them.
     pub slow: u64,
-    /// How many members there are, for the choice of the slow one.
+    /// The number of members, for the choice of the slow one.
     pub members: usize,
 }
 
 impl Grain {
-    /// What `member` computes in `iteration`.
+    /// Returns the time that `member` computes in `iteration`.
     #[must_use]
     pub fn draw(self, seed: u64, member: usize, iteration: u64) -> u64 {
         let drawn = mix(seed ^ mix(iteration ^ mix(member as u64)));
@@ -73,7 +74,7 @@ fn up_to(drawn: u64, bound: u64) -> u64 {
     ((u128::from(drawn) * u128::from(bound)) >> 64) as u64
 }
 
-/// What was counted.
+/// The iterations that were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lap {
     /// Meetings within the window. Not the time between the first and the last of them: a gang has
@@ -84,7 +85,7 @@ pub struct Lap {
     pub all: u64,
 }
 
-/// What the members of one program share.
+/// The data that the members of one program share.
 ///
 /// ```
 /// use std::sync::{Arc, Barrier};
@@ -105,15 +106,18 @@ pub struct Lap {
 /// ```
 #[derive(Debug)]
 pub struct Team {
+    /// The times to draw from.
     grain: Grain,
+    /// The seed of the draws.
     seed: u64,
+    /// The time in which iterations count.
     window: Arc<Window>,
     /// The number of the last iteration; none is so high before it is known.
     last: CachePadded<AtomicU64>,
 }
 
 impl Team {
-    /// A program whose times are drawn from `seed`.
+    /// Returns a program with times drawn from `seed`.
     pub fn new(grain: Grain, seed: u64, window: Arc<Window>) -> Self {
         Self { grain, seed, window, last: CachePadded::new(AtomicU64::fresh(u64::MAX)) }
     }

@@ -1,9 +1,10 @@
-//! When iterations count: from some time after the last thread has started, for so long.
+//! The window in which iterations count: from some time after the last thread has started, for so
+//! long.
 //!
 //! > To prevent situations in which the starting conditions cause the system to settle into a
-//! scheduling pattern that affects synchronization > performance, a set of skewing threads is
-//! generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause
-//! the > different processors to start asynchronously.
+//! > scheduling pattern that affects synchronization performance, a set of skewing threads is
+//! > generated at the outset. [...] Thus they terminate early in the measurement, and serve to
+//! > cause the different processors to start asynchronously.
 //!
 //! The skewing threads are the caller's; the window opens after them.
 
@@ -16,8 +17,11 @@ use machine::topology::CachePadded;
 /// A span of time that begins when all threads have started.
 #[derive(Debug)]
 pub struct Window {
+    /// The time that all others are counted from.
     origin: Ticks,
+    /// The time from the last start to the opening, in nanoseconds.
     settle: u64,
+    /// The length of the window, in nanoseconds.
     length: u64,
     /// Threads that are still to start.
     awaited: CachePadded<AtomicUsize>,
@@ -53,7 +57,7 @@ impl Window {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         // Relaxed: as above.
@@ -61,14 +65,14 @@ impl Window {
         opens != u64::MAX && self.now() >= opens.saturating_add(self.length)
     }
 
-    /// Whether it has opened and not ended.
+    /// Returns whether it has opened and not ended.
     pub(super) fn is_open(&self) -> bool {
         // Relaxed: as above.
         let (opens, now) = (self.opens.load(Ordering::Relaxed), self.now());
         opens <= now && now - opens < self.length
     }
 
-    /// How long it is.
+    /// Returns its length.
     #[must_use]
     pub fn length(&self) -> Duration {
         Duration::from_nanos(self.length)

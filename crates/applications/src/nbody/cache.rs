@@ -1,35 +1,38 @@
-//! A cache of bodies: the program keeps some of its blocks in memory itself, and whoever touches
-//! another one waits until that has been read.
+//! A cache of bodies: the program keeps some of its blocks in memory itself. A thread that touches
+//! another block waits until that has been read.
 //!
 //! The program of the paper "manages part of its memory explicitly, as a buffer cache for its
-//! data"; a miss "blocks in the kernel for 50 ms". What is cached is not said. Here it is the
-//! places and masses of the bodies, [`BLOCK`] neighbours in the order of Morton to a block. A task,
-//! which computes the forces on some neighbours, touches a block when it first comes to a leaf with
-//! bodies of it; so near tasks share blocks, and the sweep over all bodies wanders from block to
-//! block. The tree's nodes, which every walk visits, always stay in memory.
+//! data"; a miss "blocks in the kernel for 50 ms". The paper does not say which data is cached.
+//! Here it is the positions and masses of the bodies, [`BLOCK`] neighbours in the order of Morton
+//! to a block. A task computes the forces on some neighbours, and touches a block when it first
+//! comes to a leaf with bodies of it. So near tasks share blocks, and the sweep over all bodies
+//! wanders from block to block. The tree's nodes, which every walk visits, always stay in memory.
 //!
-//! Why not copies that are read from their frames: what a miss costs is who waits and what else
-//! runs meanwhile, and that is the same if the numbers come from where they always were. So the
-//! outcome cannot depend on what fits, and tests hold it against a run in which all does.
+//! Why not copies that are read from their frames: the cost of a miss depends on which threads wait
+//! and which run meanwhile, and that is the same if the numbers stay where they always were. So the
+//! outcome cannot depend on what fits, and tests compare it with a run in which everything fits.
 //!
 //! | frame | `block` | `coming` | its lock of `arrivals` |
 //! | --- | --- | --- | --- |
 //! | empty | none | no | free |
-//! | read under way | the block | yes | held by the reader, from before `books` are let go until after they say that the block is here |
+//! | read under way | the block | yes | held by the reader |
 //! | full | the block | no | free |
+//!
+//! The reader holds that lock from before it lets `books` go until after they say that the block is
+//! here.
 //!
 //! Frames are reused by second chance: the hand takes the next frame that was not touched since it
 //! last came by.
 //!
 //! # Invariants
 //!
-//! 1. `at[b]` is f exactly if `frames[f].block` is b, so a block is in one frame at most and is
-//!    read once, however many wait for it.
-//! 2. A frame with a read under way is not taken: its reader alone ends that, also if it panics
-//!    (the frame is then empty).
-//! 3. Locks are taken in the order `books`, then one of `arrivals`; who waits for an arrival holds
-//!    nothing. A holder of `arrivals` that wants `books` is the frame's reader, and then nobody
-//!    with `books` waits for that lock, by 2.
+//! 1. `at[b]` is f exactly if `frames[f].block` is b. So a block is in one frame at most and is
+//!    read once, however many threads wait for it.
+//! 2. A frame with a read under way is not taken: only its reader ends the read, also if it panics.
+//!    (The frame is then empty.)
+//! 3. Locks are taken in the order `books`, then one of `arrivals`. A thread that waits for an
+//!    arrival holds nothing. A holder of `arrivals` that wants `books` is the frame's reader, and
+//!    then by 2 no holder of `books` waits for that lock.
 //!
 //! Source: T. Anderson, B. Bershad, E. Lazowska, H. Levy, *Scheduler activations*, 1992, section
 //! 5.3.
@@ -42,12 +45,12 @@ use lock_api::{Mutex, RawMutex};
 /// Bodies of a block.
 pub const BLOCK: usize = 64;
 
-/// How much of the bodies may fit into memory, in percent.
+/// The part of the bodies that may fit into memory, in percent.
 pub const MEMORY: RangeInclusive<u32> = 1..=100;
 
 const NONE: u32 = u32::MAX;
 
-/// Where blocks come from that are not in memory.
+/// The source of blocks that are not in memory.
 pub trait Disk: Sync {
     /// Reads a block; the thread waits as long as that takes.
     fn read(&self, block: usize);
@@ -60,7 +63,7 @@ impl<W: Fn(usize) + Sync> Disk for W {
     }
 }
 
-/// What was touched.
+/// The touches that were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Touches {
     /// Blocks that were in memory.
@@ -86,12 +89,15 @@ pub struct Touches {
 /// ```
 #[derive(Debug)]
 pub struct Cache<L: RawMutex, D> {
+    /// The state of frames and blocks. Written by every thread that touches a block.
     books: Mutex<L, Books>,
     /// One a frame.
     arrivals: Box<[Mutex<L, ()>]>,
+    /// The source of missing blocks.
     disk: D,
     /// Blocks, and how many fit.
     shape: (usize, usize),
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -99,24 +105,30 @@ pub struct Cache<L: RawMutex, D> {
 struct Books {
     /// The frame of each block.
     at: Vec<u32>,
+    /// The frames.
     frames: Vec<Frame>,
+    /// The frame that the search for a victim comes to next.
     hand: usize,
+    /// The touches so far.
     touches: Touches,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
+    /// The block in the frame, or none.
     block: u32,
+    /// Set since the hand last came by, if the block was touched.
     touched: bool,
+    /// Set while the block is being read.
     coming: bool,
 }
 
-/// What the books say of a block.
+/// The state of a block, as the books have it.
 enum Found {
     Here,
     /// Being read into this frame; or every frame is being read into, and this is one.
     Coming(usize),
-    /// Not here: to be read into this frame, which now says so.
+    /// Not here: to be read into this frame. The books say so now.
     Missing(usize),
 }
 
@@ -151,20 +163,20 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
         }
     }
 
-    /// The same, where a simulated machine takes so many nanoseconds for an instruction of the
-    /// cache; the real one takes what it takes.
+    /// Returns the cache with the pace of a simulated machine, in nanoseconds for an instruction of
+    /// the cache. It has no effect on the real one.
     #[must_use]
     pub fn instruction_ns(self, nanos: u64) -> Self {
         Self { pace: Pace::new(nanos), ..self }
     }
 
-    /// How many blocks there are, and how many of them fit.
+    /// Returns the number of blocks, and how many of them fit.
     #[must_use]
     pub fn blocks(&self) -> (usize, usize) {
         self.shape
     }
 
-    /// What was touched so far.
+    /// Returns the touches so far.
     #[must_use]
     pub fn touches(&self) -> Touches {
         self.books.lock().touches
@@ -184,8 +196,8 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
                 Found::Here => return,
                 Found::Coming(frame) => frame,
                 Found::Missing(frame) => {
-                    // Invariant 3: at most those hold it who waited for what came before, and they
-                    // want nothing else.
+                    // Invariant 3: it is held at most by threads that waited for the block before,
+                    // and they want nothing else.
                     let coming = self.arrivals[frame].lock();
                     drop(books);
                     let mut arrival = Arrival { cache: self, frame, came: false };
@@ -239,10 +251,13 @@ impl Books {
     }
 }
 
-/// A read under way; its end, also by a panic, is told to the books.
+/// A read under way. Its end, also by a panic, is entered in the books.
 struct Arrival<'a, L: RawMutex, D> {
+    /// The cache that is read into.
     cache: &'a Cache<L, D>,
+    /// The frame that is read into.
     frame: usize,
+    /// Set when the block has come.
     came: bool,
 }
 
@@ -258,10 +273,10 @@ impl<L: RawMutex, D> Drop for Arrival<'_, L, D> {
     }
 }
 
-/// Whoever runs the program, with bodies in a cache.
+/// An implementation of fork and join, with bodies in a cache.
 #[derive(Debug)]
 pub struct Cached<'a, F, L: RawMutex, D> {
-    /// Who runs it.
+    /// The implementation that runs the program.
     pub fork: &'a F,
     /// For as many bodies as the program has, or more.
     pub cache: &'a Cache<L, D>,
@@ -372,7 +387,7 @@ mod tests {
     /// The first reads when the second has come to wait, and the third when every frame is being
     /// read into.
     #[test]
-    fn who_finds_a_read_under_way_waits_for_it() {
+    fn a_thread_that_finds_a_read_under_way_waits_for_it() {
         let (begun, begins) = mpsc::channel();
         let (end, ends) = mpsc::channel::<()>();
         let (begun, ends) = (parking_lot::Mutex::new(begun), parking_lot::Mutex::new(ends));
@@ -393,7 +408,7 @@ mod tests {
             end.send(()).expect("somebody reads");
             assert_eq!(begins.recv(), Ok(2), "one is read once");
             end.send(()).expect("somebody reads");
-            // The second of those who want block 1 may come too late, and read it again.
+            // The second thread that wants block 1 may come too late, and read it again.
             drop(end);
         });
     }

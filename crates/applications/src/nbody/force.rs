@@ -1,7 +1,7 @@
-//! How a body is pulled: by each body near it, and by far cubes as if each were a point.
+//! The pull on a body: by each body near it, and by far cubes as if each were a point.
 //!
-//! A cube of side l, whose centre of mass is at a distance d from the body and at δ from the cube's
-//! middle, is far if `d > l / θ + δ`. Why not `d > l / θ`, as in the paper: when the mass is in a
+//! A cube has side l. Its centre of mass is at a distance d from the body and at δ from the cube's
+//! middle. It is far if `d > l / θ + δ`. Why not `d > l / θ`, as in the paper: if the mass is in a
 //! corner, a body beyond the other corner may take its own cube for far, and errors have no bound
 //! (Barnes 1994). With δ and θ up to 1 a body is never far from a cube that it is in.
 //!
@@ -13,7 +13,7 @@ use super::cache::BLOCK;
 use super::tree::{Node, Point};
 use crate::body::{Vector, add, dot};
 
-/// What a body feels of all others.
+/// The pull of all others on a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pull {
     /// Its acceleration.

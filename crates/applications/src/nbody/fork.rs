@@ -1,11 +1,11 @@
-//! What the program asks of whoever runs it: to do two things, maybe at the same time; and to have
+//! The demands of the program on its runtime: to do two things, maybe at the same time, and to have
 //! bodies in memory. And three loops made of that.
 //!
 //! Why a trait and not a pool: the same program is to run over every pool, over threads that are
 //! not the kernel's, and on one thread. Fork and join is the least that all of them have.
 //!
-//! Where a loop is cut depends on its length only, never on who is idle. So each sum is made in the
-//! same order, and comes out the same to the last bit.
+//! A loop is cut by its length only, never by which threads are idle. So each sum is made in the
+//! same order, and is the same to the last bit.
 
 /// A way to do two things at the same time.
 ///
@@ -34,9 +34,8 @@
 /// assert_eq!(Threads.join(|| 1, || "one"), (1, "one"));
 /// ```
 pub trait Fork: Sync {
-    /// Calls both and returns what they return, when both have returned. In which order and on
-    /// which threads they are called is up to the implementor; a panic of either goes on to the
-    /// caller.
+    /// Calls both, and returns their results when both have returned. The order and the threads of
+    /// the calls are up to the implementor. A panic of either goes on to the caller.
     fn join<A, B, RA, RB>(&self, one: A, other: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -50,9 +49,9 @@ pub trait Fork: Sync {
         work()
     }
 
-    /// What a task has to call before it looks at the bodies of a block: [`BLOCK`](super::BLOCK) of
-    /// them, in the order of the moment. That returns when they are in memory; where they always
-    /// are, not said otherwise.
+    /// Returns when the bodies of a block are in memory. A task has to call it before it looks at
+    /// them: [`BLOCK`](super::BLOCK) bodies, in the order of the moment. By default they always are
+    /// in memory.
     #[inline]
     fn toucher(&self) -> impl FnMut(usize) {
         |_block| ()
@@ -132,11 +131,11 @@ where
     one.into_iter().chain(other).reduce(both)
 }
 
-/// Items that one thread sorts or merges without a fork.
+/// The number of items that one thread sorts or merges without a fork.
 const RUN: usize = 2_048;
 
-/// Sorts `items`, no two of which may be equal; `spare` has as many, and what is in it afterwards
-/// is not said.
+/// Sorts `items`, no two of which may be equal. `spare` has as many elements. Their values
+/// afterwards are unspecified.
 pub(super) fn sort<F, T>(fork: &F, items: &mut [T], spare: &mut [T])
 where
     F: Fork,

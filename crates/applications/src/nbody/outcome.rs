@@ -1,22 +1,22 @@
-//! What a simulation is asked for, what it says of itself, and what is refused.
+//! The options of a simulation, its figures, and the errors of options.
 
 use crate::pace::CVAX_INSTRUCTION_NS;
 use core::ops::RangeInclusive;
 use thiserror::Error;
 
-/// How many bodies there may be. Each takes about 250 bytes.
+/// The number of bodies that there may be. Each takes about 250 bytes.
 pub const BODIES: RangeInclusive<usize> = 1..=1 << 22;
 
-/// What the opening angle may be. Above 1 a body could be far from a cube that it is in.
+/// The values of the opening angle. Above 1 a body could be far from a cube that it is in.
 pub const THETA: RangeInclusive<f64> = 0.0..=1.0;
 
-/// What the softening may be, in units of length.
+/// The values of the softening, in units of length.
 pub const SOFTENING: RangeInclusive<f64> = 1e-6..=1.0;
 
-/// How long a step may be, in units of time.
+/// The lengths of a step, in units of time.
 pub const DT: RangeInclusive<f64> = 1e-9..=1.0;
 
-/// How exactly to compute, and in which portions.
+/// The exactness of a simulation, and the portions of its work.
 ///
 /// ```
 /// use stanchion_applications::nbody::Options;
@@ -32,13 +32,13 @@ pub struct Options {
     pub dt: f64,
     /// Distance below which gravity weakens, within [`SOFTENING`].
     pub softening: f64,
-    /// Bodies whose forces are computed at once, at least; 0 is 1. A body takes microseconds, and a
-    /// fork that nobody takes costs a pool nanoseconds; sixteen would leave four processors waiting
-    /// for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test
-    /// nbody -- --nocapture`).
+    /// The least number of bodies that are computed at once; 0 is 1. The force on a body takes
+    /// microseconds, and a fork that no thread takes costs a pool nanoseconds. Sixteen would leave
+    /// four processors waiting for each other a quarter of the time (`cargo test -p
+    /// stanchion-applications-simulated --test nbody -- --nocapture`).
     pub grain: usize,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
-    /// takes.
+    /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
+    /// on the real one.
     pub instruction_ns: u64,
 }
 
@@ -108,14 +108,14 @@ impl Energy {
         self.kinetic + self.potential
     }
 
-    /// By how much this differs from what it was at the `start`, as a part of that.
+    /// Returns the difference from the energy at the `start`, as a part of that.
     #[must_use]
     pub fn drift(self, start: Self) -> f64 {
         (self.total() - start.total()) / start.total().abs()
     }
 }
 
-/// What steps have cost.
+/// The cost of steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Bodies and cubes that pulled at bodies.
@@ -126,7 +126,7 @@ pub struct Spent {
     pub force_ns: u64,
 }
 
-/// How far the forces by the tree are from those by each body for itself, as a part of the latter.
+/// The error of the forces by the tree, as a part of the forces by each pair of bodies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ForceError {
     /// The root of the mean square.

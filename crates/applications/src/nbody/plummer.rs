@@ -1,17 +1,18 @@
-//! The first places and speeds: Plummer's model of a star cluster, in equilibrium.
+//! The first positions and velocities: Plummer's model of a star cluster, in equilibrium.
 //!
 //! Units are Hénon's: the mass of all and the constant of gravitation are 1, the energy is -1/4.
 //! The length of the model is then 3π/16, and half of the mass is within 0.77.
 //!
 //! Why not the recipe as published: it computes powers, a sine and a cosine, which differ from
-//! computer to computer in the last bit. Here only what IEEE 754 rounds correctly is computed
-//! (`+ - * /` and the square root), so the bodies are the same everywhere.
+//! computer to computer in the last bit. Here only operations that IEEE 754 rounds correctly are
+//! computed (`+ - * /` and the square root), so the bodies are the same everywhere.
 //!
-//! | is to be drawn | as published | here |
-//! | --- | --- | --- |
-//! | a radius r, where `(r² / (1 + r²))^(3/2)` is uniform | a power | the greatest of three uniform numbers is `sqrt(r² / (1 + r²))` |
-//! | a direction | sine and cosine | a point in the ball, from the cube by rejection |
-//! | a speed, as a part q of that of escape, with density `q² (1 - q²)^(7/2)` | rejection | the same |
+//! - A radius r, where `(r² / (1 + r²))^(3/2)` is uniform. As published: a power. Here: the
+//!   greatest of three uniform numbers is `sqrt(r² / (1 + r²))`.
+//! - A direction. As published: sine and cosine. Here: a point in the ball, from the cube by
+//!   rejection.
+//! - A speed, as a part q of that of escape, with density `q² (1 - q²)^(7/2)`. As published:
+//!   rejection. Here: the same.
 //!
 //! A radius outside of which is less than a thousandth of the mass is drawn again, as is customary:
 //! a few far bodies would make the tree deep for nothing.
@@ -30,7 +31,7 @@ const OUTERMOST: f64 = 0.999_666_555;
 /// More than the greatest value of `q² (1 - q²)^(7/2)`, which is 0.092 at q² = 2/9.
 const DENSEST: f64 = 0.1;
 
-/// `number` bodies of equal mass, whose common centre rests in the origin.
+/// Returns `number` bodies of equal mass. Their common centre rests in the origin.
 ///
 /// ```
 /// let bodies = stanchion_applications::nbody::plummer(1_000, 1);
@@ -59,7 +60,7 @@ pub fn plummer(number: usize, seed: u64) -> Vec<Body> {
     bodies
 }
 
-/// A body of the model whose length is 1.
+/// Returns a body of the model of length 1.
 fn draw(uniform: &mut Uniform) -> Body {
     let part = loop {
         let part = uniform.next().max(uniform.next()).max(uniform.next());
@@ -92,7 +93,7 @@ fn direction(uniform: &mut Uniform, length: f64) -> Vector {
     }
 }
 
-/// Numbers from 0 to 1, without 1, for one body: who draws them does not matter to another.
+/// Numbers from 0 to 1, without 1, for one body. The draws for one body do not matter to another.
 struct Uniform(u64);
 
 impl Uniform {

@@ -1,22 +1,25 @@
 //! The bodies and a step of theirs.
 //!
-//! Leapfrog, in the form kick, drift, kick. Between the kicks, and each of these by fork and join:
+//! Leapfrog, in the form kick, drift, kick. Between the kicks are these parts, each by fork and
+//! join:
 //!
-//! | part | what it does | work |
+//! | part | action | work |
 //! | --- | --- | --- |
 //! | bounds | the cube around all bodies | N |
-//! | keys, sort, gather | brings the bodies into the order of Morton, where neighbours are neighbours | N log N |
+//! | keys, sort, gather | brings the bodies into the order of Morton | N log N |
 //! | tree | [`tree`] | N |
 //! | forces | [`force`]: nearly all of the time | N log N, for a given opening angle |
+//!
+//! In the order of Morton, neighbours in space are neighbours in memory.
 //!
 //! # Invariants
 //!
 //! 1. Between steps `bodies` and `points` are in the order of Morton of the moment, and `nodes` is
 //!    the tree of `points`.
-//! 2. A key comes with where its body was in the step before, so that no two are equal and the
+//! 2. A key comes with the position of its body in the step before. So no two are equal, and the
 //!    order depends on the bodies only.
-//! 3. Whatever is added up is added in an order that depends on the bodies only
-//!    ([`fork`](super::fork), invariant 4 of [`tree`]).
+//! 3. All sums are made in an order that depends on the bodies only ([`fork`](super::fork),
+//!    invariant 4 of [`tree`]).
 //!
 //! So a step has the same outcome to the last bit whatever pool runs it, on however many threads.
 
@@ -40,11 +43,14 @@ const INTERACTION: u64 = 60;
 /// sorting.
 const BODY: u64 = 300;
 
-/// A body, its number, and what it feels.
+/// A body, its number, and the pull on it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Felt {
+    /// The body.
     body: Body,
+    /// The number that the caller gave it.
     number: u32,
+    /// The pull at its position.
     pull: Pull,
 }
 
@@ -63,24 +69,32 @@ struct Felt {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulation {
+    /// The options.
     options: Options,
+    /// The bodies, in the order of Morton (Invariant 1).
     bodies: Vec<Felt>,
+    /// The positions and masses of the bodies, for the tree.
     points: Vec<Point>,
+    /// The tree of the points.
     nodes: Vec<Node>,
     /// Reused from step to step.
     keys: Vec<(u64, u32)>,
+    /// Room for the sort of the keys.
     spare_keys: Vec<(u64, u32)>,
+    /// Room for the bodies in their next order.
     spare_bodies: Vec<Felt>,
+    /// The number of steps made.
     steps: u64,
+    /// The cost so far.
     spent: Spent,
 }
 
 impl Simulation {
-    /// The bodies at the start. Computes the first forces.
+    /// Returns a simulation of the bodies at the start. Computes the first forces.
     ///
     /// # Errors
     ///
-    /// [`Refused`] says what is no good and what would be.
+    /// [`Refused`] names the option that is no good, and what would be.
     pub fn new<F: Fork>(bodies: Vec<Body>, options: Options, fork: &F) -> Result<Self, Refused> {
         options.check()?;
         if !BODIES.contains(&bodies.len()) {
@@ -200,7 +214,7 @@ impl Simulation {
         self.steps as f64 * self.options.dt
     }
 
-    /// What was spent so far, with the forces at the start.
+    /// Returns the cost so far, with the forces at the start.
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.spent
@@ -212,7 +226,7 @@ impl Simulation {
         self.nodes.len()
     }
 
-    /// Where the bodies are, in no order that is worth anything.
+    /// Returns the positions of the bodies, in an unspecified order.
     pub fn places(&self) -> impl ExactSizeIterator<Item = Vector> + '_ {
         self.points.iter().map(|point| point.place)
     }
@@ -227,8 +241,8 @@ impl Simulation {
         bodies
     }
 
-    /// The energy, as far as the tree knows the potential: [`accuracy`](Self::accuracy) says how
-    /// far that is.
+    /// Returns the energy, as far as the tree knows the potential: [`accuracy`](Self::accuracy)
+    /// returns how far that is.
     #[must_use]
     pub fn energy<F: Fork>(&self, fork: &F) -> Energy {
         fork.enter(|| energy(fork, &self.bodies))

@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A thread of the system for each fork, as long as there are not too many.
 ///
-/// Costs what the system takes to make a thread, to switch to it and to join it: tens of
-/// microseconds. Where there would be too many, or the system refuses another, the caller does
-/// both.
+/// It costs the time that the system takes to make a thread, to switch to it and to join it: tens
+/// of microseconds. If there would be too many threads, or the system refuses another, the caller
+/// does both.
 ///
 /// ```
 /// use stanchion_applications::nbody::{Fork, Threads};
@@ -30,7 +30,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub struct Threads {
     /// Made and not joined.
     live: AtomicUsize,
+    /// The number of threads made so far.
     made: AtomicUsize,
+    /// The most threads that live at a time.
     most: usize,
 }
 

@@ -1,29 +1,29 @@
-//! The tree: cubes in cubes, each with the mass of the bodies in it and where that has its centre.
+//! The tree: cubes in cubes, each with the mass of the bodies in it and its centre of mass.
 //!
 //! ```text
 //! points, in the order of Morton:  a b c | d e | f | g h i j | k
-//! nodes, each before its children: [a-k  [a-e  [abc] [de]]  [f]  [ghij]  [k]]      skip of a-e: 3, of a leaf: 1
+//! nodes, each before its children: [a-k  [a-e  [abc] [de]]  [f]  [ghij]  [k]]
 //! ```
 //!
-//! A node is followed by its first child, and `skip` nodes further on by what comes after it. So a
-//! walk needs no stack and no pointers, and trees of neighbours, which are built at the same time
-//! by different threads, become the tree of all when they are written one after another: nothing in
-//! them says where it stands.
+//! A node is followed by its first child. The node that comes after it and its descendants is
+//! `skip` nodes further on: 3 for a-e, 1 for a leaf. So a walk needs no stack and no pointers.
+//! Trees of neighbours are built at the same time by different threads. They become the tree of all
+//! when they are written one after another: nothing in them depends on its position.
 //!
 //! Why not the tree of the paper, into which bodies are put one by one: that is one thread's work,
-//! or needs locks; and what tree comes of it does not depend on the order, so that there is nothing
-//! to be gained. Why not keep the tree from step to step: it is built in a fiftieth of the time
-//! that the forces take (`cargo run --release -p examples --example nbody` prints both).
+//! or needs locks. The tree that results does not depend on the order, so nothing is gained by it.
+//! Why not keep the tree from step to step: it is built in a fiftieth of the time that the forces
+//! take (`cargo run --release -p examples --example nbody` prints both).
 //!
 //! # Invariants
 //!
 //! 1. The points are sorted by key, so the bodies of a cube lie next to each other, and those of
 //!    its eighths too, in the order of their numbers.
-//! 2. A cube in which only one eighth has bodies is not in the tree; that eighth stands for it. A
+//! 2. A cube in which only one eighth has bodies is not in the tree: that eighth stands for it. A
 //!    node has at least two children, or is a leaf.
 //! 3. A leaf has at most [`LEAF`] bodies, or is as small as a key can tell.
-//! 4. Which node is where depends on the keys only; its mass and centre are sums in the order of
-//!    points or children. So the tree is the same to the last bit whoever built it.
+//! 4. The index of a node depends on the keys only. Its mass and centre are sums in the order of
+//!    points or children. So the tree is the same to the last bit whichever threads built it.
 //!
 //! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324,
 //! 1986. Sorted keys: M. Warren, J. Salmon, *A parallel hashed oct-tree N-body algorithm*, 1993.
@@ -37,20 +37,24 @@ pub(super) const LEAF: usize = 8;
 /// Halvings of the cube that a key tells apart, in each direction.
 const LEVELS: u32 = 21;
 
-/// Bodies whose tree one thread builds without a fork.
+/// The number of bodies that one thread builds a tree of without a fork.
 const GRAIN: usize = 1_024;
 
-/// What pulls: a mass at a place.
+/// A point that pulls: a mass at a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Point {
+    /// The position.
     pub(super) place: Vector,
+    /// The mass.
     pub(super) mass: f64,
 }
 
 /// The cube that holds all bodies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cube {
+    /// The corner with the smallest coordinates.
     corner: Vector,
+    /// The length of a side.
     side: f64,
 }
 
@@ -94,6 +98,7 @@ fn spread(bits: u64) -> u64 {
 pub(super) struct Node {
     /// The centre of its mass.
     pub(super) place: Vector,
+    /// The mass of the bodies in it.
     pub(super) mass: f64,
     /// Square of the distance from which on it pulls like a point.
     pub(super) far: f64,
@@ -120,10 +125,15 @@ pub(super) fn build<F: Fork>(
 }
 
 struct Builder<'a, F> {
+    /// The runtime that forks.
     fork: &'a F,
+    /// The cube around all points.
     cube: Cube,
+    /// The sorted keys, with the numbers of the points.
     keys: &'a [(u64, u32)],
+    /// The points, in the order of the keys.
     points: &'a [Point],
+    /// The opening angle.
     theta: f64,
 }
 
@@ -168,7 +178,7 @@ impl<F: Fork> Builder<'_, F> {
         }
     }
 
-    /// The same as [`tree`](Self::tree) without forks, after what is in `nodes`.
+    /// Does the same as [`tree`](Self::tree) without forks, at the end of `nodes`.
     fn grow(&self, low: usize, high: usize, level: u32, nodes: &mut Vec<Node>) {
         let divided = if high - low <= LEAF { None } else { self.divide(low, high, level) };
         let Some((eighths, level)) = divided else {
@@ -214,7 +224,7 @@ impl<F: Fork> Builder<'_, F> {
         nodes.push(node);
     }
 
-    /// Fills in the node at `index`, whose children are what comes after it.
+    /// Fills in the node at `index`. Its children are the nodes behind it.
     fn finish(&self, index: usize, low: usize, level: u32, nodes: &mut [Node]) {
         let (node, below) = nodes[index..].split_first_mut().expect("the node is there");
         let mut next = 0;
@@ -261,7 +271,7 @@ impl<F: Fork> Builder<'_, F> {
     }
 }
 
-/// Which eighth of a cube of `level` a key is in; none below the last level.
+/// Returns the eighth of a cube of `level` that a key is in, or `None` below the last level.
 fn eighth(key: u64, level: u32) -> Option<u64> {
     let left = LEVELS.checked_sub(level + 1)?;
     Some(key >> (3 * left) & 7)

@@ -1,17 +1,20 @@
-//! What one thread costs, by how many are runnable: figure 3.4.
+//! The cost of one thread, by the number of runnable threads: figure 3.4.
 //!
-//! One processor, the first, runs the thread that creates all others; it tells each when to finish.
-//! The paper:
+//! One processor, the first, runs the thread that creates all others. It orders each to finish. The
+//! paper:
 //!
 //! > When there are fewer threads than processors, thread cost is taken to be the time to create
-//! and start running a new thread. [...] When there are as many or > more runnable threads as
+//! and start running a new thread. [...] When there are as many or more runnable threads as
 //! processors, the cost is the sum of the time to create a thread plus the time to finish it and
-//! start a new thread. [...] Creations > and completions were synchronized to avoid measuring lock
+//! start a new thread. [...] Creations and completions were synchronized to avoid measuring lock
 //! contention.
 //!
 //! ```text
-//! runnable  1 ──▶ 2 ──▶ … ──▶ processors ──▶ … ──▶ most      each arrow a creation, long after the one before
-//!           1 ◀── 2 ◀── … ◀── processors ◀── … ◀── most      each arrow a finish, of a thread chosen at random
+//! runnable  1 ──▶ 2 ──▶ … ──▶ processors ──▶ … ──▶ most
+//!           1 ◀── 2 ◀── … ◀── processors ◀── … ◀── most
+//!
+//! ──▶  a creation, long after the one before
+//! ◀──  a finish, of a thread chosen at random
 //! ```
 //!
 //! With `r` runnable threads, `r` below the processors: from before the creation of one more until
@@ -20,7 +23,8 @@
 //!
 //! # Invariants
 //!
-//! 1. Between two events all others are at rest: a thread that runs waits for its processor's own
+//! 1. Between two events all other processors are at rest: a thread that runs waits for its
+//!    processor's own word, and idle processors look.
 //!    word, and idle processors look.
 //! 2. A seat is running if it has started one thread more than it was ordered to finish.
 
@@ -34,27 +38,27 @@ use machine::sync::Arc;
 use machine::wait::{WaitPolicy, delay, retry_until, wait_until};
 use stanchion_threadpool::{Place, Plan, Strategy};
 
-/// What [`latency`] is to do.
+/// The options of [`latency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweep {
-    /// How many processors take part, at least 2.
+    /// The number of processors that take part, at least 2.
     pub processors: usize,
     /// The most threads that are runnable at a time, the creator among them.
     pub most: usize,
-    /// How often each number is gone through.
+    /// The number of times that each number of threads is gone through.
     pub rounds: u32,
     /// Nanoseconds between two events, in which all come to rest.
     pub settle_ns: u64,
     /// The most free blocks that a processor keeps for itself; `None` for the strategy's own
     /// choice.
     pub threshold: Option<usize>,
-    /// What is computed outside the strategy.
+    /// The work outside the strategy.
     pub costs: Costs,
     /// Of which thread finishes next.
     pub seed: u64,
 }
 
-/// What a thread costs with so many runnable, in nanoseconds: means over the rounds.
+/// The cost of a thread with so many runnable, in nanoseconds: means over the rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
     /// Runnable threads before the creation.
@@ -70,17 +74,16 @@ pub struct Latency {
     pub cost: f64,
 }
 
-/// Goes through all numbers of runnable threads under a strategy of type `S`; an entry for each
-/// from 1 to below [`Sweep::most`].
+/// Goes through all numbers of runnable threads under a strategy of type `S`. Returns an entry for
+/// each from 1 to below [`Sweep::most`].
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 ///
 /// # Panics
 ///
-/// If a thread of the system cannot be started, and with the panic of the strategy, should it
-/// panic.
+/// If a thread of the system cannot be started. With the panic of the strategy, if it panics.
 pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>, Refused> {
     let Sweep { processors, most, rounds, .. } = *sweep;
     check(processors, 2, &sweep.costs)?;
@@ -120,11 +123,14 @@ pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>
     Ok((1..most).map(mean).collect())
 }
 
-/// What was measured with one number of runnable threads.
+/// The sums of the times with one number of runnable threads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
+    /// Of the creations.
     create: u64,
+    /// From before a creation until the thread runs.
     until_started: u64,
+    /// From a finish until the processor runs another thread.
     finish_and_start: u64,
 }
 
@@ -142,28 +148,32 @@ impl Sums {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Seat {
-    /// How many threads it was told to finish.
+    /// The number of threads that it was ordered to finish. Written by the first processor.
     orders: AtomicU32,
-    /// When the last one finished; written before `starts`.
+    /// The time when the last one finished. Written before `starts`.
     finished: AtomicU64,
-    /// When the running one started; written before `starts`.
+    /// The time when the running one started. Written before `starts`.
     started: AtomicU64,
-    /// How many it has started.
+    /// The number of threads that it has started. Written by the processor itself.
     starts: AtomicU32,
 }
 
-/// What the processors share.
+/// The data that the processors share.
 struct Table<S> {
+    /// The options.
     sweep: Sweep,
+    /// The strategy under test.
     strategy: S,
+    /// The states of the processors, by number.
     seats: Vec<Seat>,
+    /// Set when all processors must stop.
     over: AtomicBool,
 }
 
 impl<S: Strategy> Shared for Table<S> {
-    /// At the end, and when one has panicked: nobody waits any more.
+    /// Stops all processors, at the end and when one has panicked: none waits any more.
     fn give_up(&self) {
-        // Relaxed, both: who sees them stops, and looks at nothing else.
+        // Relaxed, both: a processor that sees them stops, and looks at nothing else.
         self.over.store(true, Ordering::Relaxed);
         for seat in &self.seats {
             seat.orders.fetch_or(OVER, Ordering::Relaxed);
@@ -174,7 +184,7 @@ impl<S: Strategy> Shared for Table<S> {
 /// Set in the orders of all at the end.
 const OVER: u32 = 1 << 31;
 
-/// A processor that runs the threads that are created, and finishes them when it is told.
+/// Runs a processor that executes the threads that are created, and finishes them when ordered.
 fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Stacks {
     // SAFETY: each has its own number.
     let place = unsafe { Place::new(who) };
@@ -198,11 +208,14 @@ fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Stacks {
     processor.leave().0
 }
 
-/// The first processor, whose one thread creates all others and says which of them finishes.
+/// The first processor. Its one thread creates all others and orders which of them finishes.
 struct Conductor<'a, S> {
+    /// The data that all processors share.
     table: &'a Table<S>,
+    /// The processor that creates.
     creator: Processor<'a, S>,
-    /// How many threads each seat was told to finish, and how many it has started.
+    /// For each processor, the number of threads that it was ordered to finish, and that it has
+    /// started.
     told: Vec<(u32, u32)>,
 }
 
@@ -244,11 +257,11 @@ impl<'a, S: Strategy> Conductor<'a, S> {
 
     /// The seat that has started one thread more, when one has; `None` if another has panicked.
     fn started<W: WaitPolicy>(&mut self) -> Option<&'a Seat> {
-        // Not to disturb who looks for the thread (Invariant 1).
+        // Not to disturb a processor that looks for the thread (Invariant 1).
         delay(self.table.sweep.settle_ns);
         let Self { table, told, .. } = self;
         let more = || {
-            // Relaxed: what a panic left behind is seen by who joins.
+            // Relaxed: the thread that joins sees everything that a panic left behind.
             if table.over.load(Ordering::Relaxed) {
                 return Some(None);
             }

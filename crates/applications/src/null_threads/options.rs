@@ -1,9 +1,9 @@
-//! What a run is to do, and what it found.
+//! The options of a run, and its result.
 
 use super::MAX_THREADS;
 use core::time::Duration;
 
-/// A piece of code, on a simulated machine: on the real one it takes what it takes.
+/// A piece of code on a simulated machine. It has no effect on the real one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     /// Nanoseconds of the machine that it computes, the accesses to shared data and those below
@@ -19,7 +19,7 @@ impl Path {
     pub const MOST_WRITES: usize = 16;
 }
 
-/// What thread management computes outside the strategy, on a simulated machine.
+/// The work of thread management outside the strategy, on a simulated machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Creating a thread.
@@ -32,26 +32,27 @@ pub struct Costs {
     pub look_ns: u64,
 }
 
-/// What [`run`](super::run) is to do.
+/// The options of [`run`](super::run).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many processors take part, each with a thread of the system that stays there if there
-    /// are enough.
+    /// The number of processors that take part. Each has a thread of the system that stays there if
+    /// there are enough.
     pub processors: usize,
-    /// How many threads each of them executes.
+    /// The number of threads that each of them executes.
     pub each: u64,
-    /// What a thread computes: nanoseconds of the machine, uniform from 0 to twice this mean.
+    /// The time that a thread computes: nanoseconds of the machine, uniform from 0 to twice this
+    /// mean.
     pub user_ns: u64,
     /// The most free blocks that a processor keeps for itself, `T` in the paper; `None` for the
     /// strategy's own choice.
     pub threshold: Option<usize>,
-    /// How many ready queues there are, at most one for each processor, where the strategy has
-    /// several; `None` for the strategy's own choice.
+    /// The number of ready queues, at most one for each processor, if the strategy has several.
+    /// `None` is the strategy's own choice.
     pub queues: Option<usize>,
-    /// Whether each processor has a strategy of its own, so that nobody meets anybody but on the
-    /// bus: section 5.1 of the paper finds bus demands in that way.
+    /// Set if each processor has a strategy of its own, so that processors meet only on the bus.
+    /// Section 5.1 of the paper finds bus demands in that way.
     pub copies: bool,
-    /// What is computed outside the strategy.
+    /// The work outside the strategy.
     pub costs: Costs,
     /// Of the lengths of the threads.
     pub seed: u64,
@@ -107,7 +108,7 @@ pub enum Refused {
     /// Too few processors or too many.
     #[error("processors = {processors}: give {least} to {MAX_THREADS}")]
     Processors {
-        /// What was given.
+        /// The number that was given.
         processors: usize,
         /// The least that the program runs on.
         least: usize,
@@ -121,7 +122,7 @@ pub enum Refused {
     /// Too few ready queues or too many.
     #[error("queues = {queues}: give 1 to {most}, or None")]
     Queues {
-        /// What was given.
+        /// The number that was given.
         queues: usize,
         /// The most that there can be.
         most: usize,
@@ -129,9 +130,9 @@ pub enum Refused {
     /// A path writes too much.
     #[error("the path {path} has {writes} writes: give at most {}", Path::MOST_WRITES)]
     Writes {
-        /// Which.
+        /// The name of the path.
         path: &'static str,
-        /// What was given.
+        /// The number that was given.
         writes: usize,
     },
     /// There is nothing to measure.
@@ -144,14 +145,14 @@ pub enum Refused {
     },
 }
 
-/// What [`run`](super::run) found.
+/// The result of [`run`](super::run).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// From the first processor's start until the last has executed its threads.
     pub elapsed: Duration,
-    /// How many threads were executed.
+    /// The number of threads that were executed.
     pub threads: u64,
-    /// How often a processor found no thread when it looked for one.
+    /// The number of times that a processor found no thread when it looked for one.
     pub idled: u64,
     /// Threads that were ready when all had executed theirs. One for each processor, unless the
     /// strategy has lost or doubled some.

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A stack is with one processor or in the strategy. Its memory is freed when nobody has a
-//!    strategy in hand any more.
+//! 1. A stack is with one processor or in the strategy. Its memory is freed when no thread uses a
+//!    strategy any more.
 
 use super::options::{Costs, Path};
 use core::mem::MaybeUninit;
@@ -19,7 +19,9 @@ const FRAME: usize = 4;
 /// A stack, as far as null threads use it.
 #[repr(C, align(128))]
 struct Memory {
+    /// The link of the strategy's list of stacks.
     link: Link,
+    /// The words that a thread's arguments are copied to.
     frame: machine::cell::UnsafeCell<[usize; FRAME]>,
 }
 
@@ -48,27 +50,34 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         for memory in self.0.drain(..) {
-            // SAFETY: made by `Box::leak`, and freed here only; nobody has it in hand (Invariant
-            // 1).
+            // SAFETY: made by `Box::leak`, and freed here only. No thread uses it any more
+            // (Invariant 1).
             drop(unsafe { Box::from_raw(memory.as_ptr()) });
         }
     }
 }
 
-/// What code paths write that is no business of others: on lines of its own.
+/// Words that code paths of one processor write and no other reads: on lines of their own.
 #[repr(align(128))]
 struct Own([usize; Path::MOST_WRITES]);
 
 /// See the head of this file.
 pub(super) struct Processor<'a, S> {
+    /// The strategy under test.
     strategy: &'a S,
+    /// The processor's place in the strategy.
     place: Place,
+    /// The work outside the strategy.
     costs: Costs,
+    /// The words that its code paths write.
     own: Box<Own>,
     /// The block of the thread that has just finished.
     finished: Option<Task>,
+    /// The stack that it has in hand.
     stack: Option<Stack>,
+    /// The stacks that it has made.
     made: Stacks,
+    /// The number of times that it found no thread.
     idled: u64,
 }
 
@@ -127,7 +136,7 @@ impl<'a, S: Strategy> Processor<'a, S> {
                     if self.strategy.is_ready(&self.place) {
                         return Some(true);
                     }
-                    // Relaxed: what a panic left behind is seen by who joins.
+                    // Relaxed: the thread that joins sees everything that a panic left behind.
                     over.load(Ordering::Relaxed).then_some(false)
                 },
                 &mut policy,
@@ -144,7 +153,8 @@ impl<'a, S: Strategy> Processor<'a, S> {
         self.finished = Some(started.task);
     }
 
-    /// Gives back what it has in hand, and leaves to the others what only it would find.
+    /// Gives back the stack and block that it has in hand, and leaves to the others the threads
+    /// that only it would find.
     pub(super) fn leave(mut self) -> (Stacks, u64) {
         if let Some(finished) = self.finished.take() {
             self.strategy.release(Some(&self.place), finished);
@@ -162,7 +172,7 @@ impl<'a, S: Strategy> Processor<'a, S> {
     }
 }
 
-/// Where the words of a thread are that its creator writes.
+/// Returns the words of a thread that its creator writes.
 fn frame(task: &Task) -> NonNull<[usize; FRAME]> {
     task.words().cast()
 }
@@ -170,7 +180,8 @@ fn frame(task: &Task) -> NonNull<[usize; FRAME]> {
 /// A thread that runs.
 #[derive(Debug)]
 pub(super) struct Started {
+    /// The control block of the thread.
     task: Task,
-    /// What it was created with.
+    /// The argument that it was created with.
     pub(super) argument: usize,
 }

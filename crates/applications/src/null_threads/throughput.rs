@@ -11,27 +11,27 @@ use machine::sync::Arc;
 use machine::wait::{WaitPolicy, wait_until};
 use stanchion_threadpool::{Place, Plan, Strategy};
 
-/// Executes null threads under a strategy of type `S`. Processors that wait for one another do so
-/// as `W` says, and `S`'s locks as they do.
+/// Executes null threads under a strategy of type `S`. Processors wait for one another by policy
+/// `W`, and `S`'s locks by their own.
 ///
 /// ```
 /// use machine::wait::Patient;
 /// use stanchion_applications::null_threads::{Options, run};
 /// use stanchion_threadpool::strategy::SingleLock;
 ///
-/// let found = run::<SingleLock, Patient>(&Options { processors: 2, each: 100, ..Options::default() })?;
+/// let options = Options { processors: 2, each: 100, ..Options::default() };
+/// let found = run::<SingleLock, Patient>(&options)?;
 /// assert_eq!((found.threads, found.left), (200, 2));
 /// # Ok::<(), stanchion_applications::null_threads::Refused>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 ///
 /// # Panics
 ///
-/// If a thread of the system cannot be started, and with the panic of the strategy, should it
-/// panic.
+/// If a thread of the system cannot be started. With the panic of the strategy, if it panics.
 pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused> {
     options.check()?;
     let processors = options.processors;
@@ -69,9 +69,11 @@ pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused
     Ok(run)
 }
 
-/// What the processors share.
+/// The data that the processors share.
 struct Table<S> {
+    /// The options.
     options: Options,
+    /// The strategy under test, or one for each processor.
     strategies: Vec<S>,
     /// Processors that are ready to begin.
     arrived: AtomicUsize,
@@ -81,26 +83,26 @@ struct Table<S> {
 
 impl<S: Strategy> Shared for Table<S> {
     fn give_up(&self) {
-        // Relaxed, both: who sees it stops, and looks at nothing else.
+        // Relaxed, both: a processor that sees it stops, and looks at nothing else.
         self.broken.store(true, Ordering::Relaxed);
         self.arrived.store(usize::MAX / 2, Ordering::Relaxed);
     }
 }
 
 impl<S: Strategy> Table<S> {
-    /// The strategy of processor `who`, and its place there.
+    /// Returns the strategy of processor `who`, and its place there.
     ///
     /// # Safety
     ///
     /// The caller is that processor, or all have ended.
     unsafe fn place(&self, who: usize) -> (&S, Place) {
         let (strategy, index) = if self.options.copies { (who, 0) } else { (0, who) };
-        // SAFETY: each processor has a place of its own, and the crew's end happened before what
-        // the caller does after it.
+        // SAFETY: each processor has a place of its own. The crew's end happened before the caller
+        // goes on after it.
         (&self.strategies[strategy], unsafe { Place::new(index) })
     }
 
-    /// Takes out what is left, and counts it.
+    /// Takes out the threads that are left, and counts them.
     fn drain(&self) -> usize {
         let mut left = 0;
         for who in 0..self.options.processors {
@@ -116,11 +118,15 @@ impl<S: Strategy> Table<S> {
     }
 }
 
-/// What one processor found.
+/// The result of one processor.
 struct Part {
+    /// The time when it began.
     began: Ticks,
+    /// The time when it ended.
     ended: Ticks,
+    /// The number of times that it found no thread.
     idled: u64,
+    /// The stacks that it has made.
     stacks: Stacks,
 }
 
@@ -148,9 +154,9 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
     Part { began, ended, idled, stacks }
 }
 
-/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the
-/// mean, and two that follow each other together twice the mean, so that processors have equally
-/// much to do. `seed` is the processor's own.
+/// Returns the time that thread number `count` of a processor computes, in nanoseconds. It is
+/// uniform from 0 to twice the mean. Two threads that follow each other together take twice the
+/// mean, so that processors have equally much to do. `seed` is the processor's own.
 ///
 /// ```
 /// use stanchion_applications::null_threads::user_work;

@@ -1,4 +1,4 @@
-//! What a run was asked for, what it found, and what is refused.
+//! The options of a run, its result, and the errors of options.
 
 use crate::crew::MAX_THREADS;
 use crate::pace::CVAX_INSTRUCTION_NS;
@@ -6,14 +6,14 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use thiserror::Error;
 
-/// How many numbers there may be. Each takes 4 bytes, and 4 more for the check.
+/// The number of numbers that there may be. Each takes 4 bytes, and 4 more for the check.
 pub const NUMBERS: RangeInclusive<usize> = 1..=1 << 28;
 
-/// How long the intervals may be that are sorted by insertion: at least 1, and at most so long that
-/// a run still ends.
+/// The length up to which intervals are sorted by insertion: at least 1, and at most so long that a
+/// run still ends.
 pub const CUTOFF: RangeInclusive<usize> = 1..=10_000;
 
-/// What to run, and how.
+/// The options of a run.
 ///
 /// ```
 /// use stanchion_applications::quicksort::Options;
@@ -30,10 +30,10 @@ pub struct Options {
     pub threads: usize,
     /// Of the numbers and of the pivots.
     pub seed: u64,
-    /// Whether each thread stays on one processor, which are dealt out in turn.
+    /// Set if each thread stays on one processor; processors are dealt out in turn.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
-    /// takes.
+    /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
+    /// on the real one.
     pub instruction_ns: u64,
 }
 
@@ -81,17 +81,17 @@ pub enum Refused {
     Threads(usize),
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The numbers as the threads left them.
     pub numbers: Vec<u32>,
-    /// What is wrong with them, if anything is.
+    /// The fault in the numbers, if there is one.
     pub fault: Option<Fault>,
     /// From before the first thread is started until all are done; making the numbers and checking
     /// them is not in it.
     pub elapsed: Duration,
-    /// What each thread did.
+    /// The work of each thread.
     pub threads: Vec<Share>,
 }
 
@@ -117,8 +117,8 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// The array is not what it should be: the structure lost an interval or gave it out twice, or the
-/// program is wrong.
+/// The array is wrong: the structure lost an interval or gave it out twice, or the program is
+/// wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("at place {place} is {found}, not {expected}")]
 pub struct Fault {
@@ -132,7 +132,7 @@ pub struct Fault {
 
 /// The first place where `found` is not what `expected` is when sorted.
 pub(super) fn fault(found: &[u32], mut expected: Vec<u32>) -> Option<Fault> {
-    debug_assert_eq!(found.len(), expected.len(), "nobody makes the array longer or shorter");
+    debug_assert_eq!(found.len(), expected.len(), "a sort does not change the array's length");
     expected.sort_unstable();
     let place = found.iter().zip(&expected).position(|(found, expected)| found != expected)?;
     Some(Fault { place, found: found[place], expected: expected[place] })

@@ -1,8 +1,8 @@
-//! What one thread does with an interval: cuts it in two around a pivot, or sorts it by insertion.
+//! The work of one thread on an interval: cuts it in two around a pivot, or sorts it by insertion.
 //!
 //! The numbers are atomics with `Relaxed` accesses, which cost no more than plain ones. Why not
-//! plain ones: a structure that hands an interval out twice, which is what this program is to find
-//! out, would make two threads write them at once.
+//! plain ones: a structure that hands an interval out twice would make two threads write them at
+//! once, and this program is to find that out.
 //!
 //! # Orderings
 //!

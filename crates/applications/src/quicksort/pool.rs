@@ -6,7 +6,9 @@ use stanchion_lockfree::{ConcurrentQueue, ConcurrentStack, Progress};
 /// A part of the array that holds the right numbers, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
+    /// The index of its first number.
     first: u32,
+    /// The number of its numbers.
     length: u32,
 }
 
@@ -16,17 +18,17 @@ impl Interval {
         Self { first: first as u32, length: length as u32 }
     }
 
-    /// Where it is.
+    /// Returns the indices of its numbers.
     pub(super) fn places(self) -> Range<usize> {
         let first = self.first as usize;
         first..first + self.length as usize
     }
 }
 
-/// What holds the intervals. A thread that finds it empty must be able to believe it: an interval
-/// that was put in and not taken out is there.
+/// A container of intervals. If a thread finds it empty, no interval that was put in and not taken
+/// out is in it.
 pub trait Pool: Send + Sync + 'static {
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;
 
     /// Puts `interval` in.

@@ -26,8 +26,8 @@ const NUMBER: u64 = 5;
 /// Instructions of taking an interval in hand, and choosing the pivot.
 const INTERVAL: u64 = 100;
 
-/// How often who watches is told, in nanoseconds, and after how many intervals the clock is read
-/// for that.
+/// The time from one call of the watcher to the next, in nanoseconds. The clock is read for that
+/// only after so many intervals.
 const WATCH_NS: u64 = 100_000_000;
 const WATCH_INTERVALS: u64 = 64;
 
@@ -43,7 +43,7 @@ pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
     (0..count as u64).map(|place| (mix(mix(seed) ^ place) >> 32) as u32).collect()
 }
 
-/// Sorts pseudo-random numbers; `pool`, which must be empty, holds the intervals.
+/// Sorts pseudo-random numbers. `pool`, which must be empty, holds the intervals.
 ///
 /// ```
 /// use stanchion_applications::quicksort::{self, InStack, Options};
@@ -68,21 +68,21 @@ pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
 ///
 /// # Errors
 ///
-/// [`Refused`] says which of the options is no good and what would be.
+/// [`Refused`] names the option that is no good, and what would be.
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if
-/// the pool does. With a pool that loses an interval the run does not end.
+/// If a thread cannot be started. With the panic of a thread, if one panics, as it may if the pool
+/// does. With a pool that loses an interval the run does not end.
 pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
     options.check()?;
     let numbers = numbers(options.numbers, options.seed);
     run_with(options, numbers, pool, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the
-/// threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how many
-/// numbers are in their places, and once at the end.
+/// Does the same as [`run`] for `numbers` of the caller, however many the options say, with
+/// something [`Around`] the threads, and with a `watch`. The calling thread calls `watch` every 100
+/// ms or so with the number of numbers that are in their places, and once at the end.
 ///
 /// # Errors
 ///
@@ -130,25 +130,32 @@ pub fn run_with<P: Pool>(
     Ok(Run { fault: fault(&found, numbers), numbers: found, elapsed, threads: workers })
 }
 
-/// How many numbers a thread has brought to their places: written by it, read by who watches.
+/// The count of numbers that a thread has brought to their places. Written by it, read by the
+/// watcher.
 #[repr(align(128))]
 struct Tally(AtomicUsize);
 
-/// What the threads share.
+/// The data that the threads share.
 struct Table<P> {
+    /// The options of the run.
     options: Options,
+    /// The wrapper of each thread's work.
     around: Around,
+    /// The numbers. Written by the thread that has the interval.
     numbers: Vec<AtomicU32>,
+    /// The intervals that are not sorted yet.
     outstanding: Outstanding,
+    /// The counts of the threads, by number.
     sorted: Vec<Tally>,
     /// For the first thread, if the pool had no room.
     first: Option<Interval>,
+    /// The structure under test.
     pool: P,
 }
 
 impl<P> Table<P> {
     fn sorted(&self) -> usize {
-        // Relaxed: a figure for who watches.
+        // Relaxed: a figure for the watcher.
         self.sorted.iter().map(|tally| tally.0.load(Ordering::Relaxed)).sum()
     }
 }
@@ -159,12 +166,15 @@ impl<P: Pool> Shared for Table<P> {
     }
 }
 
-/// What one thread keeps to itself.
+/// The data of one thread.
 struct Worker {
+    /// The number of the thread.
     who: usize,
+    /// The work that it has done.
     share: Share,
     /// Intervals for which the pool had no room.
     kept: Vec<Interval>,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -180,8 +190,7 @@ impl Worker {
         let pace = Pace::new(table.options.instruction_ns);
         let mut worker = Self { who, share, kept, pace };
         table.around.surround(who, || {
-            // `Broken` means that another thread has panicked: the caller will hear it from that
-            // one.
+            // `Broken` means that another thread has panicked: the caller gets that thread's panic.
             let _ = worker.intervals(table, watch);
         });
         worker.share
@@ -195,7 +204,8 @@ impl Worker {
         let mut watched = clock::now();
         let mut in_hand = 0_u64;
         loop {
-            // What it kept is outstanding and in nobody else's reach, so it comes first.
+            // The kept intervals are outstanding, and only this thread can reach them. So they come
+            // first.
             let interval = match self.kept.pop() {
                 Some(interval) => interval,
                 None => {
@@ -259,7 +269,7 @@ impl Worker {
         let moved = insertion_sort(part);
         self.pace.compute(NUMBER * (part.len() as u64 + moved));
         self.share.sorted += part.len() as u64;
-        // Relaxed: a figure for who watches, and nobody else writes it.
+        // Relaxed: a figure for the watcher, and no other thread writes it.
         table.sorted[self.who].0.store(self.share.sorted as usize, Ordering::Relaxed);
     }
 }

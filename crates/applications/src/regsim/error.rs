@@ -17,11 +17,11 @@ use thiserror::Error;
 pub struct ParseError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: Reason,
 }
 
-/// What is wrong with a netlist, and where there is a mend, the mend.
+/// A fault of a netlist, with its mend if there is one.
 ///
 /// Names are cut to [`Shown::LONGEST`] characters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -99,13 +99,13 @@ pub enum Reason {
     /// Something after the `)`.
     #[error("unexpected `{found}` after the closing `)`")]
     TrailingText {
-        /// What follows.
+        /// The text that follows.
         found: Shown,
     },
     /// No name where one must be.
     #[error("missing name of a net {place}")]
     MissingName {
-        /// Where.
+        /// The position in the line.
         place: &'static str,
     },
     /// A name with a character that no name may have.
@@ -119,9 +119,9 @@ pub enum Reason {
     WrongInputs {
         /// The gate or statement.
         keyword: &'static str,
-        /// How many it may have.
+        /// The number that it may have.
         wanted: &'static str,
-        /// How many are written.
+        /// The number that is written.
         found: usize,
     },
     /// A net that is used and never driven.
@@ -160,7 +160,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// How many nets of a combinational loop an error names.
+    /// The number of nets of a combinational loop that an error names.
     pub const LOOP_SHOWN: usize = 16;
 }
 

@@ -1,4 +1,4 @@
-//! What an object computes: the gates of a `.bench` netlist.
+//! The functions of objects: the gates of a `.bench` netlist.
 
 /// A combinational gate.
 ///
@@ -41,7 +41,7 @@ impl Gate {
         Gate::Buffer,
     ];
 
-    /// How a netlist writes it. `BUF` is read as well as `BUFF`, and written `BUFF`.
+    /// Returns its name in a netlist. `BUF` is read as well as `BUFF`, and written `BUFF`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Gate {
         Gate::ALL.into_iter().find(|gate| gate.word() == word)
     }
 
-    /// Whether it has exactly one input; the others have two or more.
+    /// Returns whether it has exactly one input. The others have two or more.
     #[must_use]
     pub const fn is_unary(self) -> bool {
         matches!(self, Gate::Not | Gate::Buffer)
@@ -92,7 +92,7 @@ impl Gate {
     }
 }
 
-/// What drives a net. Every net has one driver, and every driver one net: its output.
+/// The driver of a net. Every net has one driver, and every driver one net: its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A primary input of the circuit: a new value each cycle.

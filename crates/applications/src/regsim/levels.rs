@@ -32,8 +32,8 @@ pub(super) fn levelize(drivers: &[Driver]) -> Result<(Vec<Net>, usize), Vec<Net>
     let mut order = Vec::with_capacity(gates);
     let mut next = 0;
     let mut depth = 0;
-    // First in, first out: a gate is appended by the deepest gate it reads, so its level is one
-    // more than that one's.
+    // First in, first out: a gate is appended by the deepest gate that it reads. So its level is
+    // one more than the level of that gate.
     while let Some(&(net, level)) = ready.get(next) {
         next += 1;
         depth = depth.max(level);

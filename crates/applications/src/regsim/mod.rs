@@ -1,14 +1,14 @@
 //! Regsim: a parallel register-level simulator for synchronous digital logic, on real circuits.
 //!
-//! One of the four programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared
-//! strategies of spinning. Built here from the paper's description, it reads ISCAS'89 netlists and
-//! takes its lock as a type parameter, so it serves as a load with many short critical sections
-//! that is not made up: [`run`].
+//! One of the four programs that Karlin, Li, Manasse and Owicki used to compare strategies of
+//! spinning, by their lock-waiting times. It is built here from the paper's description. It reads
+//! ISCAS'89 netlists and takes its lock as a type parameter. So it serves as a real load with many
+//! short critical sections: [`run`].
 //!
-//! | module | what is in it |
+//! | module | content |
 //! | --- | --- |
 //! | [`sequential`] | the reference, without threads or locks |
-//! | [`barrier`], [`stations`], [`wiring`] | the parts of the parallel simulator, open to models and tests |
+//! | [`barrier`], [`stations`], [`wiring`] | parts of the parallel simulator, for tests |
 //! | [`circuits`] | netlists that come with the crate |
 //!
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for

@@ -1,7 +1,7 @@
-//! A sequential circuit: nets, what drives each, which ones are observed.
+//! A sequential circuit: its nets, their drivers, and the nets that are observed.
 //!
-//! A net is its driver: every driver has one output and every net one driver, so one dense number,
-//! [`Net`], stands for both. That is what the paper calls an object.
+//! A net is its driver: every driver has one output and every net one driver. So one dense number,
+//! [`Net`], stands for both. The paper calls that an object.
 //!
 //! # Invariants
 //!
@@ -33,17 +33,24 @@ pub type Net = u32;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Netlist {
+    /// The names, by net.
     pub(super) names: Vec<String>,
+    /// The drivers, by net.
     pub(super) drivers: Vec<Driver>,
+    /// The outputs of the circuit.
     pub(super) outputs: Vec<Net>,
+    /// The gates, each after those it reads (Invariant 3).
     pub(super) order: Vec<Net>,
+    /// The number of levels of gates.
     pub(super) depth: usize,
 }
 
-/// What drives a net.
+/// The driver of a net.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Driver {
+    /// The kind of driver.
     pub(super) kind: Kind,
+    /// The nets that it reads.
     pub(super) inputs: Vec<Net>,
 }
 
@@ -52,8 +59,7 @@ impl Netlist {
     ///
     /// # Errors
     ///
-    /// The first line that is wrong, or what is wrong with the whole; see
-    /// [`Reason`](super::Reason).
+    /// The first line that is wrong, or the fault of the whole; see [`Reason`](super::Reason).
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         parse::parse(text)
     }
@@ -64,13 +70,13 @@ impl Netlist {
         self.drivers.len()
     }
 
-    /// Whether there are no nets: never, see invariant 4.
+    /// Returns whether there are no nets: never, see invariant 4.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drivers.is_empty()
     }
 
-    /// What drives `net`.
+    /// Returns the driver of `net`.
     ///
     /// # Panics
     ///
@@ -174,7 +180,7 @@ impl core::str::FromStr for Netlist {
 }
 
 impl Kind {
-    /// How a netlist writes it.
+    /// Returns its name in a netlist.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Kind::Input => "INPUT",
@@ -183,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// What stands after `=`.
+    /// Returns the kind for the word after `=`.
     pub(super) fn from_word(word: &str) -> Option<Kind> {
         if word == "DFF" { Some(Kind::FlipFlop) } else { Gate::from_word(word).map(Kind::Gate) }
     }

@@ -1,10 +1,10 @@
 //! The paper's Regsim: threads that evaluate objects until the outputs stop moving.
 //!
 //! > It models collections of connected objects. Each object has a single output, which may connect
-//! to inputs > of other objects, and an evaluation procedure. The procedures are evaluated in
-//! parallel until the output > values stabilize. The objects are initially divided evenly among the
-//! available threads. During each > phase, the thread that finishes last gives one of its objects
-//! to another thread.
+//! to inputs of other objects, and an evaluation procedure. The procedures are evaluated in
+//! parallel until the output values stabilize. The objects are initially divided evenly among the
+//! available threads. During each phase, the thread that finishes last gives one of its objects to
+//! another thread.
 //!
 //! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase,
 //! each ended by the [barrier](crate::barrier):
@@ -17,24 +17,28 @@
 //!                         nothing due
 //! ```
 //!
-//! | phase | what a thread does with its objects |
+//! | phase | a thread's action on its objects |
 //! | --- | --- |
-//! | evaluate | evaluates the gates on its list; one whose output moves puts its readers on their owners' lists for the next phase |
-//! | sample | adds its share of the outputs to the checksum; notes what its flip-flops read and what its inputs will be |
-//! | drive | shows those values; readers of those that moved are put on lists |
+//! | evaluate | evaluates the gates on its list |
+//! | sample | adds its part of the outputs to the checksum, and notes new values |
+//! | drive | shows those values; readers of changed ones are put on lists |
 //!
-//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after.
-//! Either way the gate is on a list again, and since the circuit has no loop but through
-//! flip-flops, the values that it settles at depend on nothing but the sampled ones. So the
-//! checksum is that of the [sequential](super::sequential) simulator whatever the threads, the lock
-//! and the schedule; the number of evaluations is not.
+//! If the output of an evaluated gate changes, the thread puts its readers on their owners' lists
+//! for the next phase. The noted values are those that its flip-flops read, and the next values of
+//! its inputs.
 //!
-//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a
-//! monitor program of its time would do: every access to shared state takes a lock, briefly, and
-//! holds no other; see [`stations`](super::stations). To whom the last thread gives is ours as
-//! well: to the one that finished first.
+//! Within an evaluate phase a gate may read an input that changes in the same phase, before or
+//! after. Either way the gate is on a list again. Since the circuit has no loop but through
+//! flip-flops, the values that it settles at depend only on the sampled ones. So the checksum is
+//! that of the [sequential](super::sequential) simulator whatever the threads, the lock and the
+//! schedule. The number of evaluations is not.
 //!
-//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the
+//! The paper says neither how values travel nor which data is locked. Here the simulator does the
+//! same as a monitor program of its time: every access to shared state takes a lock, briefly, and
+//! holds no other; see [`stations`](super::stations). The choice of the thread that gets an object
+//! from the last one is an addition as well: it is the one that finished first.
+//!
+//! A thread that panics breaks the barrier. The others leave at the end of their phase, and the
 //! panic goes on in the caller (`crew`).
 //!
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
@@ -53,7 +57,7 @@ use lock_api::RawMutex;
 use machine::clock;
 use machine::sync::Arc;
 
-/// What to run, and how.
+/// The options of a run.
 ///
 /// ```
 /// use stanchion_applications::regsim::Options;
@@ -70,15 +74,15 @@ pub struct Options {
     pub seed: u64,
     /// Locks over which the objects are spread, at least 1: the fewer, the more contention.
     pub buckets: usize,
-    /// Whether each thread stays on a processor of its own for the length of the run. Where threads
-    /// outnumber the processors, or the system refuses, they are left to the system;
-    /// [`Share::processor`] says what came of it.
+    /// Set if each thread stays on a processor of its own for the length of the run. If threads
+    /// outnumber the processors, or the system refuses, they are left to the system.
+    /// [`Share::processor`] tells the result.
     ///
     /// Without it a system may put threads that wait for each other on one processor in turn, and
     /// then no lock is ever found held.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
-    /// takes.
+    /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
+    /// on the real one.
     pub instruction_ns: u64,
 }
 
@@ -96,7 +100,7 @@ impl Default for Options {
     }
 }
 
-/// What a parallel run found.
+/// The result of a parallel run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Of all outputs over all cycles; that of [`sequential::run`](super::sequential::run).
@@ -107,9 +111,9 @@ pub struct Run {
     pub given: u64,
     /// From before the first thread is started until all are done.
     pub elapsed: Duration,
-    /// Who waited how long for what, all threads together.
+    /// The waits, by kind of lock, all threads together.
     pub waits: WaitStatistics,
-    /// What each thread did.
+    /// The work of each thread.
     pub threads: Vec<Share>,
 }
 
@@ -132,7 +136,7 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// What the threads do in a phase.
+/// The action of the threads in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Evaluate,
@@ -141,20 +145,27 @@ enum Step {
     Done,
 }
 
-/// What is gathered at the barrier.
+/// The data that is gathered at the barrier.
 #[derive(Debug)]
 struct Progress {
+    /// The action of the running phase. Written by the last to arrive.
     step: Step,
+    /// The number of cycles that are over.
     cycle: u64,
+    /// The number of phases so far.
     phases: u64,
+    /// The number of objects that were given away.
     given: u64,
     /// Gates put on lists in this phase, as far as the threads have arrived.
     due: usize,
 }
 
 struct Simulation<L> {
+    /// The options of the run.
     options: Options,
+    /// The objects, their owners and their lists.
     stations: Stations<L>,
+    /// The meeting at the end of a phase.
     barrier: Barrier<L, Progress>,
 }
 
@@ -163,23 +174,26 @@ struct Simulation<L> {
 /// ```
 /// use stanchion_applications::regsim::{self, Netlist, Options, circuits, sequential};
 /// let s298 = Netlist::parse(circuits::S298.as_bytes())?;
-/// let run = regsim::run::<parking_lot::RawMutex>(&s298, &Options { cycles: 50, threads: 2, ..Options::default() });
+/// let s298 = Netlist::parse(circuits::S298.as_bytes())?;
+/// let options = Options { cycles: 50, threads: 2, ..Options::default() };
+/// let run = regsim::run::<parking_lot::RawMutex>(&s298, &options);
 /// assert_eq!(run.checksum, sequential::run(&s298, 50, 1).checksum);
-/// println!("{} of {} acquisitions waited", run.waits.locks().contended(), run.waits.locks().acquisitions());
+/// let locks = run.waits.locks();
+/// println!("{} of {} acquisitions waited", locks.contended(), locks.acquisitions());
 /// # Ok::<(), stanchion_applications::regsim::ParseError>(())
 /// ```
 ///
 /// # Panics
 ///
-/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot
-/// be started; and with the panic of a thread, should one panic, as it may if the lock does.
+/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0. If a thread cannot
+/// be started. With the panic of a thread, if one panics, as it may if the lock does.
 #[must_use]
 pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
     run_with(netlist, options, &|_| L::INIT)
 }
 
-/// [`run`] with locks from `make`, which is told the name of each: `bucket 12`, `list 3` (of thread
-/// 3), `phase`.
+/// Does the same as [`run`] with locks from `make`. It gets the name of each lock: `bucket 12`,
+/// `list 3` (of thread 3), `phase`.
 ///
 /// # Panics
 ///
@@ -246,24 +260,29 @@ impl<L: RawMutex + Send + Sync + 'static> Shared for Simulation<L> {
     }
 }
 
-/// What one thread keeps to itself.
+/// The data of one thread.
 #[derive(Debug, Default)]
 struct Worker {
+    /// The number of the thread.
     who: usize,
+    /// The processor that it stays on, if it does.
     processor: Option<usize>,
+    /// The number of its evaluations.
     evaluations: u64,
+    /// Its part of the checksum.
     checksum: u64,
+    /// The waits that it has had.
     waits: WaitStatistics,
     /// The list being served.
     list: Vec<Object>,
-    /// What was sampled and is to be driven.
+    /// The objects that were sampled and are to be driven.
     clocking: Vec<Object>,
 }
 
 impl Worker {
     fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize, processor: Option<usize>) -> Self {
         let mut worker = Self { who, processor, ..Self::default() };
-        // `Broken` means that another thread has panicked: the caller will hear it from that one.
+        // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.phases(simulation);
         worker
     }

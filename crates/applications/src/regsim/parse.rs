@@ -7,10 +7,10 @@
 //! net = GATE(net, net, ...)        DFF AND NAND OR NOR XOR XNOR NOT BUFF, also BUF
 //! ```
 //!
-//! Blanks and tabs may stand anywhere but inside a word; lines end in LF or CRLF; a byte-order mark
-//! is skipped; nets may be used before they are defined. Names are case-sensitive and any text
+//! Blanks and tabs may stand anywhere but inside a word. Lines end in LF or CRLF. A byte-order mark
+//! is skipped. Nets may be used before they are defined. Names are case-sensitive and any text
 //! without blanks, control characters, parentheses, commas, `=` and `#`. Keywords are upper case,
-//! as in every published file; another case is an error that says so, instead of calling `dff`
+//! as in every published file. Another case is an error that tells so, instead of calling `dff`
 //! unknown.
 //!
 //! The file is taken as bytes, not `str`, so that a binary file is refused with its line. The
@@ -41,8 +41,11 @@ enum Statement<'a> {
 
 /// A net as its line defines it, before names are resolved.
 struct Definition<'a> {
+    /// The number of the line.
     line: usize,
+    /// The kind of driver.
     kind: Kind,
+    /// The names of the nets that it reads.
     inputs: Vec<&'a str>,
 }
 
@@ -113,7 +116,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Netlist, ParseError> {
     Ok(Netlist { names, drivers, outputs, order, depth })
 }
 
-/// What a line says; `None` for a blank one or a comment.
+/// Returns the statement of a line, or `None` for a blank line or a comment.
 fn statement(bytes: &[u8]) -> Result<Option<Statement<'_>>, Reason> {
     if bytes.len() > MAX_LINE {
         return Err(Reason::LineTooLong { length: bytes.len(), limit: MAX_LINE });

@@ -27,11 +27,15 @@ use machine::clock;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulator<'a> {
+    /// The circuit.
     netlist: &'a Netlist,
+    /// The value of each net.
     values: Vec<bool>,
+    /// The inputs of the circuit.
     inputs: Vec<Net>,
+    /// The flip-flops of the circuit.
     flip_flops: Vec<Net>,
-    /// What the flip-flops will take over; kept to save allocations.
+    /// The values that the flip-flops will take over. Kept to save allocations.
     sampled: Vec<bool>,
 }
 
@@ -79,14 +83,14 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// What a sequential run found.
+/// The result of a sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Of all outputs over all cycles.
     pub checksum: u64,
     /// Gates evaluated.
     pub evaluations: u64,
-    /// How long it took.
+    /// The time that it took.
     pub elapsed: Duration,
 }
 

@@ -1,25 +1,26 @@
-//! Who owns which object, what each object's value is, and which are due.
+//! The owners of objects, the values of objects, and the lists of objects that are due.
 //!
-//! Two kinds of locks, both of the kind under study:
+//! There are two kinds of locks, both of the kind under study:
 //!
-//! | lock | guards | taken |
-//! | --- | --- | --- |
-//! | bucket | the state of every object whose number is the bucket's, modulo the number of buckets | to read an input, write an output, mark an object as due |
-//! | station, one per thread | the objects the thread owns and the lists of those that are due | to put an object on the list of its owner, to take one's list, to give an object away |
+//! - A bucket's lock guards the state of every object of that number, modulo the number of buckets.
+//!   It is taken to read an input, write an output, or mark an object as due.
+//! - A station's lock, one per thread, guards the objects that the thread owns and the lists of
+//!   those that are due. It is taken to put an object on the list of its owner, to take one's list,
+//!   or to give an object away.
 //!
 //! Why buckets and not a lock per object: a lock may be large (an array lock has a cache line per
 //! waiter), and the paper counted 150 locks while Regsim ran, those of the operating system
-//! included. The number of buckets is the dial of contention.
+//! included. The number of buckets sets the contention.
 //!
 //! # Invariants
 //!
 //! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
-//! 2. Each object is in the `objects` of exactly one station, and `owner` says which, except inside
-//!    [`Stations::give`], which runs while everybody else waits.
-//! 3. An object that is `queued` is on one list only: whoever turned `queued` to true puts it
-//!    there. It is served from that list even if it has been given away since.
+//! 2. Each object is in the `objects` of exactly one station, and `owner` names it, except inside
+//!    [`Stations::give`], which runs while all other threads wait.
+//! 3. An object that is `queued` is on one list only: the thread that turned `queued` to true puts
+//!    it there. It is served from that list even if it has been given away since.
 //! 4. `queued` is cleared *before* the inputs are read. So a writer that finds it set knows that
-//!    its new value will be read, and one that finds it clear puts the object on a list again.
+//!    its new value will be read. A writer that finds it clear puts the object on a list again.
 //! 5. The list that is filled in a phase is not the one served in it. By 3 no object is served by
 //!    two threads in one phase.
 
@@ -41,23 +42,27 @@ const INPUT: u64 = 15;
 /// Of the loop over an object's readers, for each.
 const READER: u64 = 15;
 
-/// What a bucket's lock guards, one per object.
+/// The data under a bucket's lock, one per object.
 #[derive(Default)]
 struct State {
+    /// The value of the object's output.
     value: bool,
-    /// What a flip-flop or an input will show in the next cycle.
+    /// The value that a flip-flop or an input will show in the next cycle.
     sampled: bool,
+    /// Set while the object is on a list (Invariant 3).
     queued: bool,
+    /// The number of the thread that owns it.
     owner: u32,
 }
 
-/// What a station's lock guards.
+/// The data under a station's lock.
 #[derive(Debug, Default)]
 struct Station {
+    /// The objects that the thread owns.
     objects: VecDeque<Object>,
     /// Gates to be evaluated, one list for even phases and one for odd ones.
     due: [Vec<Object>; 2],
-    /// Flip-flops whose input has moved, and all inputs: to be clocked at the end of the cycle.
+    /// Flip-flops whose input has changed, and all inputs: to be clocked at the end of the cycle.
     clocked: Vec<Object>,
 }
 
@@ -67,9 +72,13 @@ struct Apart<T>(T);
 
 /// All objects and all threads' lists.
 pub struct Stations<L> {
+    /// The connections of the circuit.
     wiring: Wiring,
+    /// The states of the objects, each under its bucket's lock.
     buckets: Vec<Apart<Mutex<L, Box<[State]>>>>,
+    /// The stations of the threads.
     stations: Vec<Apart<Mutex<L, Station>>>,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -100,7 +109,7 @@ impl<L: RawMutex> Stations<L> {
         Self::with_locks(wiring, threads, buckets, input, &|_| L::INIT)
     }
 
-    /// The same with locks from `make`, which is told their names: `bucket 12`, `list 3`.
+    /// Returns the same with locks from `make`. It gets their names: `bucket 12`, `list 3`.
     ///
     /// # Panics
     ///
@@ -226,8 +235,8 @@ impl<L: RawMutex> Stations<L> {
         gates
     }
 
-    /// Takes the gates that `who` has to evaluate in a phase of `parity`, in exchange for an empty
-    /// list.
+    /// Takes the gates that thread `who` has to evaluate in a phase of `parity`, in exchange for an
+    /// empty list.
     pub fn take_due(
         &self,
         who: usize,
@@ -239,7 +248,8 @@ impl<L: RawMutex> Stations<L> {
         self.station(who as u32, waits, |station| core::mem::swap(&mut station.due[parity], list));
     }
 
-    /// Takes the flip-flops and inputs that `who` has to clock, in exchange for an empty list.
+    /// Takes the flip-flops and inputs that thread `who` has to clock, in exchange for an empty
+    /// list.
     pub fn take_clocked(&self, who: usize, list: &mut Vec<Object>, waits: &mut WaitStatistics) {
         list.clear();
         self.station(who as u32, waits, |station| core::mem::swap(&mut station.clocked, list));
@@ -296,7 +306,7 @@ impl<L: RawMutex> Stations<L> {
         access: impl FnOnce(&mut Station) -> R,
     ) -> R {
         let mut station = waits.lists.lock(&self.stations[who as usize].0);
-        // Whichever list it is, its length and its end.
+        // For any of the lists, its length and its end.
         machine::write(&station.clocked);
         self.pace.compute(SECTION);
         access(&mut station)

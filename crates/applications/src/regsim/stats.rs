@@ -1,14 +1,14 @@
-//! How long a run's threads waited, by what they waited for.
+//! The waits of a run's threads, by what they waited for.
 
 use crate::barrier::MeetingWaits;
 use crate::waits::Waits;
 
-/// The waits of a run, by what was waited for.
+/// The waits of a run, by what the threads waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitStatistics {
     /// Locks of the buckets of objects: the values of the circuit.
     pub objects: Waits,
-    /// Locks of the threads' lists: who owns what, and what is due.
+    /// The locks of the threads' lists: owners, and objects that are due.
     pub lists: Waits,
     /// The lock of the phase counter.
     pub phase: Waits,

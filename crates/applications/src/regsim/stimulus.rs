@@ -1,8 +1,8 @@
 //! The signals from outside and the sum of the signals to outside.
 //!
-//! Both are functions of where they are asked for, not streams: whichever thread owns an input
-//! computes its value without asking another, and the checksum is a sum, so threads add up their
-//! parts in any order. That keeps the result independent of threads, locks and luck.
+//! Both are functions of their arguments, not streams. The thread that owns an input computes its
+//! value without asking another thread. The checksum is a sum, so threads add up their parts in any
+//! order. That keeps the result independent of threads, locks and luck.
 
 use crate::mix::mix;
 
@@ -13,8 +13,8 @@ pub fn stimulus(seed: u64, cycle: u64, input: u32) -> bool {
     mix(mix(seed ^ mix(cycle)).wrapping_add(u64::from(input))) >> 63 == 1
 }
 
-/// What output number `output` adds to the checksum if it has `value` at the end of `cycle`. Sums
-/// wrap.
+/// Returns the part of output number `output` in the checksum, if it has `value` at the end of
+/// `cycle`. Sums wrap.
 #[inline]
 #[must_use]
 pub fn contribution(cycle: u64, output: u32, value: bool) -> u64 {

@@ -1,4 +1,5 @@
-//! The netlist as the parallel simulator needs it: who reads whom, both ways, in flat arrays.
+//! The netlist as the parallel simulator needs it: which object reads which, both ways, in flat
+//! arrays.
 
 use super::gate::{Gate, Kind};
 use super::netlist::{Net, Netlist};
@@ -6,7 +7,9 @@ use super::netlist::{Net, Netlist};
 /// Lists of nets, one after the other: list `i` is `items[starts[i]..starts[i + 1]]`.
 #[derive(Debug)]
 struct Lists {
+    /// The beginning of each net's list in `items`.
     starts: Vec<usize>,
+    /// The lists, one after another.
     items: Vec<Net>,
 }
 
@@ -30,11 +33,15 @@ impl Lists {
 /// The connections of a circuit.
 #[derive(Debug)]
 pub struct Wiring {
+    /// The kind of each driver.
     kinds: Vec<Kind>,
     /// The number of an input among the inputs; unused for the others.
     numbers: Vec<u32>,
+    /// The nets that each driver reads.
     reads: Lists,
+    /// The nets that read each net.
     readers: Lists,
+    /// The outputs of the circuit.
     outputs: Vec<Net>,
 }
 
@@ -50,7 +57,7 @@ impl Wiring {
         let mut readers: Vec<Vec<Net>> = vec![Vec::new(); netlist.len()];
         for reader in nets.clone() {
             for &net in netlist.reads(reader) {
-                // A gate may read a net twice; to be told once is enough.
+                // A gate may read a net twice; one entry is enough.
                 if readers[net as usize].last() != Some(&reader) {
                     readers[net as usize].push(reader);
                 }
@@ -82,7 +89,7 @@ impl Wiring {
         }
     }
 
-    /// Whether `net` changes only from cycle to cycle: an input or a flip-flop.
+    /// Returns whether `net` changes only from cycle to cycle: an input or a flip-flop.
     #[inline]
     #[must_use]
     pub fn is_clocked(&self, net: Net) -> bool {
@@ -103,7 +110,7 @@ impl Wiring {
         self.reads.get(net)
     }
 
-    /// The nets whose drivers read `net`, each once.
+    /// Returns the nets whose drivers read `net`, each once.
     #[inline]
     #[must_use]
     pub fn readers(&self, net: Net) -> &[Net] {

@@ -1,13 +1,13 @@
-//! The least that a tour can still come to.
+//! A lower bound of the tours that complete a given beginning.
 //!
-//! Who completes a tour goes from its last city through all that are left and back to city 0.
-//! Without the first and the last step that is a path through the cities that are left, so it is no
-//! shorter than their smallest spanning tree; the two steps are no shorter than the shortest of
-//! their kind.
+//! A thread that completes a tour goes from its last city through all that are left and back to
+//! city 0. Without the first and the last step that is a path through the cities that are left, so
+//! it is no shorter than their smallest spanning tree. The two steps are no shorter than the
+//! shortest of their kind.
 //!
 //! The tree is often a bad path: at one city many branches meet. So each city gets a potential,
-//! which is added to all distances from it. A whole tour goes through each city once, in and out,
-//! so potentials change the length of all tours alike, but not that of trees: those of cities where
+//! which is added to all distances from it. A whole tour goes through each city once, in and out.
+//! So potentials change the length of all tours alike, but not that of trees. Those of cities where
 //! branches meet are raised, those of leaves lowered, until the tree is nearly a path (Held and
 //! Karp's ascent).
 //!
@@ -23,7 +23,7 @@ use super::tour::{Tour, cities};
 /// Parts of the unit of distance in which potentials are counted.
 const SCALE: i64 = 256;
 
-/// How good a bound is taken: the better, the fewer tours and the more computing for each search.
+/// The quality of the bound: the better, the fewer tours and the more computing for each search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bound {
     /// The spanning tree alone. Many tours, so the structures are much used: for studies of them.
@@ -36,9 +36,11 @@ pub enum Bound {
 /// Distances with potentials.
 #[derive(Clone, Debug)]
 pub(super) struct Reduced {
+    /// The number of cities.
     cities: usize,
     /// Row by row, in parts.
     distances: Vec<i64>,
+    /// The potential of each city.
     potentials: Vec<i64>,
 }
 
@@ -82,8 +84,8 @@ impl Reduced {
         u64::try_from(bound).unwrap_or(0)
     }
 
-    /// The length of the smallest spanning tree of the cities whose bits are set. Source: R. Prim,
-    /// 1957.
+    /// Returns the length of the smallest spanning tree of the cities whose bits are set. Source:
+    /// R. Prim, 1957.
     fn tree(&self, bits: u64) -> i64 {
         let mut rest: [(i64, usize); u64::BITS as usize] = [(i64::MAX, 0); u64::BITS as usize];
         let mut count = 0;

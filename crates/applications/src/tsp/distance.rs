@@ -6,7 +6,7 @@
 //! Source: G. Reinelt, *TSPLIB 95*, section 2; for degrees of `GEO` the correction in TSPLIB's list
 //! of questions: they are cut off, not rounded.
 
-/// How coordinates become distances.
+/// The way from coordinates to distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metric {
     /// Rounded to the nearest.

@@ -1,27 +1,28 @@
-//! What the reader of TSPLIB files refuses, in words for whoever has to mend the file.
+//! The errors of the reader of TSPLIB files, in words for the person that has to mend the file.
 
 use core::fmt;
 use thiserror::Error;
 
-/// Why a file was refused: the line and the reason. The caller knows the file and puts its name in
+/// The reason why a file was refused, and the line. The caller knows the file and puts its name in
 /// front.
 ///
 /// ```
 /// use stanchion_applications::tsp::Instance;
 /// let error = Instance::parse(b"DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_3D\n").unwrap_err();
 /// assert_eq!(error.line, 2);
-/// assert!(error.to_string().starts_with("line 2: the edge weight type `EUC_3D` is not known: known are EXPLICIT,"));
+/// let unknown = "line 2: the edge weight type `EUC_3D` is not known: known are EXPLICIT,";
+/// assert!(error.to_string().starts_with(unknown));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {reason}")]
 pub struct ParseError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: Reason,
 }
 
-/// What is wrong with a file, and where there is a mend, the mend.
+/// A fault of a file, with its mend if there is one.
 ///
 /// Words of the file are cut to [`Word::LONGEST`] characters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,7 +51,7 @@ pub enum Reason {
     /// A keyword for the second time.
     #[error("`{keyword}` stands twice: first in line {first}")]
     Twice {
-        /// Which.
+        /// The keyword.
         keyword: &'static str,
         /// Line of the first.
         first: usize,
@@ -76,7 +77,7 @@ pub enum Reason {
         "the edge weight format `{0}` is not known: known are FULL_MATRIX, UPPER_ROW, LOWER_ROW, UPPER_DIAG_ROW and LOWER_DIAG_ROW"
     )]
     WeightFormat(Word),
-    /// A section before what it needs to be understood.
+    /// A section before the keyword that it needs to be understood.
     #[error("`{section}` comes before `{needed}`: write `{needed}: ...` above it")]
     Needs {
         /// The section.
@@ -106,7 +107,7 @@ pub enum Reason {
     /// A matrix with more in it.
     #[error("`{found}` after all {expected} distances of the matrix: is the dimension right?")]
     ManyDistances {
-        /// What follows.
+        /// The text that follows.
         found: Word,
         /// As many as there should be.
         expected: usize,
@@ -133,13 +134,13 @@ pub enum Reason {
     City {
         /// As written.
         found: Word,
-        /// How many there are.
+        /// The number of cities that there are.
         cities: usize,
     },
     /// Coordinates for the second time.
     #[error("city {city} has coordinates twice: first in line {first}")]
     CityTwice {
-        /// Which, from 1.
+        /// The city, from 1.
         city: usize,
         /// Line of the first.
         first: usize,

@@ -1,10 +1,10 @@
-//! How many bounds a search will compute, before it is begun.
+//! An estimate of the number of bounds that a search will compute, before it is begun.
 //!
-//! A dive goes from city 0 to the end, at each step to one of the next cities whose bound is good
-//! enough, at random. If it had 5 ways at the first step and 3 at the second, there are about 15
-//! tours of that length: the mean over many dives is right on average, and seldom right in one
+//! A dive goes from city 0 to the end, at each step to one of the next cities with a good enough
+//! bound, at random. If it had 5 ways at the first step and 3 at the second, there are about 15
+//! tours of that length. The mean over many dives is right on average, and seldom right in one
 //! case. Dives meet the few large branches rarely, so the estimate is more often too low than too
-//! high; and it does not know that the search will find shorter tours than the one to begin with.
+//! high. And it does not know that the search will find shorter tours than the one to begin with.
 //!
 //! Source: D. Knuth, *Estimating the efficiency of backtrack programs*, Mathematics of Computation
 //! 29, 1975.

@@ -8,7 +8,9 @@ use core::fmt;
 /// in files and in messages about them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Instance {
+    /// The name, or nothing.
     name: String,
+    /// The number of cities.
     cities: usize,
     /// Row by row, and symmetric.
     distances: Vec<u32>,
@@ -50,7 +52,8 @@ impl Instance {
     ///
     /// ```
     /// use stanchion_applications::tsp::Instance;
-    /// let text = b"DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 0 4\nEOF\n";
+    /// let text = b"DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n\
+    ///     1 0 0\n2 3 4\n3 0 4\nEOF\n";
     /// let instance = Instance::parse(text)?;
     /// assert_eq!(instance.length(&[0, 1, 2]), 5 + 3 + 4);
     /// # Ok::<(), stanchion_applications::tsp::ParseError>(())
@@ -58,7 +61,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// [`ParseError`]: the line, and what is wrong with it.
+    /// [`ParseError`]: the line, and its fault.
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         tsplib::parse(text)
     }
@@ -67,13 +70,13 @@ impl Instance {
         self.name = name;
     }
 
-    /// What it calls itself; empty if it does not.
+    /// Returns the name in the file, or nothing if it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many cities there are.
+    /// Returns the number of cities.
     #[must_use]
     pub fn cities(&self) -> usize {
         self.cities

@@ -1,25 +1,25 @@
-//! The travelling salesman: an exact branch and bound whose threads share a heap, a stack and
+//! The travelling salesman: an exact branch and bound with threads that share a heap, a stack and
 //! counters.
 //!
-//! One of the programs by which Michael and Scott compared structures without locks and with them.
-//! The paper says of it:
+//! One of the programs that Michael and Scott used to compare structures without locks and with
+//! them. The paper says of it:
 //!
 //! > The program uses a shared heap, stack, and counters. [...] In each execution, the processes
-//! cooperate to find the shortest tour in a 17-city > graph. The processes use the priority queue
+//! cooperate to find the shortest tour in a 17-city graph. The processes use the priority queue
 //! heap to share information about the most promising tours, and the stack to keep track of the
-//! tours > that are yet to be computed.
+//! tours that are yet to be computed.
 //!
-//! A *tour* here is the beginning of one: some cities in order. The bound, where a tour goes from
-//! the heap to the stack, and how the threads know that they are done, the paper does not say; that
-//! is ours:
+//! A *tour* here is the beginning of one: some cities in order. The paper does not say how the
+//! bound is computed, where a tour goes from the heap to the stack, and how the threads know that
+//! they are done. These parts are additions of this crate:
 //!
-//! | part | what it is |
-//! | --- | --- |
-//! | [`Instance`], `tsplib` | the cities, and the reader of TSPLIB files |
-//! | `start` | a tour to begin with, by nearest neighbours and exchanges |
-//! | `bound` | the least that a tour can still come to: a spanning tree of the cities that are left, in distances made even by Held and Karp's ascent |
-//! | `search` | the threads: a tour with many cities left is on the heap, by its bound; one with few left is on the stack, and is completed by whoever takes it |
-//! | `estimate` | how long the search will take, by Knuth's random dives |
+//! - [`Instance`], `tsplib`: the cities, and the reader of TSPLIB files.
+//! - `start`: a tour to begin with, by nearest neighbours and exchanges.
+//! - `bound`: the lower bound of a tour. It is a spanning tree of the cities that are left, in
+//!   distances made even by Held and Karp's ascent.
+//! - `search`: the threads. A tour with many cities left is on the heap, by its bound. A tour with
+//!   few left is on the stack, and is completed by the thread that takes it.
+//! - `estimate`: the length of the search, by Knuth's random dives.
 //!
 //! ```
 //! use stanchion_applications::tsp::Instance;

@@ -1,4 +1,4 @@
-//! What a run was asked for, what it found, and what is refused.
+//! The options of a run, its result, and the errors of options.
 
 use super::bound::Bound;
 use crate::crew::MAX_THREADS;
@@ -10,10 +10,10 @@ use thiserror::Error;
 /// The most cities that can be searched: a tour keeps a bit for each in one word.
 pub const MOST_CITIES: usize = 64;
 
-/// How many cities may be left of a tour that is on the stack.
+/// The number of cities that may be left of a tour on the stack.
 pub const LEAF: RangeInclusive<usize> = 1..=12;
 
-/// What to run, and how.
+/// The options of a run.
 ///
 /// ```
 /// use stanchion_applications::tsp::{Bound, Options};
@@ -24,21 +24,21 @@ pub const LEAF: RangeInclusive<usize> = 1..=12;
 pub struct Options {
     /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them.
     pub threads: usize,
-    /// What a tour is compared by.
+    /// The bound by which tours are compared.
     pub bound: Bound,
-    /// Whether the search begins with a tour that is good already; otherwise it has to find its
+    /// Set if the search begins with a tour that is good already. Otherwise it has to find its
     /// first.
     pub head_start: bool,
     /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed
     /// by one thread.
     pub leaf: usize,
-    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in
-    /// which a thread has computed more. One takes about a microsecond.
+    /// The most bounds. An instance is refused if it is estimated to need more. A search is broken
+    /// off if a thread has computed more. One bound takes about a microsecond.
     pub limit: u64,
-    /// Whether each thread stays on one processor, which are dealt out in turn.
+    /// Set if each thread stays on one processor; processors are dealt out in turn.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
-    /// takes.
+    /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
+    /// on the real one.
     pub instruction_ns: u64,
 }
 
@@ -70,7 +70,7 @@ pub enum Refused {
         "{cities} cities are too many for an exact search: there are about 10^{log10:.0} tours; the limit is {MOST_CITIES} cities"
     )]
     Many {
-        /// How many there are.
+        /// The number that there are.
         cities: usize,
         /// The decimal logarithm of the number of tours.
         log10: f64,
@@ -81,7 +81,7 @@ pub enum Refused {
         estimate / 3.6e9
     )]
     Long {
-        /// How many there are.
+        /// The number that there are.
         cities: usize,
         /// Bounds to be computed, by Knuth's random dives.
         estimate: f64,
@@ -93,7 +93,7 @@ pub enum Refused {
         "{cities} cities are too many for an exact search: it was broken off after {looked} tours, of which it was estimated to look at {estimate:.1e}; the limit is {limit:.1e} for each thread"
     )]
     Endless {
-        /// How many there are.
+        /// The number that there are.
         cities: usize,
         /// Bounds computed, all threads together.
         looked: u64,
@@ -110,7 +110,7 @@ pub enum Refused {
     Leaf(usize),
 }
 
-/// What who watches is shown.
+/// The state that a watcher sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scene {
     /// Tours made so far: put on the heap or on the stack.
@@ -121,21 +121,21 @@ pub struct Scene {
     pub best: Option<u64>,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The length of the shortest tour.
     pub length: u64,
     /// Its cities, from 0 on. If several are as short, which one depends on the schedule.
     pub tour: Vec<usize>,
-    /// What is wrong, if anything is.
+    /// The fault, if there is one.
     pub fault: Option<Fault>,
     /// Bounds that were expected when it began; the work done depends on the schedule a little, for
     /// a shorter tour found early saves some.
     pub estimate: f64,
     /// From before the first thread is started until all are done.
     pub elapsed: Duration,
-    /// What each thread did.
+    /// The work of each thread.
     pub threads: Vec<Share>,
 }
 
@@ -154,8 +154,8 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// What is wrong at the end of a run: a structure lost something or gave it out twice, or the
-/// program is wrong.
+/// A fault at the end of a run: a structure lost something or gave it out twice, or the program is
+/// wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -173,11 +173,11 @@ pub enum Fault {
     /// A counter has another value than the threads added to it.
     #[error("{what}: the counter says {found}, the threads have counted {expected}")]
     Count {
-        /// Which.
+        /// The name of the number.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         found: u64,
-        /// What it should say.
+        /// The value that it should have.
         expected: u64,
     },
     /// Tours were lost, or came twice.

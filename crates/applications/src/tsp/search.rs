@@ -1,18 +1,21 @@
-//! The threads: each takes a tour, and makes a tour of it for each city that may come next, or
+//! The threads. Each takes a tour, and makes a tour of it for each city that may come next, or
 //! completes it.
 //!
 //! ```text
-//! heap     tours with many cities left, the least bound first      taken if the stack is empty
-//! stack    tours with few cities left, the last made first         taken first: whole tours are found early
-//! best     the length of the shortest whole tour so far; what cannot be shorter is thrown away
+//! heap     tours with many cities left, the least bound first   taken if the stack is empty
+//! stack    tours with few cities left, the last made first      taken first
+//! best     the length of the shortest whole tour so far
 //! ```
+//!
+//! The stack is taken first so that whole tours are found early. A tour that cannot be shorter than
+//! `best` is thrown away.
 //!
 //! # Invariants
 //!
 //! 1. A tour that was made is on the heap, on the stack or in the hands of one thread, and is
 //!    counted as [outstanding](crate::outstanding).
-//! 2. What is thrown away has a bound no less than `best` was, and `best` only falls: so at the end
-//!    no tour that was thrown away is shorter.
+//! 2. A tour that is thrown away has a bound no less than `best` was, and `best` only falls. So at
+//!    the end no tour that was thrown away is shorter.
 //!
 //! # Orderings
 //!
@@ -40,15 +43,15 @@ use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 const PAIR: u64 = 6;
 const CITY: u64 = 30;
 
-/// How often who watches is told, in nanoseconds, and after how many tours the clock is read for
-/// that.
+/// The time from one call of the watcher to the next, in nanoseconds. The clock is read for that
+/// only after so many tours.
 const WATCH_NS: u64 = 100_000_000;
 const WATCH_TOURS: u64 = 16;
 
-/// What the threads share, empty: any types with the traits of `lockfree`.
+/// The structures that the threads share, empty: any types with the traits of `lockfree`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Structures<H, S, C> {
-    /// The most promising tours, by what they will at least come to.
+    /// The most promising tours, by their lower bounds.
     pub heap: H,
     /// Tours that are yet to be computed.
     pub stack: S,
@@ -69,7 +72,11 @@ pub struct Structures<H, S, C> {
 /// # #[derive(Default)] struct Count(Mutex<u64>);
 /// # impl PriorityQueue for Heap {
 /// #     type Key = u64; type Value = Tour; const PROGRESS: Progress = Progress::Blocking;
-/// #     fn push(&self, key: u64, tour: Tour) { let mut heap = self.0.lock(); heap.push((key, tour)); heap.sort_by_key(|e| std::cmp::Reverse(e.0)) }
+/// #     fn push(&self, key: u64, tour: Tour) {
+/// #         let mut heap = self.0.lock();
+/// #         heap.push((key, tour));
+/// #         heap.sort_by_key(|e| std::cmp::Reverse(e.0))
+/// #     }
 /// #     fn pop_min(&self) -> Option<(u64, Tour)> { self.0.lock().pop() }
 /// #     fn is_empty(&self) -> bool { self.0.lock().is_empty() }
 /// # }
@@ -94,12 +101,12 @@ pub struct Structures<H, S, C> {
 ///
 /// # Errors
 ///
-/// [`Refused`] says what is wrong with the options, or that the instance is too large, with the
-/// estimate.
+/// [`Refused`] names the option that is no good. Or it tells that the instance is too large, with
+/// the estimate.
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if a
+/// If a thread cannot be started. With the panic of a thread, if one panics, as it may if a
 /// structure does. With a heap or a stack that loses a tour the run does not end.
 pub fn run<H, S, C>(
     instance: &Instance,
@@ -114,8 +121,8 @@ where
     run_with(instance, structures, options, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling
-/// thread every 100 ms or so how far the search is, and once at the end.
+/// Does the same as [`run`] with something [`Around`] the threads, and with a `watch`. The calling
+/// thread calls `watch` every 100 ms or so with the state of the search, and once at the end.
 ///
 /// # Errors
 ///
@@ -201,14 +208,21 @@ fn check(instance: &Instance, options: &Options) -> Result<(), Refused> {
 #[repr(align(128))]
 struct Best(AtomicU64);
 
-/// What the threads share.
+/// The data that the threads share.
 struct Search<H, S, C> {
+    /// The options of the run.
     options: Options,
+    /// The wrapper of each thread's work.
     around: Around,
+    /// The cities and their distances.
     instance: Instance,
+    /// The distances with potentials, for the bound.
     reduced: Reduced,
+    /// The shortest whole tour so far. Written by a thread that finds a shorter one.
     best: Best,
+    /// The tours that are not done yet.
     outstanding: Outstanding,
+    /// The structures under test.
     structures: Structures<H, S, C>,
 }
 
@@ -273,7 +287,7 @@ where
         if found != length {
             return Some(Fault::Length { found, said: length });
         }
-        // The first was made by nobody.
+        // The first tour was made by no thread.
         let made = 1 + threads.iter().map(|share| share.made).sum::<u64>();
         let taken = threads.iter().map(|share| share.from_heap + share.from_stack).sum();
         if made != taken {
@@ -291,13 +305,15 @@ where
     }
 }
 
-/// What one thread keeps to itself.
+/// The data of one thread.
 struct Worker {
+    /// The work that it has done.
     share: Share,
     /// The shortest whole tour that it found.
     best: Option<(u64, Vec<usize>)>,
     /// For [`expand`](Self::expand): tours with their bounds.
     next: Vec<(u64, Tour)>,
+    /// The pace of a simulated machine.
     pace: Pace,
 }
 
@@ -318,8 +334,7 @@ impl Worker {
         let next = Vec::with_capacity(MOST_CITIES);
         let mut worker = Self { share, best: None, next, pace };
         search.around.surround(who, || {
-            // `Broken` means that another thread has panicked: the caller will hear it from that
-            // one.
+            // `Broken` means that another thread has panicked: the caller gets that thread's panic.
             let _ = worker.tours(search, who == 0, watch);
         });
         worker

@@ -11,7 +11,9 @@ pub struct Tour {
     visited: u64,
     /// To the last city, and not back.
     length: u64,
+    /// The cities, in order. The first `count` are visited.
     cities: [u8; MOST_CITIES],
+    /// The number of cities visited.
     count: u8,
 }
 
@@ -27,13 +29,13 @@ impl Tour {
         Self { visited: 1, length: 0, cities: [0; MOST_CITIES], count: 1 }
     }
 
-    /// How many cities it has visited.
+    /// Returns the number of cities visited.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count.into()
     }
 
-    /// How long it is so far.
+    /// Returns the length so far.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
@@ -72,7 +74,7 @@ impl Tour {
     }
 }
 
-/// The cities whose bits are set.
+/// Returns the cities whose bits are set.
 pub(super) fn cities(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let city = bits.trailing_zeros();

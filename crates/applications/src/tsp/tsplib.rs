@@ -7,17 +7,19 @@
 //! TYPE                              TSP
 //! DIMENSION                         cities
 //! EDGE_WEIGHT_TYPE                  EXPLICIT, EUC_2D, CEIL_2D, GEO, ATT
-//! EDGE_WEIGHT_FORMAT                FULL_MATRIX, UPPER_ROW, LOWER_ROW, UPPER_DIAG_ROW, LOWER_DIAG_ROW; with EXPLICIT
+//! EDGE_WEIGHT_FORMAT                FULL_MATRIX, UPPER_ROW, LOWER_ROW, UPPER_DIAG_ROW,
+//!                                   LOWER_DIAG_ROW; with EXPLICIT
 //! NODE_COORD_TYPE, DISPLAY_DATA_TYPE   any; they change no distance
-//! EDGE_WEIGHT_SECTION               then the distances, over lines as the writer liked; with EXPLICIT
-//! NODE_COORD_SECTION                then a line for each city: number, coordinate, coordinate; without EXPLICIT
+//! EDGE_WEIGHT_SECTION               then the distances, over any lines; with EXPLICIT
+//! NODE_COORD_SECTION                then a line for each city: number, coordinate, coordinate;
+//!                                   without EXPLICIT
 //! DISPLAY_DATA_SECTION              then a line for each city; passed over
 //! EOF                               may be missing
 //! ```
 //!
-//! What comes before a section must be enough to understand it. The file is taken as bytes, not
+//! The keywords before a section must be enough to understand it. The file is taken as bytes, not
 //! `str`, so that a binary file is refused with its line. The limits are [`MAX_LINE`] and
-//! [`MAX_CITIES`]; a dimension beyond is refused before anything is allocated. Time and memory are
+//! [`MAX_CITIES`]. A dimension beyond is refused before anything is allocated. Time and memory are
 //! linear in the number of distances.
 //!
 //! Source of the format: G. Reinelt, *TSPLIB 95*, Universität Heidelberg, 1995.
@@ -34,7 +36,7 @@ pub const MAX_LINE: usize = 1 << 16;
 /// question: [`Refused`](super::Refused).)
 pub const MAX_CITIES: usize = 4_096;
 
-/// How the distances are given.
+/// The form in which the distances are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weights {
     Explicit,
@@ -50,7 +52,7 @@ impl Weights {
     }
 }
 
-/// Which part of the matrix is given.
+/// The part of the matrix that is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Full,
@@ -60,7 +62,7 @@ enum Format {
 }
 
 impl Format {
-    /// How many distances there are.
+    /// Returns the number of distances.
     fn count(self, cities: usize) -> usize {
         match self {
             Self::Full => cities * cities,
@@ -82,15 +84,19 @@ impl Format {
 /// Lines that are no section of their own, with what has been read from them.
 #[derive(Default)]
 struct Header {
+    /// The name of the instance.
     name: String,
+    /// The number of cities, once it is known.
     cities: Option<usize>,
+    /// The form of the distances, once it is known.
     weights: Option<Weights>,
+    /// The part of the matrix, once it is known.
     format: Option<Format>,
-    /// Which have come, and in which line.
+    /// The keywords that have come, and their lines.
     seen: Vec<(&'static str, usize)>,
 }
 
-/// What is to be done with the next line.
+/// The use of the next line.
 enum Section {
     Header,
     Matrix {
@@ -181,7 +187,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Instance, ParseError> {
     Ok(instance)
 }
 
-/// The text of a line, without what is around it.
+/// Returns the text of a line, without blanks around it.
 fn line_of(bytes: &[u8]) -> Result<&str, Reason> {
     if bytes.len() > MAX_LINE {
         return Err(Reason::LineTooLong { length: bytes.len(), limit: MAX_LINE });
@@ -202,7 +208,7 @@ fn keyword(line: &str) -> Option<&'static str> {
 }
 
 impl Header {
-    /// Reads a line that begins with `keyword`, and says what the next line is.
+    /// Reads a line that begins with `keyword`. Returns the use of the next line.
     fn take(&mut self, keyword: &'static str, words: &str, line: usize) -> Result<Section, Reason> {
         if keyword != "COMMENT" {
             if let Some(&(_, first)) = self.seen.iter().find(|(seen, _)| *seen == keyword) {
@@ -217,8 +223,7 @@ impl Header {
         let value = value.strip_prefix(':').unwrap_or(value).trim();
         match keyword {
             "NAME" => value.clone_into(&mut self.name),
-            // Some files say how the problem is called in the same breath:
-            // `TYPE: TSP (M.~Hofmeister)`.
+            // Some files name the problem in the same line: `TYPE: TSP (M.~Hofmeister)`.
             "TYPE" if value.split_ascii_whitespace().next() == Some("TSP") => (),
             "TYPE" => return Err(Reason::Type(Word::new(value))),
             _ if value.is_empty() && keyword != "COMMENT" => return Err(Reason::NoValue(keyword)),
