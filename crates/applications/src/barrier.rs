@@ -95,7 +95,7 @@ impl<L: RawMutex, S> Barrier<L, S> {
     /// [`Broken`] if a party [is gone](Self::give_up).
     pub fn meet<W: MeetingWaits>(
         &self,
-        who: usize,
+        party: usize,
         waits: &mut W,
         add: impl FnOnce(&mut S),
         last: impl FnOnce(usize, &mut W),
@@ -109,7 +109,7 @@ impl<L: RawMutex, S> Barrier<L, S> {
         let (arrived, first) = {
             let mut gathering = waits.gathering().lock(&self.gathering);
             if gathering.arrived == 0 {
-                gathering.first = who;
+                gathering.first = party;
             }
             gathering.arrived += 1;
             add(&mut gathering.shared);

@@ -76,8 +76,8 @@ impl Around {
     }
 
     /// Does `work` as thread `number`.
-    pub(crate) fn surround(&self, who: usize, mut work: impl FnMut()) {
-        (self.0)(who, &mut work);
+    pub(crate) fn surround(&self, thread: usize, mut work: impl FnMut()) {
+        (self.0)(thread, &mut work);
     }
 }
 
@@ -106,16 +106,16 @@ pub(crate) fn run<S: Shared, W: Send + 'static>(
     let processors = if seats == Seats::Free { Vec::new() } else { topology::processors() };
     let enough = seats == Seats::Dealt || threads <= processors.len();
     let seated = enough && !processors.is_empty();
-    let place = |who: usize| seated.then(|| processors[who % processors.len()]);
+    let place = |thread: usize| seated.then(|| processors[thread % processors.len()]);
     let mut handles = Vec::with_capacity(threads - 1);
     let mine = catch_unwind(AssertUnwindSafe(|| {
         // For a thread that cannot be started.
         let breaker = Breaker(&**shared);
-        for who in 1..threads {
+        for thread in 1..threads {
             let shared = Arc::clone(shared);
-            let place = place(who);
+            let place = place(thread);
             handles.push(thread::spawn(move || {
-                at_place(&*shared, place, |processor| other(&shared, who, processor))
+                at_place(&*shared, place, |processor| other(&shared, thread, processor))
             }));
         }
         core::mem::forget(breaker);

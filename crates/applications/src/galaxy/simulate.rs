@@ -107,8 +107,8 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
         if pinned { Seats::Own } else { Seats::Free },
         |processor| Worker::work(&field, 0, processor, &mut *watch),
         // Only the first watches.
-        |field, who, processor| {
-            Worker::work(field, who, processor, &mut |_| ControlFlow::Continue(()))
+        |field, thread, processor| {
+            Worker::work(field, thread, processor, &mut |_| ControlFlow::Continue(()))
         },
     );
 
@@ -258,7 +258,7 @@ impl MeetingWaits for Recorded {
 /// The data of one thread.
 struct Worker {
     /// The number of the thread.
-    who: usize,
+    thread: usize,
     /// The work that it has done.
     share: Share,
     /// The waits that it has had.
@@ -270,12 +270,12 @@ struct Worker {
 impl Worker {
     fn work<L: RawMutex>(
         field: &Field<L>,
-        who: usize,
+        thread: usize,
         processor: Option<usize>,
         watch: &mut dyn FnMut(&Scene) -> ControlFlow<()>,
     ) -> Self {
         let share = Share { chunks: 0, processor };
-        let mut worker = Self { who, share, waits: field.waits(), changes: Changes::new() };
+        let mut worker = Self { thread, share, waits: field.waits(), changes: Changes::new() };
         // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.steps(field, watch);
         worker
@@ -299,7 +299,7 @@ impl Worker {
             }
             self.advance(field, step + 1);
             barrier.meet(
-                self.who,
+                self.thread,
                 &mut self.waits,
                 |_| pace.compute(SECTION),
                 |_, waits| {
@@ -317,9 +317,10 @@ impl Worker {
         step: u64,
         watch: &mut dyn FnMut(&Scene) -> ControlFlow<()>,
     ) -> Result<(), Broken> {
-        let enough = self.who == 0 && watch(&field.scene(step, &mut self.waits.ledger)).is_break();
+        let enough =
+            self.thread == 0 && watch(&field.scene(step, &mut self.waits.ledger)).is_break();
         field.barrier.meet(
-            self.who,
+            self.thread,
             &mut self.waits,
             |progress| progress.stopped |= enough,
             |_, _| (),

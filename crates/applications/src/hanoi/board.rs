@@ -168,7 +168,7 @@ impl<L: RawMutex> Board<L> {
         }
     }
 
-    /// Makes a step of `made`, number `number` on its peg, or has thread `who` woken when it is
+    /// Makes a step of `made`, number `number` on its peg, or has thread `thread` woken when it is
     /// time.
     ///
     /// # Panics
@@ -180,7 +180,7 @@ impl<L: RawMutex> Board<L> {
         made: Move,
         step: Step,
         number: u64,
-        who: usize,
+        thread: usize,
         ledger: &mut Ledger,
     ) -> Attempt {
         let peg = if step == Step::Lift { made.from } else { made.to };
@@ -189,7 +189,7 @@ impl<L: RawMutex> Board<L> {
             machine::write(&*on);
             self.pace.compute(SECTION);
             if on.steps != number {
-                on.waiting.push((number, who));
+                on.waiting.push((number, thread));
                 return Attempt::TooEarly;
             }
             let row = on.make(made, step);

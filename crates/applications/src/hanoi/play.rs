@@ -80,7 +80,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let pace = Pace::new(options.instruction_ns);
     let mut locks = Locksmith::new(make);
     let board = Board::new(options, &mut locks);
-    let posts = (0..threads).map(|who| Post::new(who, pace, &mut locks)).collect();
+    let posts = (0..threads).map(|thread| Post::new(thread, pace, &mut locks)).collect();
     let names = locks.names();
     let locks = names.len();
     let game = Arc::new(Game { options: *options, plan, board, posts, moves, locks });
@@ -90,7 +90,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
         threads,
         if pinned { Seats::Dealt } else { Seats::Free },
         |processor| Worker::work(&game, 0, processor, &mut *watch),
-        |game, who, processor| Worker::work(game, who, processor, &mut |_| ()),
+        |game, thread, processor| Worker::work(game, thread, processor, &mut |_| ()),
     );
 
     let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
@@ -165,7 +165,7 @@ impl<L: RawMutex + Send + Sync + 'static> Shared for Game<L> {
 /// The data of one thread.
 struct Worker {
     /// The number of the thread.
-    who: usize,
+    thread: usize,
     /// The work that it has done.
     share: Share,
     /// The waits for locks that it has had.
@@ -177,13 +177,13 @@ struct Worker {
 impl Worker {
     fn work<L: RawMutex>(
         game: &Game<L>,
-        who: usize,
+        thread: usize,
         processor: Option<usize>,
         watch: &mut dyn FnMut(&Scene),
     ) -> Self {
         let ledger = Ledger::new(game.locks);
         let share = Share { moves: 0, processor };
-        let mut worker = Self { who, share, ledger, turns: Waits::default() };
+        let mut worker = Self { thread, share, ledger, turns: Waits::default() };
         // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.rounds(game, watch);
         worker
@@ -196,7 +196,8 @@ impl Worker {
     ) -> Result<(), Broken> {
         let Options { disks, threads, rounds, instruction_ns, .. } = game.options;
         let pace = Pace::new(instruction_ns);
-        let mine = game.plan.moves_of((self.who..disks).step_by(threads).map(|disk| disk as Disk));
+        let mine =
+            game.plan.moves_of((self.thread..disks).step_by(threads).map(|disk| disk as Disk));
         let mut watched = clock::now();
         for round in 0..rounds {
             for &index in &mine {
@@ -207,7 +208,7 @@ impl Worker {
                 self.step(game, made, Step::Lower, lower)?;
                 game.board.count(&mut self.ledger);
                 self.share.moves += 1;
-                if self.who == 0 && clock::now().nanos_since(watched) >= WATCH_NS {
+                if self.thread == 0 && clock::now().nanos_since(watched) >= WATCH_NS {
                     watch(&game.board.scene(game.moves, &mut self.ledger));
                     watched = clock::now();
                 }
@@ -226,11 +227,11 @@ impl Worker {
     ) -> Result<(), Broken> {
         let mut began = None;
         let next = loop {
-            match game.board.attempt(made, step, number, self.who, &mut self.ledger) {
+            match game.board.attempt(made, step, number, self.thread, &mut self.ledger) {
                 Attempt::Made(next) => break next,
                 Attempt::TooEarly => {
                     began.get_or_insert_with(clock::now);
-                    game.posts[self.who].wait(&mut self.ledger)?;
+                    game.posts[self.thread].wait(&mut self.ledger)?;
                 }
             }
         };

@@ -62,9 +62,9 @@ pub(super) struct Post<L> {
 }
 
 impl<L: RawMutex> Post<L> {
-    pub(super) fn new(who: usize, pace: Pace, locks: &mut Locksmith<'_, L>) -> Self {
+    pub(super) fn new(thread: usize, pace: Pace, locks: &mut Locksmith<'_, L>) -> Self {
         Self {
-            letter: locks.lock(format!("post {who}"), Letter::default()),
+            letter: locks.lock(format!("post {thread}"), Letter::default()),
             word: AtomicU32::new(0),
             pace,
         }

@@ -114,7 +114,7 @@ pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>
             table.give_up();
             conductor.creator.leave().0
         },
-        |table, who, _| follow::<S, W>(table, who),
+        |table, thread, _| follow::<S, W>(table, thread),
     );
     // Before the stacks that are in it.
     drop(table);
@@ -185,11 +185,11 @@ impl<S: Strategy> Shared for Table<S> {
 const OVER: u32 = 1 << 31;
 
 /// Runs a processor that executes the threads that are created, and finishes them when ordered.
-fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Stacks {
+fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, thread: usize) -> Stacks {
     // SAFETY: each has its own number.
-    let place = unsafe { Place::new(who) };
+    let place = unsafe { Place::new(thread) };
     let mut processor = Processor::new(&table.strategy, place, table.sweep.costs);
-    let seat = &table.seats[who];
+    let seat = &table.seats[thread];
     let mut served = 0;
     let mut finished = clock::now();
     while let Some(started) = processor.wait::<W>(&table.over) {

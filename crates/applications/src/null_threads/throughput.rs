@@ -49,7 +49,7 @@ pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused
         processors,
         Seats::Own,
         |_| work::<S, W>(&table, 0),
-        |table, who, _| work::<S, W>(table, who),
+        |table, thread, _| work::<S, W>(table, thread),
     );
     let began = parts.iter().map(|part| part.began).min();
     let ended = parts.iter().map(|part| part.ended).max();
@@ -90,13 +90,13 @@ impl<S: Strategy> Shared for Table<S> {
 }
 
 impl<S: Strategy> Table<S> {
-    /// Returns the strategy of processor `who`, and its place there.
+    /// Returns the strategy of processor `thread`, and its place there.
     ///
     /// # Safety
     ///
     /// The caller is that processor, or all have ended.
-    unsafe fn place(&self, who: usize) -> (&S, Place) {
-        let (strategy, index) = if self.options.copies { (who, 0) } else { (0, who) };
+    unsafe fn place(&self, thread: usize) -> (&S, Place) {
+        let (strategy, index) = if self.options.copies { (thread, 0) } else { (0, thread) };
         // SAFETY: each processor has a place of its own. The crew's end happened before the caller
         // goes on after it.
         (&self.strategies[strategy], unsafe { Place::new(index) })
@@ -105,9 +105,9 @@ impl<S: Strategy> Table<S> {
     /// Takes out the threads that are left, and counts them.
     fn drain(&self) -> usize {
         let mut left = 0;
-        for who in 0..self.options.processors {
+        for thread in 0..self.options.processors {
             // SAFETY: all have ended.
-            let (strategy, place) = unsafe { self.place(who) };
+            let (strategy, place) = unsafe { self.place(thread) };
             let mut stack = None;
             while let Some(task) = strategy.next(&place, None, &mut stack) {
                 strategy.release(Some(&place), task);
@@ -130,12 +130,12 @@ struct Part {
     stacks: Stacks,
 }
 
-fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
+fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, thread: usize) -> Part {
     let Options { each, user_ns, costs, seed, processors, .. } = table.options;
-    // SAFETY: the caller is processor `who`.
-    let (strategy, place) = unsafe { table.place(who) };
+    // SAFETY: the caller is processor `thread`.
+    let (strategy, place) = unsafe { table.place(thread) };
     let mut processor = Processor::new(strategy, place, costs);
-    processor.create(who);
+    processor.create(thread);
     // Relaxed, both: only when to begin.
     table.arrived.fetch_add(1, Ordering::Relaxed);
     let all = |arrived| arrived >= processors;
@@ -145,7 +145,7 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
         let Some(started) = processor.wait::<W>(&table.broken) else { break };
         processor.create(started.argument);
         if user_ns > 0 {
-            machine::burn(user_work(user_ns, seed ^ (who as u64) << 48, count));
+            machine::burn(user_work(user_ns, seed ^ (thread as u64) << 48, count));
         }
         processor.finish(started);
     }

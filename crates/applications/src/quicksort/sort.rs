@@ -119,7 +119,7 @@ pub fn run_with<P: Pool>(
         threads,
         if pinned { Seats::Dealt } else { Seats::Free },
         |processor| Worker::work(&table, 0, processor, &mut *watch),
-        |table, who, processor| Worker::work(table, who, processor, &mut |_| ()),
+        |table, thread, processor| Worker::work(table, thread, processor, &mut |_| ()),
     );
     let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
 
@@ -169,7 +169,7 @@ impl<P: Pool> Shared for Table<P> {
 /// The data of one thread.
 struct Worker {
     /// The number of the thread.
-    who: usize,
+    thread: usize,
     /// The work that it has done.
     share: Share,
     /// Intervals for which the pool had no room.
@@ -181,15 +181,15 @@ struct Worker {
 impl Worker {
     fn work<P: Pool>(
         table: &Table<P>,
-        who: usize,
+        thread: usize,
         processor: Option<usize>,
         watch: &mut dyn FnMut(usize),
     ) -> Share {
         let share = Share { processor, ..Share::default() };
-        let kept = if who == 0 { Vec::from_iter(table.first) } else { Vec::new() };
+        let kept = if thread == 0 { Vec::from_iter(table.first) } else { Vec::new() };
         let pace = Pace::new(table.options.instruction_ns);
-        let mut worker = Self { who, share, kept, pace };
-        table.around.surround(who, || {
+        let mut worker = Self { thread, share, kept, pace };
+        table.around.surround(thread, || {
             // `Broken` means that another thread has panicked: the caller gets that thread's panic.
             let _ = worker.intervals(table, watch);
         });
@@ -218,7 +218,7 @@ impl Worker {
             };
             self.sort(table, interval)?;
             in_hand += 1;
-            if self.who == 0
+            if self.thread == 0
                 && in_hand.is_multiple_of(WATCH_INTERVALS)
                 && clock::now().nanos_since(watched) >= WATCH_NS
             {
@@ -270,6 +270,6 @@ impl Worker {
         self.pace.compute(NUMBER * (part.len() as u64 + moved));
         self.share.sorted += part.len() as u64;
         // Relaxed: a figure for the watcher, and no other thread writes it.
-        table.sorted[self.who].0.store(self.share.sorted as usize, Ordering::Relaxed);
+        table.sorted[self.thread].0.store(self.share.sorted as usize, Ordering::Relaxed);
     }
 }

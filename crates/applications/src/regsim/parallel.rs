@@ -264,7 +264,7 @@ impl<L: RawMutex + Send + Sync + 'static> Shared for Simulation<L> {
 #[derive(Debug, Default)]
 struct Worker {
     /// The number of the thread.
-    who: usize,
+    thread: usize,
     /// The processor that it stays on, if it does.
     processor: Option<usize>,
     /// The number of its evaluations.
@@ -280,8 +280,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize, processor: Option<usize>) -> Self {
-        let mut worker = Self { who, processor, ..Self::default() };
+    fn work<L: RawMutex>(
+        simulation: &Simulation<L>,
+        thread: usize,
+        processor: Option<usize>,
+    ) -> Self {
+        let mut worker = Self { thread, processor, ..Self::default() };
         // `Broken` means that another thread has panicked: the caller gets that thread's panic.
         let _ = worker.phases(simulation);
         worker
@@ -307,16 +311,16 @@ impl Worker {
                 Step::Drive => self.drive(stations, parity),
                 Step::Done => return Ok(()),
             };
-            let who = self.who;
+            let thread = self.thread;
             barrier.meet(
-                who,
+                thread,
                 &mut self.waits,
                 |progress| {
                     pace.compute(SECTION);
                     progress.due += due;
                 },
                 |first, waits| {
-                    let given = stations.give(who, first, waits).is_some();
+                    let given = stations.give(thread, first, waits).is_some();
                     barrier.with(waits, |progress| progress.next(given, options.cycles));
                 },
             )?;
@@ -324,7 +328,7 @@ impl Worker {
     }
 
     fn evaluate<L: RawMutex>(&mut self, stations: &Stations<L>, parity: usize) -> usize {
-        stations.take_due(self.who, parity, &mut self.list, &mut self.waits);
+        stations.take_due(self.thread, parity, &mut self.list, &mut self.waits);
         self.evaluations += self.list.len() as u64;
         let waits = &mut self.waits;
         self.list.iter().map(|&object| stations.evaluate(object, parity, waits)).sum()
@@ -332,11 +336,11 @@ impl Worker {
 
     fn sample<L: RawMutex>(&mut self, stations: &Stations<L>, options: &Options, cycle: u64) {
         let outputs = (0..).zip(stations.wiring().outputs());
-        for (number, &output) in outputs.skip(self.who).step_by(options.threads) {
+        for (number, &output) in outputs.skip(self.thread).step_by(options.threads) {
             let value = stations.value(output, &mut self.waits);
             self.checksum = self.checksum.wrapping_add(contribution(cycle, number, value));
         }
-        stations.take_clocked(self.who, &mut self.clocking, &mut self.waits);
+        stations.take_clocked(self.thread, &mut self.clocking, &mut self.waits);
         for &object in &self.clocking {
             let input = |number| stimulus(options.seed, cycle + 1, number);
             stations.sample(object, input, &mut self.waits);

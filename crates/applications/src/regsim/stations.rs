@@ -139,8 +139,8 @@ impl<L: RawMutex> Stations<L> {
         let bucket = |(number, states): (usize, Vec<State>)| {
             Apart(Mutex::from_raw(make(&format!("bucket {number}")), states.into_boxed_slice()))
         };
-        let list = |(who, station): (usize, Station)| {
-            Apart(Mutex::from_raw(make(&format!("list {who}")), station))
+        let list = |(thread, station): (usize, Station)| {
+            Apart(Mutex::from_raw(make(&format!("list {thread}")), station))
         };
         Self {
             wiring,
@@ -235,24 +235,26 @@ impl<L: RawMutex> Stations<L> {
         gates
     }
 
-    /// Takes the gates that thread `who` has to evaluate in a phase of `parity`, in exchange for an
+    /// Takes the gates that thread `thread` has to evaluate in a phase of `parity`, in exchange for an
     /// empty list.
     pub fn take_due(
         &self,
-        who: usize,
+        thread: usize,
         parity: usize,
         list: &mut Vec<Object>,
         waits: &mut WaitStatistics,
     ) {
         list.clear();
-        self.station(who as u32, waits, |station| core::mem::swap(&mut station.due[parity], list));
+        self.station(thread as u32, waits, |station| {
+            core::mem::swap(&mut station.due[parity], list)
+        });
     }
 
-    /// Takes the flip-flops and inputs that thread `who` has to clock, in exchange for an empty
+    /// Takes the flip-flops and inputs that thread `thread` has to clock, in exchange for an empty
     /// list.
-    pub fn take_clocked(&self, who: usize, list: &mut Vec<Object>, waits: &mut WaitStatistics) {
+    pub fn take_clocked(&self, thread: usize, list: &mut Vec<Object>, waits: &mut WaitStatistics) {
         list.clear();
-        self.station(who as u32, waits, |station| core::mem::swap(&mut station.clocked, list));
+        self.station(thread as u32, waits, |station| core::mem::swap(&mut station.clocked, list));
     }
 
     /// Station `from` gives the object it has had longest to station `to`, unless it is the only
@@ -272,8 +274,8 @@ impl<L: RawMutex> Stations<L> {
     /// Every station's objects.
     pub fn owned(&self, waits: &mut WaitStatistics) -> Vec<Vec<Object>> {
         (0..self.stations.len() as u32)
-            .map(|who| {
-                self.station(who, waits, |station| station.objects.iter().copied().collect())
+            .map(|thread| {
+                self.station(thread, waits, |station| station.objects.iter().copied().collect())
             })
             .collect()
     }
@@ -301,11 +303,11 @@ impl<L: RawMutex> Stations<L> {
     #[inline]
     fn station<R>(
         &self,
-        who: u32,
+        thread: u32,
         waits: &mut WaitStatistics,
         access: impl FnOnce(&mut Station) -> R,
     ) -> R {
-        let mut station = waits.lists.lock(&self.stations[who as usize].0);
+        let mut station = waits.lists.lock(&self.stations[thread as usize].0);
         // For any of the lists, its length and its end.
         machine::write(&station.clocked);
         self.pace.compute(SECTION);

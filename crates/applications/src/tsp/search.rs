@@ -170,7 +170,7 @@ where
         threads,
         if pinned { Seats::Dealt } else { Seats::Free },
         |processor| Worker::work(&search, 0, processor, &mut *watch),
-        |search, who, processor| Worker::work(search, who, processor, &mut |_| ()),
+        |search, thread, processor| Worker::work(search, thread, processor, &mut |_| ()),
     );
     let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
 
@@ -320,7 +320,7 @@ struct Worker {
 impl Worker {
     fn work<H, S, C>(
         search: &Search<H, S, C>,
-        who: usize,
+        thread: usize,
         processor: Option<usize>,
         watch: &mut dyn FnMut(Scene),
     ) -> Self
@@ -333,9 +333,9 @@ impl Worker {
         let pace = Pace::new(search.options.instruction_ns);
         let next = Vec::with_capacity(MOST_CITIES);
         let mut worker = Self { share, best: None, next, pace };
-        search.around.surround(who, || {
+        search.around.surround(thread, || {
             // `Broken` means that another thread has panicked: the caller gets that thread's panic.
-            let _ = worker.tours(search, who == 0, watch);
+            let _ = worker.tours(search, thread == 0, watch);
         });
         worker
     }
