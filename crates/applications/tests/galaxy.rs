@@ -112,7 +112,7 @@ fn thirteen_locks_with_names() {
 }
 
 #[test]
-fn one_thread_waits_for_nobody() {
+fn one_thread_does_not_wait() {
     let run = agrees(SMALL);
     assert!(run.locks.iter().all(|lock| lock.waits.contended() == 0));
     assert_eq!(run.barrier.contended(), 0);
@@ -134,7 +134,7 @@ fn watched(
 }
 
 #[test]
-fn who_watches_sees_the_same_whatever_the_threads() {
+fn a_watcher_sees_the_same_whatever_the_threads() {
     let options = Options { steps: 70, ..SMALL };
     let (run, scenes) = watched(&options, 30, |_| false);
     let steps: Vec<u64> = scenes.iter().map(|scene| scene.step).collect();
@@ -153,7 +153,7 @@ fn who_watches_sees_the_same_whatever_the_threads() {
 }
 
 #[test]
-fn who_has_seen_enough_ends_the_run() {
+fn a_watcher_that_has_seen_enough_ends_the_run() {
     for threads in [1, 4] {
         let options = Options { steps: u64::MAX, threads, ..SMALL };
         let (run, scenes) = watched(&options, 10, |scene| scene.step == 40);
@@ -196,10 +196,11 @@ fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
 }
 
 #[test]
-fn a_panic_of_who_watches_reaches_the_caller() {
+fn a_panic_of_the_watcher_reaches_the_caller() {
     let options = Options { threads: 4, steps: u64::MAX, ..SMALL };
     let panic = catch_unwind(AssertUnwindSafe(|| watched(&options, 5, |_| panic!("seen enough"))));
-    assert_eq!(panic.expect_err("who watches panics").downcast_ref::<&str>(), Some(&"seen enough"));
+    let message = panic.expect_err("the watcher panics").downcast_ref::<&str>();
+    assert_eq!(message, Some(&"seen enough"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn more_threads_than_disks() {
 }
 
 #[test]
-fn one_thread_waits_for_nobody() {
+fn one_thread_does_not_wait() {
     let run = arrives(Options { threads: 1, rounds: 4, ..Options::default() });
     assert_eq!(run.turns.contended(), 0);
     assert!(run.locks.iter().all(|lock| lock.waits.contended() == 0));
@@ -116,7 +116,7 @@ fn every_lock_has_a_name_of_its_own_and_is_used() {
 }
 
 #[test]
-fn who_watches_sees_the_disks_on_their_way_and_in_the_end() {
+fn a_watcher_sees_the_disks_on_their_way_and_in_the_end() {
     let mut scenes = Vec::new();
     // Long enough to be seen more than once.
     let options =
@@ -177,11 +177,11 @@ fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
 }
 
 #[test]
-fn a_panic_of_who_watches_reaches_the_caller() {
+fn a_panic_of_the_watcher_reaches_the_caller() {
     let options = Options { threads: 4, rounds: u32::MAX, ..Options::default() };
     let make = |_: &str| <Lock as lock_api::RawMutex>::INIT;
     let run = || hanoi::run_with(&options, &make, &mut |_| panic!("seen enough"));
-    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("who watches panics");
+    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the watcher panics");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"seen enough"));
 }
 

@@ -1,5 +1,5 @@
-//! N-body: forces as by each pair, energy kept, the same bodies in the same places whatever runs
-//! the program; and what is refused.
+//! Tests of N-body: forces as by each pair, energy kept, the same bodies in the same positions
+//! whatever runs the program, and the errors of options.
 
 use stanchion_applications::nbody::{
     BODIES, Body, Fork, Options, Refused, Sequential, Simulation, plummer,
@@ -26,7 +26,9 @@ impl Fork for Backwards {
 /// A thread for each fork, as long as there are few.
 #[derive(Default)]
 struct Threads {
+    /// The number of threads that run now.
     now: AtomicUsize,
+    /// The number of threads that were started.
     started: AtomicUsize,
 }
 
@@ -57,7 +59,7 @@ fn cluster(bodies: usize, options: Options) -> Simulation {
 }
 
 #[test]
-fn the_outcome_does_not_depend_on_who_runs_it() {
+fn the_outcome_does_not_depend_on_the_pool() {
     fn checksum<F: Fork>(fork: &F) -> (u64, u64, u64) {
         let mut simulation =
             Simulation::new(plummer(5_000, 1), Options::default(), fork).expect("good options");
@@ -72,8 +74,9 @@ fn the_outcome_does_not_depend_on_who_runs_it() {
     assert!(threads.started.into_inner() > 100, "there was something to share out");
 }
 
-/// Computed by another program, in another language, whose tree is made of objects and recursion.
-/// The same on every computer: only what IEEE 754 rounds correctly is computed.
+/// The values were computed by another program, in another language, with a tree of objects and
+/// recursion. They are the same on every computer: only operations that IEEE 754 rounds correctly
+/// are computed.
 #[test]
 fn the_known_checksums() {
     for (bodies, steps, expected, interactions) in
@@ -109,8 +112,8 @@ fn an_angle_of_nothing_is_each_pair_for_itself() {
 
 #[test]
 fn the_error_is_bounded_by_the_angle() {
-    // Of the mean; they are some twice what is found. The largest is of a body near the centre,
-    // where what pulls cancels out.
+    // Errors of the mean; the bounds are some twice the errors found. The largest error is of a
+    // body near the centre, where the pulls cancel out.
     let found = [(0.3, 1e-3), (0.5, 4e-3), (0.7, 1e-2), (1.0, 3e-2)].map(|(theta, bound)| {
         let simulation = cluster(2_000, Options { theta, ..Options::default() });
         let error = simulation.accuracy(&Sequential);

@@ -45,7 +45,7 @@ fn s5378() {
     let run =
         agrees(&netlist(circuits::S5378), Options { cycles: 20, threads: 2, ..Options::default() });
     assert!(run.evaluations() >= 2_779, "every gate once at power-up");
-    assert!(run.given > 0, "with two threads somebody is last");
+    assert!(run.given > 0, "with two threads one is last");
     // Its own state twice and at least one input: no gate is evaluated with fewer locks.
     assert!(run.waits.objects.acquisitions() >= 3 * run.evaluations());
 }
@@ -91,7 +91,7 @@ fn no_cycles() {
 }
 
 #[test]
-fn one_thread_waits_for_nobody() {
+fn one_thread_does_not_wait() {
     let run = agrees(&netlist(circuits::S298), Options { cycles: 30, ..Options::default() });
     assert_eq!(
         (run.waits.locks().contended(), run.waits.barrier.contended(), run.given),

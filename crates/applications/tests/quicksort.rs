@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn who_watches_hears_the_end() {
+fn the_watcher_is_called_at_the_end() {
     let mut heard = Vec::new();
     let numbers = numbers(300, 3);
     let pool = InStack(Stack::default());
@@ -119,9 +119,13 @@ fn who_watches_hears_the_end() {
 
 /// A stack of which the pop number `at` misbehaves.
 struct OutOfOrder {
+    /// The stack proper.
     inside: InStack<Stack<Interval>>,
+    /// The number of pops so far.
     pops: AtomicU32,
+    /// The pop that goes wrong.
     at: u32,
+    /// Set if that pop panics instead.
     panics: bool,
 }
 
@@ -149,8 +153,8 @@ impl Pool for OutOfOrder {
     }
 }
 
-/// Two threads may now write the same numbers. The run ends all the same, and what it says of the
-/// numbers is so.
+/// Two threads may now write the same numbers. The run ends all the same, and its report on the
+/// numbers is right.
 #[test]
 fn a_pool_that_gives_an_interval_out_twice_is_survived() {
     for at in 0..20 {

@@ -1,6 +1,6 @@
-//! What the parser accepts, it prints so that it reads the same again; what it refuses, it refuses
-//! without a panic. Over random netlists and over mutations of real ones. The fuzz target
-//! `bench_netlist` looks for the same without an end.
+//! Texts that the parser accepts are printed so that they read the same again. Texts that it
+//! refuses cause no panic. The tests use random netlists and mutations of real ones. The fuzz
+//! target `bench_netlist` looks for the same without an end.
 
 mod common;
 

@@ -43,8 +43,8 @@ fn the_known_optimum_of_gr17() {
     }
 }
 
-/// The cities of `burma14`, whose shortest tour TSPLIB gives as 3323: degrees and minutes, and how
-/// they become kilometres.
+/// The cities of `burma14`, with a shortest tour of 3323 according to TSPLIB: degrees and minutes,
+/// and their conversion to kilometres.
 #[test]
 fn the_known_optimum_of_burma14() {
     let text = "NAME: burma14\nTYPE: TSP\nCOMMENT: 14-Staedte in Burma (Zaw Win)\nDIMENSION: 14\nEDGE_WEIGHT_TYPE: GEO\n\
@@ -167,8 +167,11 @@ fn a_search_that_comes_to_the_limit_is_broken_off() {
 
 /// A stack of which one pop misbehaves.
 struct OutOfOrder {
+    /// The stack proper.
     inside: Stack<Tour>,
+    /// The number of pops so far.
     pops: AtomicU32,
+    /// Set if a pop panics.
     panics: bool,
 }
 

@@ -197,7 +197,8 @@ proptest! {
         let _ = Instance::parse(&bytes);
     }
 
-    /// Whatever is done to a file, the reader answers, and what it accepts is symmetric.
+    /// However a file is changed, the reader answers. If it accepts the file, the distances are
+    /// symmetric.
     #[test]
     fn any_change_of_a_file(
         place in any::<prop::sample::Index>(),

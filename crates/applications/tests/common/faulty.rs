@@ -8,7 +8,9 @@ type Inside = parking_lot::RawMutex;
 /// One of a set of locks of which one panics, once: the others have to find their way out without a
 /// second panic.
 pub(crate) struct Faulty {
+    /// The lock proper.
     inside: Inside,
+    /// The number of acquisitions until one panics, if it is to.
     left: Option<Arc<AtomicU32>>,
 }
 

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers of several tests.
 
 // Each test is a program of its own and uses some of it.
 #![allow(dead_code)]

@@ -1,4 +1,5 @@
-//! The simplest structures with the traits of `lockfree`: what is tested is what is built on them.
+//! The simplest structures with the traits of `lockfree`: the tests are about the programs above
+//! them.
 
 use parking_lot::Mutex;
 use stanchion_lockfree::{
@@ -36,7 +37,9 @@ impl<T> ConcurrentStack for Stack<T> {
 
 /// A queue, with room for so many.
 pub(crate) struct Queue<T> {
+    /// The values, the oldest first.
     values: Mutex<VecDeque<T>>,
+    /// The most values.
     room: usize,
 }
 
