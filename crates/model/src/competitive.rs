@@ -1,32 +1,35 @@
-//! How long should a thread spin before it blocks?
+//! The cost of spinning for a time and then blocking, and the best time to spin.
 //!
 //! Karlin, Li, Manasse and Owicki ("Empirical studies of competitive spinning for a shared-memory
-//! multiprocessor", SOSP 1991) compare seven strategies with the optimum of one who knows how long
-//! each wait will be. This module has the costs and thresholds of sections 2 and 4 of that paper,
-//! as functions of a [`Distribution`] of waits, or of a trace of them in order.
+//! multiprocessor", SOSP 1991) compare seven strategies with an off-line optimum that knows how
+//! long each wait will be. This module has the costs and thresholds of sections 2 and 4 of that
+//! paper, as functions of a [`Distribution`] of waits, or of a trace of them in order.
 //!
 //! # The cost of a wait
 //!
-//! A lock is unavailable for a time t. A thread that spins until then pays t; one that blocks pays
-//! C, a context switch; one that spins for a threshold k and then blocks pays t if t <= k, and k +
-//! C if not ([`cost`]). One who knew t would pay the smaller of t and C. All times are in one unit,
-//! whichever the caller likes: spins, nanoseconds. A wait of length 0 found the lock free at its
-//! first look: it costs nothing, even where the strategy is to block at once. A wait may be
-//! infinite; spinning to its end costs infinitely much.
+//! A lock is unavailable for a time t. A thread that spins until then pays t. A thread that blocks
+//! pays C, a context switch. A thread that spins for a threshold k and then blocks pays t if t <=
+//! k, and k + C if not ([`cost`]). A thread that knew t would pay the smaller of t and C. All times
+//! are in one unit of the caller's choice: spins, nanoseconds. A wait of length 0 found the lock
+//! free at its first look: it costs nothing, even if the strategy is to block at once. A wait may
+//! be infinite. Spinning to its end costs infinitely much.
 //!
 //! | question | answer | section |
 //! | --- | --- | --- |
-//! | what does a fixed threshold cost? | [`expected_cost`] | 4 |
-//! | what would one who knew have paid? | [`optimal_offline`], [`offline_on_trace`] | 2.3, table 2 |
-//! | which threshold is best? | [`optimal_threshold`], [`best_of_three`] | 2.4, 2.5 |
-//! | what does a strategy cost on average? | [`cost_on_distribution`] | 4, table 1 |
-//! | what would it have cost on these waits, in this order? | [`cost_on_trace`], [`Learner`] | 2.5 |
-//! | how bad can it get? | [`competitive_ratio`] | 2.1 |
+//! | the cost of a fixed threshold | [`expected_cost`] | 4 |
+//! | the cost with perfect knowledge | [`optimal_offline`], [`offline_on_trace`] | 2.3, table 2 |
+//! | the best threshold | [`optimal_threshold`], [`best_of_three`] | 2.4, 2.5 |
+//! | the average cost of a strategy | [`cost_on_distribution`] | 4, table 1 |
+//! | its cost on given waits, in order | [`cost_on_trace`], [`Learner`] | 2.5 |
+//! | the worst case | [`competitive_ratio`] | 2.1 |
 //!
 //! ```
-//! use stanchion_model::competitive::{Distribution, Strategy, cost_on_distribution, optimal_offline};
+//! use stanchion_model::competitive::{
+//!     Distribution, Strategy, cost_on_distribution, optimal_offline,
+//! };
 //!
-//! // One lock: in units of 16 spins most waits are short, a few end in blocking. A context switch is 200 spins.
+//! // One lock: in units of 16 spins most waits are short, a few end in blocking. A context switch
+//! // is 200 spins.
 //! let waits = Distribution::from_buckets(&[16.0, 32.0, 64.0, 1008.0], &[600, 200, 100, 100])?;
 //! let best = optimal_offline(&waits, 200.0)?.cost;
 //! for strategy in Strategy::PAPER {
@@ -40,8 +43,8 @@
 //! A program's cost is the sum over its locks of waits times cost, each lock with its own
 //! distribution, as in table 1.
 //!
-//! Not for: the time a program takes. Section 5 of the paper found elapsed times that these costs
-//! do not explain: a strategy changes which waits there are, and a processor that would have been
+//! Not for: the time that a program takes. Section 5 of the paper found elapsed times that these
+//! costs do not explain. A strategy changes the set of waits, and a processor that would have been
 //! idle spins for free.
 
 mod distribution;
@@ -94,9 +97,9 @@ pub enum CompetitiveError {
     /// Buckets and their counts do not match.
     #[error("{representatives} buckets but {counts} counts: give one length for each count")]
     Buckets {
-        /// How many lengths were given.
+        /// The number of lengths that were given.
         representatives: usize,
-        /// How many counts were given.
+        /// The number of counts that were given.
         counts: usize,
     },
     /// A change of unit that is none.
@@ -140,7 +143,7 @@ pub enum CompetitiveError {
         strategy: Strategy,
         /// Its parameter's name.
         parameter: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
         /// The least it may be.
         least: f64,
@@ -160,7 +163,7 @@ pub enum CompetitiveError {
     Draws {
         /// The strategy.
         strategy: Strategy,
-        /// How many were asked for.
+        /// The number of draws that were asked for.
         draws: u32,
     },
 }
@@ -180,8 +183,8 @@ fn check_threshold(threshold: f64) -> Result<(), CompetitiveError> {
     if sound { Ok(()) } else { Err(CompetitiveError::Threshold { threshold }) }
 }
 
-/// What a wait costs with a threshold: `wait` if that is at most `threshold`, `threshold + switch`
-/// if not.
+/// Returns the cost of a wait with a threshold: `wait` if that is at most `threshold`,
+/// `threshold + switch` if not.
 ///
 /// All in one unit. A threshold of 0 is always-block, an infinite one always-spin.
 ///
@@ -210,8 +213,8 @@ fn pay(threshold: f64, wait: f64, switch: f64) -> f64 {
     if wait <= threshold { wait } else { threshold + switch }
 }
 
-/// What a wait costs on average with one `threshold`: the mean of [`cost`] over `waits`. Exact;
-/// takes n for n points.
+/// Returns the average cost of a wait with one `threshold`: the mean of [`cost`] over `waits`.
+/// Exact; takes n steps for n points.
 ///
 /// # Errors
 ///
@@ -234,7 +237,7 @@ pub fn expected_cost(
     Ok(waits.expect(|wait| pay(threshold, wait, switch)))
 }
 
-/// What the off-line optimum does with a distribution: a row of table 2.
+/// The result of the off-line optimum on a distribution: a row of table 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offline {
     /// Its mean cost of a wait, in the unit of the waits:
@@ -247,8 +250,8 @@ pub struct Offline {
     pub mean_spin: Option<f64>,
 }
 
-/// The optimum of one who knows the length of each wait (section 2.3): spin if it is shorter than
-/// `switch`, block at once if not.
+/// Returns the optimum of a thread that knows the length of each wait (section 2.3): it spins if
+/// the wait is shorter than `switch`, and blocks at once if not.
 ///
 /// # Errors
 ///
@@ -278,8 +281,8 @@ pub fn optimal_offline(waits: &Distribution, switch: f64) -> Result<Offline, Com
     })
 }
 
-/// What one who knows the length of each wait pays for all of `trace`: the sum of the smaller of
-/// each wait and `switch`.
+/// Returns the cost of all of `trace` for a thread that knows the length of each wait: the sum of
+/// the smaller of each wait and `switch`.
 ///
 /// # Errors
 ///

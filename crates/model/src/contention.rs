@@ -1,35 +1,35 @@
-//! How fast a thread package runs when its processors contend for a bus and for locks.
+//! The speed of a thread package whose processors contend for a bus and for locks.
 //!
 //! Anderson, Lazowska and Levy (SIGMETRICS 1989, section 5) explain their measurements on a
 //! 20-processor machine by two models that feed each other:
 //!
 //! ```text
-//!            how much a bus access takes in a queue
+//!            the time of a bus access in a queue
 //!        ┌──────────────────────────────────────────────┐
 //!   low: bus and caches                          high: locks and the rest
 //!   bus = queueing centre                        each lock = queueing centre
 //!   all else = delay                             all else = delay
 //!        └──────────────────────────────────────────────┘
-//!            how much of its time a processor spins for locks
+//!            the share of its time that a processor spins for locks
 //! ```
 //!
-//! A crowded bus makes critical sections longer; longer sections make more processors wait; those
+//! A crowded bus makes critical sections longer. Longer sections make more processors wait. Those
 //! that wait spin, and spinning uses the bus. [`solve`] finds where the two levels agree. Why two
 //! levels and not one network: a processor may hold a lock *while* it waits for the bus, and no
-//! network of simple centres can say that.
+//! network of simple centres can express that.
 //!
-//! # What goes in
+//! # Input
 //!
-//! Every piece of code has a [`Demand`]: how long it uses the bus and how long it computes out of
-//! its cache, when it runs alone. All times are in one unit, whichever the caller likes. The paper
-//! measures them ("inductively", section 5.1):
+//! Every piece of code has a [`Demand`]: the time that it uses the bus and the time that it
+//! computes out of its cache, when it runs alone. All times are in one unit of the caller's choice.
+//! The paper measures them ("inductively", section 5.1):
 //!
-//! | demand | found by | function |
-//! | --- | --- | --- |
-//! | bus time of a section | running it on private copies of its data by 1, 2, … processors: all that slows it is the bus | [`fit_bus_demand`] |
-//! | bus time of spinning | running it on P private copies beside Q processors that share one | [`fit_spinning`] |
+//! - The bus time of a section is found by running it on private copies of its data by 1, 2, …
+//!   processors. Then only the bus slows it. See [`fit_bus_demand`].
+//! - The bus time of spinning is found by running a section on P private copies beside Q processors
+//!   that share one. See [`fit_spinning`].
 //!
-//! # How the levels talk
+//! # Exchange between the levels
 //!
 //! 1. r is the response time of the bus in units of its service: 1 when it is idle. Of each demand
 //!    the bus part is multiplied by it.
@@ -42,13 +42,13 @@
 //!    the bus).
 //! 5. They agree where r' = r. Both levels then have the same throughput.
 //!
-//! r' is a continuous function of r with 1 <= r' <= P, so there is such an r. The paper iterates;
-//! where that swings (a full bus and a full lock answer each other) the interval is halved instead.
+//! r' is a continuous function of r with 1 <= r' <= P, so there is such an r. The paper iterates.
+//! If that swings (a full bus and a full lock answer each other), the interval is halved instead.
 //! If that does not settle, the answer is [`ContentionError::NotConverged`].
 //!
-//! Not for: programs whose parallelism varies (the paper's advice is to solve for each number of
-//! threads and take the mean), and code whose cache misses rise with the number of processors,
-//! which it counts too low.
+//! Not for: programs with a parallelism that varies (the paper's advice is to solve for each number
+//! of threads and take the mean), and code with cache misses that rise with the number of
+//! processors, which the model counts too low.
 
 mod fit;
 mod settle;
@@ -66,15 +66,15 @@ pub enum ContentionError {
     /// A time is not one.
     #[error("{what} = {value}: give a finite time of 0 or more")]
     Time {
-        /// Which.
+        /// The name of the parameter.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// A number of visits is not one.
     #[error("a thread visits lock number {lock} {visits} times: give a finite number above 0")]
     Visits {
-        /// Which lock, from 0.
+        /// The number of the lock, from 0.
         lock: usize,
         /// The visits.
         visits: f64,
@@ -82,7 +82,7 @@ pub enum ContentionError {
     /// A lock that stands for none.
     #[error("lock number {lock} has 0 copies: leave it out")]
     NoCopies {
-        /// Which lock, from 0.
+        /// The number of the lock, from 0.
         lock: usize,
     },
     /// Bus spinning is not a time.
@@ -101,15 +101,15 @@ pub enum ContentionError {
     NotConverged {
         /// Steps that were taken.
         steps: u32,
-        /// Where the last one was.
+        /// The last value that was tried.
         at: f64,
-        /// How far its result was from there.
+        /// The distance of its result from it.
         off: f64,
     },
-    /// No measurement says how long the code takes alone.
+    /// No measurement gives the time of the code alone.
     #[error("no time on 1 processor among those measured: measure the code alone too")]
     NoneAlone,
-    /// No measurement says how it is slowed.
+    /// No measurement gives its time under contention.
     #[error("no time under contention among those measured: measure with more processors too")]
     NoneTogether,
     /// A measured time is not one.
@@ -129,9 +129,9 @@ pub enum ContentionError {
          but {time} was measured: its bus demand is larger than given, or something else slows it"
     )]
     TooSlow {
-        /// How many spin.
+        /// The number of spinners.
         spinners: u32,
-        /// What was measured.
+        /// The measured time.
         time: f64,
         /// The longest time there is.
         most: f64,
@@ -141,7 +141,7 @@ pub enum ContentionError {
     Network(#[from] MvaError),
 }
 
-/// What a piece of code asks for when it runs alone, in the caller's unit of time.
+/// The demands of a piece of code when it runs alone, in the caller's unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Time on the bus.
@@ -160,13 +160,13 @@ impl Demand {
         Self { bus: time * share, cache: time * (1.0 - share) }
     }
 
-    /// How long it takes alone.
+    /// Returns the time that it takes alone.
     #[must_use]
     pub const fn alone(self) -> f64 {
         self.bus + self.cache
     }
 
-    /// How long it takes when a bus access takes `response` times its service.
+    /// Returns the time that it takes when a bus access takes `response` times its service.
     fn at(self, response: f64) -> f64 {
         self.bus * response + self.cache
     }
@@ -189,11 +189,11 @@ fn check_spinning(spinning: f64) -> Result<(), ContentionError> {
 /// A lock, or several equal ones of which a visit needs any one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
-    /// How often a thread takes it, or one of them, in its life.
+    /// The number of times that a thread takes it, or one of them, in its life.
     pub visits: f64,
     /// The critical section of one visit, taking and releasing the lock included.
     pub section: Demand,
-    /// How many equal locks share the visits evenly: 1, or one for each processor.
+    /// The number of equal locks that share the visits evenly: 1, or one for each processor.
     pub copies: u32,
 }
 
@@ -211,7 +211,7 @@ impl Lock {
     }
 }
 
-/// What a program asks for, for each thread in its life.
+/// The demands of a program, for each thread in its life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// The program's own work.
@@ -243,14 +243,14 @@ impl Workload {
     }
 }
 
-/// Where the two levels agree.
+/// The point where the two levels agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Equilibrium {
     /// Threads that finish in a unit of time, on all processors.
     pub throughput: f64,
     /// Time that a processor spends on one thread: processors / throughput.
     pub cycle: f64,
-    /// Response time of the bus in units of its service: 1 if nobody waits for it.
+    /// Response time of the bus in units of its service: 1 if no processor waits for it.
     pub bus_response: f64,
     /// Share of time for which the bus is busy, 0 to 1.
     pub bus_utilization: f64,
@@ -263,17 +263,23 @@ pub struct Equilibrium {
     pub waiting: f64,
     /// Share of time for which the busiest lock is held, 0 to 1.
     pub busiest_lock: f64,
-    /// How often the levels were solved to come here.
+    /// The number of times that the levels were solved to come here.
     pub steps: u32,
 }
 
-/// What one pass through both levels says.
+/// The result of one pass through both levels.
 struct Pass {
+    /// Threads finished in a unit of time.
     throughput: f64,
+    /// The time that a thread waits for locks in its life.
     waiting: f64,
+    /// The utilization of the busiest lock.
     busiest_lock: f64,
+    /// The bus time that a thread asks for in its life, spinning included.
     bus: f64,
+    /// The part of that bus time that is spinning.
     spinning: f64,
+    /// The response time of the bus, in units of its service.
     response: f64,
 }
 
@@ -287,7 +293,8 @@ struct Pass {
 ///
 /// ```
 /// use stanchion_model::contention::{Demand, Lock, Workload, solve};
-/// // Times in µs. A thread computes for 300, is managed for 40 and takes the lock of the ready queue twice, for 10 each.
+/// // Times in µs. A thread computes for 300, is managed for 40 and takes the lock of the ready
+/// // queue twice, for 10 each.
 /// let mut work = Workload {
 ///     user: Demand::with_share(300.0, 0.01),
 ///     outside: Demand::with_share(40.0, 0.1),

@@ -1,6 +1,6 @@
 //! A number that may have come from a formula or from drawing at random, and how sure of it we are.
 
-/// A mean and how sure of it we are; its unit is that of what was drawn.
+/// A mean with its standard error. Its unit is that of the draws.
 ///
 /// ```
 /// use stanchion_model::Estimate;
@@ -16,12 +16,12 @@ pub struct Estimate {
     /// Standard error of that mean: 0 if nothing was drawn, infinite if there was one run, which
     /// shows no spread.
     pub standard_error: f64,
-    /// How many independent runs; 0 if the mean is exact.
+    /// The number of independent runs; 0 if the mean is exact.
     pub runs: u32,
 }
 
 impl Estimate {
-    /// What a formula says: no runs and no error.
+    /// Returns the value of a formula: no runs and no error.
     #[must_use]
     pub fn exact(mean: f64) -> Self {
         Self { mean, standard_error: 0.0, runs: 0 }
@@ -46,7 +46,7 @@ impl Estimate {
         Self { mean, standard_error: (variance / f64::from(count)).sqrt(), runs: count }
     }
 
-    /// Whether `expected` lies within `errors` standard errors of the mean.
+    /// Returns whether `expected` lies within `errors` standard errors of the mean.
     ///
     /// Rounding of the sums is allowed for, so an estimate without any spread agrees with its own
     /// value.

@@ -1,40 +1,45 @@
-//! How long an iteration takes when several programs of threads that meet at a barrier share the
+//! The time of an iteration when several programs of threads that meet at a barrier share the
 //! processors.
 //!
 //! Feitelson and Rudolph (Journal of Parallel and Distributed Computing, 1992) take a program of
 //! `n` threads, each on a processor of its own. In every iteration each thread computes for a
 //! while, then all meet (figure 1 of the paper). `ℓ` such threads share each processor, and the
-//! scheduler gives each a quantum in turn. How long is an iteration, by how threads wait and by who
-//! is put on the processors at the same time?
+//! scheduler gives each a quantum in turn. The time of an iteration depends on how threads wait,
+//! and on which threads the scheduler runs at the same time.
 //!
 //! | waiting | scheduling | function | equations |
 //! | --- | --- | --- | --- |
 //! | busily | gangs: all threads of a program at once | [`System::gang`] | 5, 6 |
-//! | busily | each processor for itself | [`System::uncoordinated`] | 7, 8 and the bound below them |
-//! | by blocking, many quanta an iteration, others alike | the same | [`System::blocking_coarse`] | 9, 10 |
-//! | by blocking, many iterations a quantum, others alike | the same | [`System::blocking`] | 11, 12 |
+//! | busily | each processor for itself | [`System::uncoordinated`] | 7, 8, and below |
+//! | by blocking, coarse grain | the same | [`System::blocking_coarse`] | 9, 10 |
+//! | by blocking, fine grain | the same | [`System::blocking`] | 11, 12 |
 //! | by blocking, others only compute | the same | [`System::blocking_among_busy`] | 13 |
 //!
-//! [`Iteration`] is what goes in (equations 1 to 4), [`makbilan`] what the paper's machine had (14,
-//! table 1), [`phase`] which way is better when (15 to 17), and [`simulate`] plays figure 1 itself
-//! under each scheduler, without any of the formulas.
+//! A coarse grain is many quanta an iteration, a fine one many iterations a quantum; the other
+//! programs are alike. For equation 8 the function also has the bound below it.
 //!
-//! All times are in one unit, whichever the caller likes; the paper's, and those of [`makbilan`],
-//! are milliseconds. The paper's equations with T are k times those with t, so there is one
-//! function for both: the time of an iteration.
+//! [`Iteration`] is the input (equations 1 to 4). [`makbilan`] has the figures of the paper's
+//! machine (14, table 1). [`phase`] tells which way is better when (15 to 17). [`simulate`] plays
+//! figure 1 itself under each scheduler, without any of the formulas.
+//!
+//! All times are in one unit of the caller's choice. The paper's, and those of [`makbilan`], are
+//! milliseconds. The paper's equations with T are k times those with t, so there is one function
+//! for both: the time of an iteration.
+//!
+//! # Findings about the paper
 //!
 //! # What checking the paper showed
 //!
 //! 1. The [`overlap`] λⁿ/Λⁿ⁻¹ is exact, on a loop: a point of it lies in all n segments with chance
 //!    (λ/Λ)ⁿ.
 //! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their
-//!    processors all at once still finish an iteration a round, or nearly two, and those come on
-//!    top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the
-//!    overlap has room for two iterations, four threads at load 4 are twice as fast as the equation
-//!    says. [`simulate::uncoordinated`] shows it.
-//! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1
-//!    it says less than the longest thread needs, t_p + t_w (unless α makes up for it: a thread
-//!    that yields to nobody comes back at once, and yields again).
+//!    processors all at once still finish an iteration a round, or nearly two, and those are added.
+//!    So the paper's "maximum between the expression and 1" is nearer to their sum. If the overlap
+//!    has room for two iterations, four threads at load 4 are twice as fast as the equation says.
+//!    [`simulate::uncoordinated`] shows it.
+//! 3. Equation 12 has no idle time: it assumes another ready thread whenever one blocks. With load
+//!    1 it gives less than the longest thread needs, t_p + t_w (unless α makes up for it: a thread
+//!    that yields to no other comes back at once, and yields again).
 //! 4. Equations 15, 16 and 17 follow from 6, 12 and 13 without approximation. Figure 9 however has
 //!    `(n-1)/n` = 1: "t_p + 2 t_w ≤ 300 µs" is 269 µs for ten threads, and the divide of σ = 1 lies
 //!    at 0.269 ms, not 0.3.
@@ -49,11 +54,11 @@ pub enum GangError {
     /// A time that cannot be.
     #[error("{what} = {value}: give a finite time {least}")]
     Time {
-        /// Which.
+        /// The name of the parameter.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
-        /// What it should be.
+        /// The least that it may be.
         least: &'static str,
     },
     /// No thread, or no program.
@@ -65,13 +70,13 @@ pub enum GangError {
     /// Blocking that costs less than nothing.
     #[error("alpha = {value}: give a finite factor of 0 or more; 1 is a context switch")]
     Alpha {
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// Not a part.
     #[error("sigma = {value}: give a ratio above 0 and at most 1")]
     Sigma {
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// Threads that took part in different numbers of iterations.
@@ -79,11 +84,11 @@ pub enum GangError {
         "thread number {thread} has {iterations} iterations, thread number 0 has {expected}: give a time for each thread in each iteration"
     )]
     Ragged {
-        /// Which, from 0.
+        /// The number of the thread, from 0.
         thread: usize,
-        /// How many it has.
+        /// The number of its iterations.
         iterations: usize,
-        /// How many the first has.
+        /// The number of iterations of the first.
         expected: usize,
     },
 }
@@ -100,16 +105,19 @@ fn alpha_of(value: f64) -> Result<f64, GangError> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(GangError::Alpha { value }) }
 }
 
-/// What an iteration asks for, on average: the time a thread computes and the time it waits when
-/// each has a processor of its own.
+/// The demands of an iteration, on average: the time that a thread computes and the time that it
+/// waits when each has a processor of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
+    /// The time that a thread computes (t_p).
     processing: f64,
+    /// The time that a thread waits (t_w).
     waiting: f64,
 }
 
 impl Iteration {
-    /// One of so much processing (t_p, what it takes to meet included) and waiting (t_w).
+    /// Returns an iteration of so much processing (t_p, with the cost of meeting) and waiting
+    /// (t_w).
     ///
     /// # Errors
     ///
@@ -118,8 +126,8 @@ impl Iteration {
         Ok(Self { processing: time("processing", processing)?, waiting: time("waiting", waiting)? })
     }
 
-    /// Equations 1 to 4: that of threads whose processing times in each iteration are known,
-    /// `times[thread][iteration]`.
+    /// Returns the iteration of threads with known processing times, `times[thread][iteration]`:
+    /// equations 1 to 4.
     ///
     /// # Errors
     ///
@@ -160,12 +168,12 @@ impl Iteration {
         Self::new(processing, (full - processing).max(0.0))
     }
 
-    /// That of `members` threads whose times are drawn evenly between `least` and `least + spread`:
-    /// the longest of n takes `least + n/(n+1)·spread`.
+    /// Returns the iteration of `members` threads with times drawn evenly between `least` and
+    /// `least + spread`: the longest of n takes `least + n/(n+1)·spread`.
     ///
     /// # Errors
     ///
-    /// [`GangError`] if a time is negative or not finite, or nobody takes part.
+    /// [`GangError`] if a time is negative or not finite, or no thread takes part.
     pub fn uniform(least: f64, spread: f64, members: u32) -> Result<Self, GangError> {
         if members == 0 {
             return Err(GangError::None { what: "members" });
@@ -194,18 +202,22 @@ impl Iteration {
     }
 }
 
-/// Who shares the processors, and what the scheduler does.
+/// The programs that share the processors, and the actions of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct System {
+    /// The quantum (τq).
     quantum: f64,
+    /// The cost of a switch (τcs).
     switch: f64,
+    /// The number of programs (ℓ).
     load: u32,
+    /// The number of threads of a program (n).
     members: u32,
 }
 
 impl System {
-    /// `load` (ℓ) programs of `members` (n) threads each on n processors; the scheduler's `quantum`
-    /// (τq) and what it costs to `switch` (τcs).
+    /// Returns a system of `load` (ℓ) programs of `members` (n) threads each on n processors, with
+    /// the scheduler's `quantum` (τq) and its cost of a `switch` (τcs).
     ///
     /// # Errors
     ///
@@ -257,13 +269,13 @@ impl System {
         f64::from(self.load)
     }
 
-    /// 1 + τcs/τq.
+    /// Returns 1 + τcs/τq.
     fn overhead(self) -> f64 {
         1.0 + self.switch / self.quantum
     }
 
-    /// (n-1)/n: all but the last to arrive pay for blocking.
-    fn who_block(self) -> f64 {
+    /// Returns (n-1)/n: all but the last to arrive pay for blocking.
+    fn blocking_share(self) -> f64 {
         f64::from(self.members - 1) / f64::from(self.members)
     }
 
@@ -309,7 +321,7 @@ impl System {
     ///
     /// [`GangError::Alpha`] if `alpha` is negative or not finite.
     pub fn blocking(self, iteration: Iteration, alpha: f64) -> Result<f64, GangError> {
-        let blocks = self.who_block() * alpha_of(alpha)? * self.switch;
+        let blocks = self.blocking_share() * alpha_of(alpha)? * self.switch;
         Ok((iteration.processing() + blocks) * self.ell())
     }
 

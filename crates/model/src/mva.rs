@@ -1,26 +1,25 @@
-//! Mean value analysis: how long customers queue in a closed network of service centres.
+//! Mean value analysis: the queueing times of customers in a closed network of service centres.
 //!
 //! A closed network has a fixed number of customers that go round for ever: processors that
 //! compute, use a bus, wait for a lock and compute again. Anderson, Lazowska and Levy (SIGMETRICS
 //! 1989, section 5) model both the bus and the locks of a thread package in this way, each
-//! processor being a customer; [`contention`](crate::contention) is their model.
+//! processor being a customer. [`contention`](crate::contention) is their model.
 //!
 //! # Centres
 //!
 //! | centre | a customer there | example |
 //! | --- | --- | --- |
 //! | [`Kind::Queueing`] | waits for those it finds, then is served | a bus, a lock |
-//! | [`Kind::Delay`] | is served at once, whoever else is there | computing out of its own cache |
+//! | [`Kind::Delay`] | is served at once, whatever others are there | computing out of its cache |
 //!
 //! A centre's *demand* is the service that a customer gets there in one whole cycle, all its visits
-//! together: visits times service of a visit. All times are in one unit, whichever the caller
-//! likes.
+//! together: visits times service of a visit. All times are in one unit of the caller's choice.
 //!
 //! # The recurrence
 //!
 //! By the arrival theorem (Reiser and Lavenberg, JACM 1980) a customer that arrives at a centre
-//! finds what there would be on average if it did not exist. So with n customers, at each centre k,
-//! and Z the sum of the delays:
+//! finds as many others as there would be on average if it did not exist. So with n customers, at
+//! each centre k, and Z the sum of the delays:
 //!
 //! ```text
 //! residence  Rₖ(n) = Dₖ·(1 + Qₖ(n-1))
@@ -28,19 +27,19 @@
 //! queue      Qₖ(n) = X(n)·Rₖ(n)                 from Qₖ(0) = 0 up to n = N
 //! ```
 //!
-//! It is exact for exponential service in order of arrival, and for any distribution where a centre
+//! It is exact for exponential service in order of arrival, and for any distribution if a centre
 //! shares itself among its customers. It takes N·K steps, so for networks of this size the
 //! approximations of Schweitzer and Bard would save nothing, and they are not here. All terms are
 //! positive: nothing cancels.
 //!
-//! | function | what it is | cost |
+//! | function | result | cost |
 //! | --- | --- | --- |
-//! | [`exact`] | customers that are all alike | N·K |
-//! | [`exact_classes`] | several kinds of customers | K·Π(Nᵢ + 1) |
-//! | [`throughput_bounds`] | what no distribution of service can leave | K |
+//! | [`exact`] | for customers that are all alike | N·K |
+//! | [`exact_classes`] | for several kinds of customers | K·Π(Nᵢ + 1) |
+//! | [`throughput_bounds`] | the bounds that hold for any distribution of service | K |
 //!
 //! Not for: service that is *regular*. Two processors that have met at the bus are then unlikely to
-//! meet there again, and queues are shorter than these (sections 5.1 and 5.2 of the paper): the
+//! meet there again, and queues are shorter than these (sections 5.1 and 5.2 of the paper). The
 //! true curve lies between this one and the upper bound.
 
 mod classes;
@@ -57,10 +56,10 @@ const MOST_DEMAND: f64 = 1e100;
 /// Why a network has no solution.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum MvaError {
-    /// There is nobody in the network.
+    /// There are no customers in the network.
     #[error("class {class} has no customers: give at least 1, or leave the class out")]
     NoCustomers {
-        /// Which class, from 0.
+        /// The number of the class, from 0.
         class: usize,
     },
     /// There are too many.
@@ -68,7 +67,7 @@ pub enum MvaError {
         "{customers} customers: at most {MOST_CUSTOMERS} are counted through; scale the network down"
     )]
     TooManyCustomers {
-        /// How many there are.
+        /// The number of customers.
         customers: u32,
     },
     /// There are too many mixes of customers.
@@ -77,7 +76,7 @@ pub enum MvaError {
          classes that are alike"
     )]
     TooManyStates {
-        /// How many classes there are.
+        /// The number of classes.
         classes: usize,
     },
     /// A demand is not one.
@@ -86,9 +85,9 @@ pub enum MvaError {
          to 1e100"
     )]
     Demand {
-        /// Which class, from 0.
+        /// The number of the class, from 0.
         class: usize,
-        /// Which centre, from 0.
+        /// The number of the centre, from 0.
         centre: usize,
         /// The demand.
         demand: f64,
@@ -96,22 +95,22 @@ pub enum MvaError {
     /// Customers would go round in no time.
     #[error("class {class} has no demand anywhere: its cycle takes no time; give it some work")]
     NoDemand {
-        /// Which class, from 0.
+        /// The number of the class, from 0.
         class: usize,
     },
-    /// A class does not say what it wants of each centre.
+    /// A class lacks the demands of some centres, or has too many.
     #[error("class {class} has {demands} demands for {centres} centres: give one for each")]
     Demands {
-        /// Which class, from 0.
+        /// The number of the class, from 0.
         class: usize,
-        /// How many demands it has.
+        /// The number of its demands.
         demands: usize,
-        /// How many centres there are.
+        /// The number of centres.
         centres: usize,
     },
 }
 
-/// What happens to a customer that comes while others are there.
+/// The fate of a customer that comes while others are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// It waits: there is one server.
@@ -123,7 +122,7 @@ pub enum Kind {
 /// A centre, as customers that are all alike use it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centre {
-    /// Whether customers queue.
+    /// The kind of centre: whether customers queue.
     pub kind: Kind,
     /// Service that a customer gets in one cycle, in the caller's unit of time.
     pub demand: f64,
@@ -143,26 +142,26 @@ impl Centre {
     }
 }
 
-/// What customers that are alike get of a network.
+/// The result of a network for customers that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// Cycles that all of them complete in a unit of time.
     pub throughput: f64,
     /// Time of one customer's cycle: customers / throughput.
     pub cycle: f64,
-    /// What happens at each centre, in the order given.
+    /// The result at each centre, in the order given.
     pub centres: Vec<Station>,
 }
 
-/// What customers that are alike get of one centre.
+/// The result at one centre for customers that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Station {
     /// Time that a customer spends there in one cycle, waiting and being served.
     pub residence: f64,
-    /// How many others a customer finds on arrival, of all classes. At a queueing centre residence
-    /// is demand·(1 + found).
+    /// The number of others that a customer finds on arrival, of all classes. At a queueing centre
+    /// residence is demand·(1 + found).
     pub found: f64,
-    /// How many of these customers are there, on average over time.
+    /// The number of these customers there, on average over time.
     pub queue: f64,
     /// Share of time for which these customers keep a server busy; at a delay centre how many
     /// servers they do.
@@ -211,8 +210,8 @@ pub fn exact(centres: &[Centre], customers: u32) -> Result<Solution, MvaError> {
     exact_with_copies(&single, customers)
 }
 
-/// [`exact`] where a centre stands for so many equal ones, each with its own queue: what it says of
-/// a centre holds for each copy.
+/// Does the same as [`exact`] if a centre stands for so many equal ones, each with its own queue.
+/// The result at a centre holds for each copy.
 pub(crate) fn exact_with_copies(
     centres: &[(Centre, u32)],
     customers: u32,
@@ -240,7 +239,7 @@ pub(crate) fn exact_with_copies(
     Ok(Solution { throughput, cycle, centres: stations })
 }
 
-/// How long a customer stays that finds `found` others.
+/// Returns the time that a customer stays if it finds `found` others.
 fn residence(kind: Kind, demand: f64, found: f64) -> f64 {
     match kind {
         Kind::Queueing => demand * (1.0 + found),
@@ -248,13 +247,13 @@ fn residence(kind: Kind, demand: f64, found: f64) -> f64 {
     }
 }
 
-/// Asymptotic bounds on the throughput of `customers` that are all alike, least first; takes as
-/// many steps as there are centres.
+/// Returns asymptotic bounds on the throughput of `customers` that are all alike, least first.
+/// Takes as many steps as there are centres.
 ///
-/// With D the sum of the queueing demands, Z that of the delays: at worst each finds all others
-/// before it everywhere, `N/(N·D + Z)`. At best nobody waits, `N/(D + Z)`, or the busiest centre
-/// never idles, `1/Dmax`, whichever is less (Lazowska, Zahorjan, Graham, Sevcik: Quantitative
-/// System Performance, 1984, section 5.2). Both hold for any distribution of service.
+/// D is the sum of the queueing demands, Z that of the delays. At worst each customer finds all
+/// others before it everywhere, `N/(N·D + Z)`. At best no customer waits, `N/(D + Z)`, or the
+/// busiest centre never idles, `1/Dmax`, whichever is less (Lazowska, Zahorjan, Graham, Sevcik:
+/// Quantitative System Performance, 1984, section 5.2). Both hold for any distribution of service.
 ///
 /// # Errors
 ///

@@ -16,6 +16,7 @@
 /// ```
 #[derive(Clone, Debug)]
 pub struct Random {
+    /// The state of xoshiro256.
     state: [u64; 4],
 }
 

@@ -1,15 +1,15 @@
-//! How many queues does an idle processor examine before it finds a ready thread?
+//! The number of queues that an idle processor examines before it finds a ready thread.
 //!
 //! With a ready queue for each processor, a processor that runs out of work scans the queues in
 //! order from its own until one is not empty. Anderson, Lazowska and Levy (SIGMETRICS 1989, section
 //! 3.7) put `r` threads at random into `q` queues and ask for the expected number of queues
 //! examined, **E(r, q)**: the mean of the smallest of `r` numbers drawn from `1..=q`. By symmetry
-//! the same number says how far the nearest of `r` idle processors, each scanning somewhere, is
+//! the same number is the distance of the nearest of `r` idle processors, each scanning somewhere,
 //! from the queue that a new thread has just been put into.
 //!
-//! Three routes to the same number, so that each checks the others:
+//! Three routes lead to the same number, so that each checks the others:
 //!
-//! | function | what it is | cost |
+//! | function | method | cost |
 //! | --- | --- | --- |
 //! | [`equation_3_1`] | the paper's closed form, term by term | r·q |
 //! | [`queues_examined`] | the sum of the chances of not having found one yet | q |
@@ -17,7 +17,7 @@
 //!
 //! and [`simulate`] draws placements and walks the queues.
 //!
-//! # What checking the paper showed
+//! # Findings about the paper
 //!
 //! 1. Equation 3.1 is right as printed, its lone `q` included: that term is the one placement in
 //!    which every thread lies in the last queue, which the inner sum (it stops at `q - 1`, where
@@ -32,9 +32,9 @@
 //!    form too: [`with_arrival`].
 //! 5. "The combined cost for both processors is E(r,q) + E(r-1,q)" is exact for r = 2 and an
 //!    approximation from r = 3 on. The thread that the first processor takes is the one behind the
-//!    *longer* gap on average, and taking it merges that gap with the next, so what is left is a
-//!    little more clustered than r - 1 fresh threads are. [`two_processors_exhaustive`] counts the
-//!    true value: for 3 threads in 18 queues 11.83 against 11.52, 2.6 % more; nowhere 4 %. See
+//!    *longer* gap on average, and taking it merges that gap with the next. So the rest is a little
+//!    more clustered than r - 1 new threads are. [`two_processors_exhaustive`] counts the true
+//!    value: for 3 threads in 18 queues 11.83 against 11.52, 2.6 % more; nowhere 4 %. See
 //!    [`two_processors`].
 
 pub mod simulate;
@@ -85,8 +85,8 @@ fn check(threads: u32, queues: u32, wanted: u32) -> Result<(), ScanError> {
     }
 }
 
-/// E(r, q) by the stable sum `Σ_{i=0}^{q-1} ((q-i)/q)^r`; takes `q` steps, overflows for no `r` and
-/// `q`.
+/// Returns E(r, q) by the stable sum `Σ_{i=0}^{q-1} ((q-i)/q)^r`. Takes `q` steps, and overflows
+/// for no `r` and `q`.
 ///
 /// # Errors
 ///
@@ -94,8 +94,10 @@ fn check(threads: u32, queues: u32, wanted: u32) -> Result<(), ScanError> {
 ///
 /// ```
 /// use stanchion_model::scan::queues_examined;
-/// assert_eq!(queues_examined(1, 18)?, 9.5); // one thread among 18 queues: half-way through on average
-/// assert!(queues_examined(1_000_000, 18)? - 1.0 < 1e-12); // threads everywhere: the first queue has one
+/// // One thread among 18 queues: half-way through on average.
+/// assert_eq!(queues_examined(1, 18)?, 9.5);
+/// // Threads everywhere: the first queue has one.
+/// assert!(queues_examined(1_000_000, 18)? - 1.0 < 1e-12);
 /// # Ok::<(), stanchion_model::scan::ScanError>(())
 /// ```
 pub fn queues_examined(threads: u32, queues: u32) -> Result<f64, ScanError> {
@@ -162,7 +164,7 @@ pub fn exhaustive(threads: u32, queues: u32) -> Result<f64, ScanError> {
     Ok(sum as f64 / placements as f64)
 }
 
-/// How many ways there are to put `items` into `queues`, if they can all be visited.
+/// Returns the number of ways to put `items` into `queues`, if they can all be visited.
 fn placements(items: u32, queues: u32) -> Result<u64, ScanError> {
     u64::from(queues)
         .checked_pow(items)
@@ -216,7 +218,8 @@ pub fn with_arrival(threads: u32, queues: u32, examined: u32) -> Result<f64, Sca
     Ok((0..queues).map(|i| empty_so_far(threads, queues, i) * missed_new(i)).sum())
 }
 
-/// What two processors examine together to find a thread each, by the paper: `E(r, q) + E(r-1, q)`.
+/// Returns the number of queues that two processors examine together to find a thread each, by the
+/// paper: `E(r, q) + E(r-1, q)`.
 ///
 /// Exact for `r = 2`, a lower bound from 3 on, less than 4 % below the counted cost; see the
 /// module's finding 5.
@@ -237,8 +240,9 @@ pub fn two_processors(threads: u32, queues: u32) -> Result<f64, ScanError> {
     Ok(queues_examined(threads, queues)? + queues_examined(threads - 1, queues)?)
 }
 
-/// What two processors examine together to find a thread each, counted over all placements of the
-/// threads and of the second processor's starting queue; the processors do not contend.
+/// Returns the number of queues that two processors examine together to find a thread each. It is
+/// counted over all placements of the threads and of the second processor's starting queue. The
+/// processors do not contend.
 ///
 /// # Errors
 ///
@@ -261,7 +265,7 @@ pub fn two_processors_exhaustive(threads: u32, queues: u32) -> Result<f64, ScanE
     Ok(sum as f64 / placements as f64)
 }
 
-/// Scans `ready` from queue `start`, takes one thread and says how many queues were examined.
+/// Scans `ready` from queue `start`, takes one thread and returns how many queues were examined.
 ///
 /// The caller makes sure that there is a thread to find.
 fn take(ready: &mut [u32], start: u32) -> u32 {

@@ -1,5 +1,5 @@
-//! What is proven about spinning must hold for every distribution and every trace: proptest looks
-//! for one where it does not.
+//! Proven laws of spinning must hold for every distribution and every trace: proptest looks for a
+//! counterexample.
 
 use proptest::prelude::{Just, Strategy as Values, prop};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -37,7 +37,7 @@ fn agree(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// What `strategy` costs where that is exact.
+/// Returns the cost of `strategy` if that is exact.
 fn exact(strategy: Strategy, waits: &Distribution, switch: f64) -> f64 {
     let cost = cost_on_distribution(strategy, waits, switch, 0, 0).unwrap();
     assert_eq!((cost.runs, cost.standard_error), (0, 0.0));
@@ -86,7 +86,7 @@ proptest! {
         }
     }
 
-    /// The running sums of one pass say what adding everything up anew for each candidate says.
+    /// The running sums of one pass are the same as adding everything up anew for each candidate.
     #[test]
     fn one_pass_agrees_with_starting_from_scratch(waits in distribution(), switch in switch()) {
         let (threshold, cost) = optimal_threshold(&waits, switch).unwrap();
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// Where the order of waits does not matter, a trace costs what its distribution does.
+    /// If the order of waits does not matter, a trace costs as much as its distribution.
     #[test]
     fn a_trace_costs_what_its_distribution_costs(trace in trace(), switch in switch()) {
         let waits = Distribution::from_samples(&trace).unwrap();
@@ -198,7 +198,7 @@ proptest! {
     /// A recorder that gives up at 5.04 C hides nothing from a strategy that has blocked by then,
     /// and makes the others look better.
     #[test]
-    fn cut_waits_flatter_who_spins_to_their_end(waits in distribution()) {
+    fn cut_waits_flatter_a_spin_to_their_end(waits in distribution()) {
         let cut = waits.cut_at(1008.0).unwrap();
         for strategy in Strategy::ALL {
             let cost = |waits| cost_on_distribution(strategy, waits, 200.0, 64, 9).unwrap().mean;
@@ -212,8 +212,8 @@ proptest! {
         }
     }
 
-    /// What flows into a threshold of the random walk in the long run is what flows out, step by
-    /// step as [`random_walk_step`] says.
+    /// The long-run flow into a threshold of the random walk is the flow out of it, step by step as
+    /// [`random_walk_step`] defines.
     #[test]
     fn the_walk_is_in_balance(waits in distribution(), switch in switch(), step in 0.02..1.5) {
         let step = step * switch;

@@ -1,5 +1,5 @@
-//! Costs worked out by hand, distributions whose answer is known, closed forms against simulation,
-//! and what is refused.
+//! Tests of costs worked out by hand, of distributions with a known answer, of closed forms against
+//! simulation, and of errors.
 
 use stanchion_model::competitive::*;
 use stanchion_model::{Estimate, Random};
@@ -21,16 +21,15 @@ fn close(a: f64, b: f64) -> bool {
 
 /// Seven of ten waits last 16 spins, two 96, one 800.
 ///
-/// | strategy | cost |
-/// | --- | --- |
-/// | off-line | 0.7·16 + 0.2·96 + 0.1·200 = 50.4; it blocks in 0.1, spins 30.4/0.9 = 33.8 otherwise |
-/// | block | 200 |
-/// | spin | 0.7·16 + 0.2·96 + 0.1·800 = 110.4 |
-/// | C/2 | 0.7·16 + 0.2·96 + 0.1·300 = 60.4 |
-/// | C | 0.7·16 + 0.2·96 + 0.1·400 = 70.4 |
-/// | on-line | at 16: 11.2 + 0.3·216 = 76; at 96: 30.4 + 0.1·296 = 60; at 0: 200. So 60 |
-/// | three samples | a triple of which two or three are 800 and none or one 16 or 96; see below |
-/// | randomized | 50.4·e/(e-1) |
+/// - Off-line: 0.7·16 + 0.2·96 + 0.1·200 = 50.4. It blocks in 0.1, and spins 30.4/0.9 = 33.8
+///   otherwise.
+/// - Block: 200.
+/// - Spin: 0.7·16 + 0.2·96 + 0.1·800 = 110.4.
+/// - C/2: 0.7·16 + 0.2·96 + 0.1·300 = 60.4.
+/// - C: 0.7·16 + 0.2·96 + 0.1·400 = 70.4.
+/// - On-line: at 16: 11.2 + 0.3·216 = 76; at 96: 30.4 + 0.1·296 = 60; at 0: 200. So 60.
+/// - Three samples: a triple of which two or three are 800 and none or one 16 or 96; see below.
+/// - Randomized: 50.4·e/(e-1).
 ///
 /// Three samples, by how many are (16, 96, 800): (3,0,0) → 16. (2,1,0): 16 costs 248, 96 costs 128
 /// → 96. (1,2,0) and (0,3,0) → 96. (2,0,1): 16 costs 248 → 16. (1,1,1): 16 costs 448, 96 costs 408,
@@ -130,8 +129,8 @@ fn a_trace_by_hand() {
     }
 }
 
-/// Order matters to those who learn: sorted waits suit the walk, alternating ones fool it at every
-/// turn.
+/// Order matters to strategies that learn: sorted waits suit the walk, alternating ones fool it at
+/// every turn.
 #[test]
 fn locality_helps_the_random_walk() {
     let sorted: Vec<_> = (0..200).map(|at| if at < 100 { 150.0 } else { 5000.0 }).collect();
@@ -160,7 +159,7 @@ fn of_thresholds_that_cost_the_same_the_shortest_is_taken() {
     assert_eq!(best_of_three(100.0, 500.0, 0.0, C).unwrap(), 0.0);
 }
 
-/// At C the off-line optimum pays C either way; section 2.3 says that it blocks.
+/// At C the off-line optimum pays C either way. Section 2.3 makes it block.
 #[test]
 fn a_wait_as_long_as_a_context_switch_blocks() {
     let optimum = optimal_offline(&points(&[(199.0, 1.0), (C, 3.0)]), C).unwrap();
@@ -183,9 +182,9 @@ fn waits_are_rounded_first_and_cut_then() {
     }
 }
 
-/// Where a recorder gives up, an optimum may seem to lie that is none. At each multiple of 100
-/// three of five waits that are left end, so to wait for the next is worth it (100/0.6 < 200);
-/// after 900 the rest lasts until 1500, and it is best to block. Cut at 1008 the rest seems to end
+/// If a recorder gives up, there may seem to be an optimum that is none. At each multiple of 100
+/// three of five waits that are left end, so waiting for the next is worth it (100/0.6 < 200).
+/// After 900 the rest lasts until 1500, and it is best to block. Cut at 1008 the rest seems to end
 /// after 108 more, and it seems best to spin.
 #[test]
 fn a_cut_may_mislead_the_optimal_on_line_strategy() {
@@ -204,8 +203,8 @@ fn a_cut_may_mislead_the_optimal_on_line_strategy() {
 fn memoryless_waits_are_all_or_nothing() {
     let geometric = |mean: f64| {
         let stay: f64 = 1.0 - 1.0 / mean;
-        // The rest of the weight lies on the last length, where it ends what was endless: 50 means
-        // on, e^-50.
+        // The rest of the weight is on the last length, where the endless distribution is cut: 50
+        // means on, e^-50.
         let last = (50.0 * mean) as i32;
         let body = (1..last).map(|length| (f64::from(length), stay.powi(length - 1) / mean));
         Distribution::from_points(
@@ -336,8 +335,8 @@ fn the_approximation_approaches_the_best_threshold_of_rounded_waits() {
     );
 }
 
-/// More than 256 different waits are simulated, and agree with what the same waits, some thrown
-/// together, cost exactly.
+/// More than 256 different waits are simulated. The result agrees with the exact cost of the same
+/// waits, some of them thrown together.
 #[test]
 fn many_different_waits_are_simulated() {
     let waits = Distribution::from_samples(&(1..=600).map(f64::from).collect::<Vec<_>>()).unwrap();
@@ -370,7 +369,7 @@ fn samples_come_as_often_as_their_weight_says() {
     }
 }
 
-/// Spinning for an endless wait costs endlessly much, and nobody but always-spin does it.
+/// Spinning for an endless wait costs endlessly much, and only always-spin does it.
 #[test]
 fn an_endless_wait() {
     let waits = points(&[(10.0, 9.0), (f64::INFINITY, 1.0)]);
@@ -392,7 +391,8 @@ fn an_endless_wait() {
     );
 }
 
-/// A lock that was free at the first look costs nobody anything, and no waits at all cost nothing.
+/// A lock that was free at the first look costs no strategy anything, and no waits at all cost
+/// nothing.
 #[test]
 fn no_wait_costs_nothing() {
     let free = points(&[(0.0, 3.0), (-0.0, 1.0)]);

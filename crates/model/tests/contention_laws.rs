@@ -1,4 +1,4 @@
-//! What holds for every program on a bus, over random programs.
+//! Laws of every program on a bus, over random programs.
 
 use proptest::prelude::*;
 use stanchion_model::contention::{
@@ -23,7 +23,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         .prop_map(|(user, outside, locks, spinning)| Workload { user, outside, locks, spinning })
 }
 
-/// What a thread takes alone.
+/// Returns the time of a thread alone.
 fn alone(work: &Workload) -> f64 {
     let sections: f64 = work.locks.iter().map(|lock| lock.visits * lock.section.alone()).sum();
     work.user.alone() + work.outside.alone() + sections

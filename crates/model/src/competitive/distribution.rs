@@ -1,9 +1,9 @@
-//! How long waits are: lengths with weights, sorted, the empirical distribution that everything
-//! else here takes.
+//! The lengths of waits, with weights and sorted: the empirical distribution that everything else
+//! here takes.
 //!
 //! Why not a histogram with a fixed bucket: section 3 of the paper counts in 16 spins, a recorder
-//! of nanoseconds in powers of two, and a test in whatever it likes. Points of any length serve all
-//! three, and a sum over points is exact for each.
+//! of nanoseconds in powers of two, and a test in any unit. Points of any length serve all three,
+//! and a sum over points is exact for each.
 //!
 //! Invariants, kept by every constructor:
 //!
@@ -26,7 +26,7 @@ const MOST_WEIGHT: f64 = 1e100;
 ///
 /// ```
 /// use stanchion_model::competitive::Distribution;
-/// // Section 3: 16 spins a bucket; a bucket is told by its upper edge, as D[i] of section 2.4 is.
+/// // Section 3: 16 spins a bucket. A bucket is given by its upper edge, as D[i] of section 2.4 is.
 /// let waits = Distribution::from_buckets(&[16.0, 32.0, 48.0, 1008.0], &[70, 20, 0, 10])?;
 /// assert_eq!(waits.total_weight(), 100.0);
 /// assert_eq!(waits.points(), [(16.0, 70.0), (32.0, 20.0), (1008.0, 10.0)]);
@@ -35,6 +35,7 @@ const MOST_WEIGHT: f64 = 1e100;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
+    /// The points: length and weight, lengths rising.
     points: Vec<(f64, f64)>,
     /// At each point, the weight up to and including it.
     up_to: Vec<f64>,
@@ -155,11 +156,11 @@ impl Distribution {
         (above / self.total_weight()).min(1.0)
     }
 
-    /// The waits of both: two runs, or two locks that are to be told apart no more.
+    /// Returns the waits of both: of two runs, or of two locks that are not told apart any more.
     ///
     /// Table 1 of the paper keeps the distributions of different locks apart: a program's cost is
-    /// the sum over its locks of weight times cost. Merged, the adaptive strategies have nothing to
-    /// adapt to.
+    /// the sum over its locks of weight times cost. If they are merged, the adaptive strategies
+    /// have nothing to adapt to.
     ///
     /// # Errors
     ///
@@ -187,12 +188,13 @@ impl Distribution {
         Self::build(self.points.iter().map(|&(length, weight)| (length * factor, weight)))
     }
 
-    /// Every length above `most` becomes `most`: what a recorder that gives up there has seen.
+    /// Returns the distribution with every length above `most` made `most`: a recorder that gives
+    /// up there sees that.
     ///
-    /// The paper's gave up at 1008 spins, 5.04 context switches; always-spin then looks cheaper
-    /// than it is, as section 5 says of Hanoi. It says too that no other result would change. That
-    /// is so for every strategy whose threshold stays below the cut: fixed-spin, random-walk and
-    /// randomized (at most C), last-three-samples (at most 3 C, see
+    /// The paper's recorder gave up at 1008 spins, 5.04 context switches. Always-spin then looks
+    /// cheaper than it is, as section 5 says of Hanoi. It also says that no other result would
+    /// change. That is so for every strategy with a threshold below the cut: fixed-spin,
+    /// random-walk and randomized (at most C), last-three-samples (at most 3 C, see
     /// [`best_of_three`](super::best_of_three)). Optimal on-line and its approximation may spin up
     /// to the cut, if blocking would not pay before, and look cheaper then as well.
     ///

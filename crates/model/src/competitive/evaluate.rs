@@ -1,17 +1,18 @@
-//! What each strategy costs: on a distribution (section 4, table 1), and on waits in their order
+//! The cost of each strategy: on a distribution (section 4, table 1), and on waits in their order
 //! (section 2.5).
 //!
 //! On a distribution the paper assumes that waits are drawn independently. Then nearly all costs
 //! are exact:
 //!
-//! | strategy | how |
-//! | --- | --- |
-//! | always-block, always-spin, fixed-spin | one expectation at a constant threshold |
-//! | optimal on-line | the minimum of that expectation |
-//! | randomized | e/(e-1) times the off-line optimum |
-//! | random-walk | the threshold's long-run distribution has a closed form; the next wait is independent of it |
-//! | last-three-samples | all triples of rounded waits, with their chances; the next wait is independent of them |
-//! | optimal on-line approximation | simulated, learning included: in the long run it is optimal on-line for rounded waits |
+//! - Always-block, always-spin, fixed-spin: one expectation at a constant threshold.
+//! - Optimal on-line: the minimum of that expectation.
+//! - Randomized: e/(e-1) times the off-line optimum.
+//! - Random-walk: the threshold's long-run distribution has a closed form, and the next wait is
+//!   independent of it.
+//! - Last-three-samples: all triples of rounded waits, with their chances. The next wait is
+//!   independent of them.
+//! - Optimal on-line approximation: simulated, learning included. In the long run it is optimal
+//!   on-line for rounded waits.
 //!
 //! Last-three-samples has as many triples as there are ways to choose 3 of n rounded waits with
 //! repetition, 45,760 for the paper's 63 and 0. Beyond [`MOST_ROUNDED`] rounded waits it is
@@ -25,8 +26,8 @@ use super::{
 };
 use crate::{Estimate, Random};
 
-/// How many locks a simulation runs, each from its first wait on; the spread of their means gives
-/// the standard error.
+/// The number of locks that a simulation runs, each from its first wait on. The spread of their
+/// means gives the standard error.
 pub const RUNS: u32 = 32;
 
 /// Least number of waits that a simulation draws: two for each of the [`RUNS`] locks.
@@ -36,18 +37,19 @@ pub const LEAST_DRAWS: u32 = 2 * RUNS;
 /// million of them.
 const MOST_ROUNDED: usize = 256;
 
-/// What a wait costs on average under `strategy`, if waits are drawn independently from `waits` and
-/// a context switch costs `switch`.
+/// Returns the average cost of a wait under `strategy`, if waits are drawn independently from
+/// `waits` and a context switch costs `switch`.
 ///
-/// `draws` and `seed` matter only to what must be simulated: the optimal on-line approximation, and
-/// last-three-samples with more than 256 different waits after rounding. It runs [`RUNS`] locks,
-/// each for `draws / RUNS` waits drawn from `seed` on, and each starting with nothing learned; the
-/// result says how sure the mean is. Everything else is exact, and its result has `runs` 0. The
-/// adaptive strategies that are exact are so in the long run, when what they started with is
-/// forgotten.
+/// `draws` and `seed` matter only to simulated strategies: the optimal on-line approximation, and
+/// last-three-samples with more than 256 different waits after rounding. The simulation runs
+/// [`RUNS`] locks, each for `draws / RUNS` waits drawn from `seed` on, and each starting with
+/// nothing learned. The result has the standard error of the mean. Everything else is exact, and
+/// its result has `runs` 0. The adaptive strategies that are exact are so in the long run, when
+/// their start is forgotten.
 ///
-/// If the waits were cut by the recorder, as the paper's were at 1008 spins, always-spin's cost is
-/// too low, as section 5 says itself, and optimal on-line's may be ([`Distribution::cut_at`]).
+/// If the recorder cut the waits, as the paper's were cut at 1008 spins, always-spin's cost is too
+/// low, as section 5 says itself. Optimal on-line's cost may be too low as well
+/// ([`Distribution::cut_at`]).
 ///
 /// # Errors
 ///
@@ -156,12 +158,13 @@ fn simulate(
     Ok(Estimate::of(means))
 }
 
-/// What all waits of `trace` together cost under `strategy`, in this order: what
-/// [`offline_on_trace`] is to be compared with.
+/// Returns the cost of all waits of `trace` together under `strategy`, in this order: to be
+/// compared with [`offline_on_trace`].
 ///
 /// An adaptive strategy starts with nothing learned and learns from each wait ([`Learner`]).
-/// Optimal on-line is given the trace's own distribution beforehand, as in section 5. For the
-/// randomized strategy it is the expectation over its thresholds. A trace of no waits costs 0.
+/// Optimal on-line gets the trace's own distribution beforehand, as in section 5. For the
+/// randomized strategy the result is the expectation over its thresholds. A trace of no waits costs
+/// 0.
 ///
 /// # Errors
 ///
@@ -171,7 +174,8 @@ fn simulate(
 /// ```
 /// use stanchion_model::competitive::{Strategy, cost_on_trace, offline_on_trace};
 /// let trace = [10.0, 500.0, 90.0];
-/// assert_eq!(cost_on_trace(Strategy::FixedSpin(1.0), &trace, 200.0)?, 500.0); // 10 + (200 + 200) + 90
+/// // 10 + (200 + 200) + 90
+/// assert_eq!(cost_on_trace(Strategy::FixedSpin(1.0), &trace, 200.0)?, 500.0);
 /// assert_eq!(offline_on_trace(&trace, 200.0)?, 300.0);
 /// # Ok::<(), stanchion_model::competitive::CompetitiveError>(())
 /// ```

@@ -1,13 +1,13 @@
-//! What a lock remembers of its waits, and the threshold that follows: the procedure `Adjust` of
+//! The memory of a lock of its waits, and the threshold that follows: the procedure `Adjust` of
 //! section 2.5, one case for each strategy.
 //!
-//! The paper's `P_Variable_Spin` hands `Adjust` the time that a thread would have spun had it never
-//! blocked. [`Learner::observe`] takes that time; how a real mutex finds it out is not decided
-//! here.
+//! The paper's `P_Variable_Spin` gives `Adjust` the time that a thread would have spun if it had
+//! never blocked. [`Learner::observe`] takes that time. This module does not decide how a real
+//! mutex finds it out.
 //!
-//! The paper does not say what a lock does that has seen nothing. We let it spin for C: of all that
-//! can be done without knowledge this has the least ratio (section 2.4). With one or two samples,
-//! last-three-samples goes by those.
+//! The paper does not define the threshold of a lock that has seen no wait. Here it spins for C: of
+//! all thresholds without knowledge this has the least ratio (section 2.4). With one or two
+//! samples, last-three-samples uses those.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use super::threshold::{best_of, minimise};
 use super::walk::walk;
 use super::{CompetitiveError, Strategy, check_length, check_switch};
 
-/// One lock's memory under one strategy: says how long to spin, and is told how long the wait was.
+/// The memory of one lock under one strategy. It gives the time to spin, and gets the length of the
+/// wait.
 ///
 /// ```
 /// use stanchion_model::competitive::{Learner, Strategy};
@@ -26,13 +27,17 @@ use super::{CompetitiveError, Strategy, check_length, check_switch};
 /// }
 /// assert_eq!(lock.threshold(), 0.0); // it would have been best to block each time
 /// lock.observe(20.0)?;
-/// assert_eq!(lock.threshold(), 32.0); // one of three was short: 20, rounded up to a multiple of 16
+/// // One of three was short: 20, rounded up to a multiple of 16.
+/// assert_eq!(lock.threshold(), 32.0);
 /// # Ok::<(), stanchion_model::competitive::CompetitiveError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learner {
+    /// The cost of a context switch.
     switch: f64,
+    /// The time that the next wait may spin.
     threshold: f64,
+    /// The waits that the strategy remembers.
     memory: Memory,
 }
 
@@ -40,7 +45,7 @@ pub struct Learner {
 enum Memory {
     /// The threshold is given once and for all.
     Nothing,
-    /// How many waits there were of each length, in steps.
+    /// The number of waits of each length, in steps.
     All { rounding: Rounding, counts: BTreeMap<u64, u64>, seen: u64 },
     /// The last three waits. One that has not been is 0: it costs every threshold the same,
     /// nothing, and so has no say.
@@ -80,7 +85,8 @@ impl Learner {
         Ok(Self { switch, threshold, memory })
     }
 
-    /// How long the next wait may spin, in the unit of `switch`; infinite for always-spin.
+    /// Returns the time that the next wait may spin, in the unit of `switch`; infinite for
+    /// always-spin.
     #[must_use]
     pub fn threshold(&self) -> f64 {
         self.threshold
@@ -121,7 +127,9 @@ impl Learner {
 /// Waits are rounded up to whole steps, then cut: the tables of section 5 stay small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rounding {
+    /// The length of a step.
     step: f64,
+    /// The longest length that is told from longer ones.
     cap: f64,
 }
 
@@ -136,8 +144,8 @@ impl Rounding {
         self.length(self.steps(wait))
     }
 
-    /// How many steps a wait takes, rounded up; one that is a whole number of steps but for a
-    /// rounding error is that number.
+    /// Returns the length of a wait in steps, rounded up. If it is a whole number of steps but for
+    /// a rounding error, it is that number.
     fn steps(self, wait: f64) -> u64 {
         (wait.min(self.cap) / self.step - 1e-9).ceil() as u64
     }

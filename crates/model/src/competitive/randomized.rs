@@ -1,5 +1,5 @@
-//! The randomized strategy: spin for a time drawn afresh for each wait, so that nobody can lay
-//! waits just beyond it.
+//! The randomized strategy: spin for a time that is drawn anew for each wait. So no adversary can
+//! make waits that are just beyond it.
 //!
 //! Karlin, Manasse, McGeoch, Owicki ("Competitive randomized algorithms for non-uniform problems",
 //! SODA 1990), the paper's KMMO89. The threshold has the density and, integrated, the distribution
@@ -15,9 +15,9 @@
 //! ∫₀ᵘ (x + 1)·p(x) dx + u·∫ᵤ¹ p(x) dx  =  (u·eᵘ + u·(e - eᵘ)) / (e - 1)  =  u·e/(e - 1)
 //! ```
 //!
-//! since x·eˣ is the integral of (x + 1)·eˣ; a longer one costs the first integral with u = 1,
-//! which is e/(e - 1). So *each* wait costs e/(e-1) = 1.58 times what the off-line optimum pays, no
-//! more and no less. There is nothing to simulate.
+//! since x·eˣ is the integral of (x + 1)·eˣ. A longer wait costs the first integral with u = 1,
+//! which is e/(e - 1). So *each* wait costs e/(e-1) = 1.58 times the cost of the off-line optimum,
+//! no more and no less. There is nothing to simulate.
 
 use std::f64::consts::E;
 
@@ -62,8 +62,8 @@ pub fn randomized_density(threshold: f64, switch: f64) -> Result<f64, Competitiv
     Ok(if inside { (threshold / switch).exp() / (switch * (E - 1.0)) } else { 0.0 })
 }
 
-/// What a wait of length `wait` costs the randomized strategy in expectation: e/(e-1) times the
-/// smaller of `wait` and `switch`.
+/// Returns the expected cost of a wait of length `wait` under the randomized strategy: e/(e-1)
+/// times the smaller of `wait` and `switch`.
 ///
 /// # Errors
 ///

@@ -1,23 +1,24 @@
 //! The strategies of section 2 with their parameters, as values that tables and studies go over.
 //!
-//! Every parameter is a fraction of C, so that a strategy means the same on a machine whose context
-//! switch takes 2 µs as on the paper's Firefly, where it took 200 µs, the time of C = 200 spins.
-//! The constants of section 5, in those units:
+//! Every parameter is a fraction of C. So a strategy means the same on a machine with a context
+//! switch of 2 µs as on the paper's Firefly, where it took 200 µs, the time of C = 200 spins. The
+//! constants of section 5, in those units:
 //!
-//! | spins there | fraction of C | what |
+//! | spins there | fraction of C | use |
 //! | --- | --- | --- |
-//! | 1008 | 5.04 | longest wait that approximation and last-three-samples tell from longer ones |
-//! | 64 | 0.32 | approximation rounds waits up to multiples of it |
+//! | 1008 | 5.04 | the longest wait that is told from longer ones |
+//! | 64 | 0.32 | the approximation rounds waits up to multiples of it |
 //! | 16 | 0.08 | last-three-samples rounds up to multiples of it; the random walk's step |
 //!
-//! 1008 is no multiple of 64; we round first and cut then, so that no threshold is above 1008, the
-//! number that table 3 prints.
+//! The approximation and last-three-samples have a longest wait. 1008 is no multiple of 64. This
+//! module rounds first and cuts then, so that no threshold is above 1008, the number that table 3
+//! prints.
 
 use std::fmt;
 
 use super::{CompetitiveError, E_RATIO, LEAST_STEP};
 
-/// How a thread chooses how long to spin before it blocks. Parameters are fractions of C.
+/// A rule for the time that a thread spins before it blocks. Parameters are fractions of C.
 ///
 /// ```
 /// use stanchion_model::competitive::Strategy;
@@ -93,7 +94,7 @@ impl Strategy {
         Self::Randomized,
     ];
 
-    /// Whether all parameters are in range; says which is not.
+    /// Checks that all parameters are in range. The error names the one that is not.
     pub(super) fn check(self) -> Result<(), CompetitiveError> {
         const MOST: f64 = 1e6;
         let within = |parameter, value: f64, least: f64| {
@@ -134,18 +135,19 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// How many times the off-line optimum's cost a strategy may cost at worst, where that is proven;
-/// none if there is no bound.
+/// Returns the worst ratio of a strategy's cost to that of the off-line optimum, if it is proven,
+/// or `None` if there is no bound.
 ///
-/// | strategy | ratio | over | why |
-/// | --- | --- | --- | --- |
-/// | fixed-spin f·C | 1 + max(f, 1/f): 2 for C, 3 for C/2 | every wait | worst is a wait just beyond the threshold |
-/// | randomized | e/(e-1) | every wait, in expectation over the threshold | [`randomized_cost`](super::randomized_cost) |
-/// | optimal on-line | e/(e-1) | every distribution | the randomized strategy is a mixture of thresholds, and the best is no worse than a mixture |
+/// - Fixed-spin f·C: 1 + max(f, 1/f), over every wait. That is 2 for C, 3 for C/2. The worst wait
+///   is just beyond the threshold.
+/// - Randomized: e/(e-1), over every wait, in expectation over the threshold. See
+///   [`randomized_cost`](super::randomized_cost).
+/// - Optimal on-line: e/(e-1), over every distribution. The randomized strategy is a mixture of
+///   thresholds, and the best threshold is no worse than a mixture.
 ///
 /// No deterministic strategy has a ratio below 2 over every sequence, and no randomized one below
 /// e/(e-1) (section 2.1). Always-spin and always-block have no bound. The adaptive strategies come
-/// with no proof for every sequence; the approximation's cost approaches that of optimal on-line,
+/// with no proof for every sequence. The approximation's cost approaches that of optimal on-line,
 /// apart from rounding, if the distribution does not change with time.
 ///
 /// # Errors

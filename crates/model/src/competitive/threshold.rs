@@ -1,4 +1,4 @@
-//! The threshold that costs least: of a known distribution (section 2.4), and of three samples
+//! The threshold of least cost: for a known distribution (section 2.4), and for three samples
 //! (section 2.5).
 //!
 //! With threshold k a wait of length t costs t if t <= k and k + C if not, so for a distribution D
@@ -9,21 +9,21 @@
 //!
 //! **Why only 0 and the lengths that occur need be tried.** Let x < y be neighbours among 0 and the
 //! lengths of D. For k in x..y the two sums range over the same lengths, so E(k) - E(x) = (k -
-//! x)·Σ_{t > x} D(t) >= 0: raising k without reaching another length buys nothing. From the longest
-//! length on the second sum is empty and E is constant, so "for ever" costs what the longest length
-//! costs. Hence the minimum over all k is one over n + 1 candidates, and as both sums change by one
-//! term from one candidate to the next, one pass over the sorted lengths finds it.
+//! x)·Σ_{t > x} D(t) >= 0. Raising k without reaching another length gains nothing. From the
+//! longest length on the second sum is empty and E is constant, so "for ever" costs the same as the
+//! longest length. Hence the minimum over all k is one over n + 1 candidates. Both sums change by
+//! one term from one candidate to the next, so one pass over the sorted lengths finds it.
 //!
 //! Why not stop at C: spinning beyond a context switch can pay. If half of the waits last 0.8 C and
 //! half 1.1 C, spinning for all of them costs 0.95 C, always-block C, and stopping at 0.8 C costs
 //! 1.3 C.
 //!
-//! Of thresholds that cost the same the shortest is taken: it does least harm should the next wait
-//! be longer than all before.
+//! Of thresholds of the same cost the shortest is taken: it does least harm if the next wait is
+//! longer than all before.
 
 use super::{CompetitiveError, Distribution, check_length, check_switch};
 
-/// The threshold that minimises the expected cost on `waits`, and that cost: *optimal on-line for a
+/// Returns the threshold of least expected cost on `waits`, and that cost: *optimal on-line for a
 /// known distribution*.
 ///
 /// Exact, in one pass over the points. The threshold is 0 (always block) or a length that occurs;
@@ -36,7 +36,8 @@ use super::{CompetitiveError, Distribution, check_length, check_switch};
 ///
 /// ```
 /// use stanchion_model::competitive::{Distribution, optimal_threshold};
-/// // Nine short waits and one long: spin for the short ones, then block. 0.9·20 + 0.1·(20 + 200) = 40.
+/// // Nine short waits and one long: spin for the short ones, then block.
+/// // 0.9·20 + 0.1·(20 + 200) = 40.
 /// let waits = Distribution::from_points(&[(20.0, 9.0), (1000.0, 1.0)])?;
 /// let (threshold, cost) = optimal_threshold(&waits, 200.0)?;
 /// assert_eq!(threshold, 20.0);
@@ -77,11 +78,12 @@ pub(super) fn minimise(
     best
 }
 
-/// The threshold that would have been best for three waits: the rule of *last three samples*.
+/// Returns the threshold that would have been best for three waits: the rule of *last three
+/// samples*.
 ///
 /// Their order does not matter. It is 0 or one of the three, by the same argument as for a whole
-/// distribution, and at most 3 C: whoever spins that long for one of three waits would have paid no
-/// more by blocking at each.
+/// distribution. It is at most 3 C: a thread that spins that long for one of three waits would have
+/// paid no more by blocking at each.
 ///
 /// # Errors
 ///
@@ -89,7 +91,8 @@ pub(super) fn minimise(
 ///
 /// ```
 /// use stanchion_model::competitive::best_of_three;
-/// // C = 200. Candidates: 0 costs 3·200 = 600; 30 costs 30 + 2·230 = 490; 50 costs 30 + 50 + 250 = 330; 900 costs 980.
+/// // C = 200. Candidates: 0 costs 3·200 = 600; 30 costs 30 + 2·230 = 490;
+/// // 50 costs 30 + 50 + 250 = 330; 900 costs 980.
 /// assert_eq!(best_of_three(50.0, 900.0, 30.0, 200.0)?, 50.0);
 /// // Two long waits of three: 0 costs 600, 30 costs 490, 900 costs 1830.
 /// assert_eq!(best_of_three(900.0, 900.0, 30.0, 200.0)?, 30.0);

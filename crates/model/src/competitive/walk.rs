@@ -7,14 +7,17 @@
 //!
 //! # The chain
 //!
-//! The ends are 0 and C. Where C is not a whole number of steps s (the paper's 200 spins are 12½
-//! steps of 16), the walk comes down from C on other values than it goes up on from 0, so there are
-//! two tracks of m + 1 thresholds each, m·s being the last multiple of s below C:
+//! The ends are 0 and C. If C is not a whole number of steps s (the paper's 200 spins are 12½ steps
+//! of 16), the walk comes down from C on other values than it goes up on from 0. So there are two
+//! tracks of m + 1 thresholds each, m·s being the last multiple of s below C:
 //!
 //! ```text
-//! up    0 → s → 2s → … → m·s → C              a_0 … a_m, a step down goes back on the same track and stays at 0
-//! down  C → C-s → C-2s → … → C-m·s → 0        b_0 … b_m, a step up goes back on the same track and stays at C
+//! up    0 → s → 2s → … → m·s → C          a_0 … a_m
+//! down  C → C-s → C-2s → … → C-m·s → 0    b_0 … b_m
 //! ```
+//!
+//! A step down from the up track goes back on the same track and stays at 0. A step up from the
+//! down track goes back on the same track and stays at C.
 //!
 //! In the long run as much flows from the up track to the down track as comes back, J. A cut behind
 //! a_i gives p·a_i - q·a_{i+1} = J with a_{m+1} = 0, and one behind b_j gives q·b_j - p·b_{j+1} =
@@ -25,13 +28,13 @@
 //! a_(m-k) = r^(m+1)·G(k)      b_(m-k) = r^(m-k)·G(k)
 //! ```
 //!
-//! No term overflows for r <= 1; for r > 1 the picture is turned upside down, r becomes p/q and the
-//! two tracks change places. Where C is a whole number n of steps, the tracks coincide and their
-//! sum is the birth-and-death chain's r^(n-i)·(1 - r^n) at i·s, as it should be.
+//! No term overflows for r <= 1. For r > 1 the picture is turned upside down, r becomes p/q and the
+//! two tracks change places. If C is a whole number n of steps, the tracks coincide and their sum
+//! is the birth-and-death chain's r^(n-i)·(1 - r^n) at i·s, as it should be.
 //!
 //! The walk's bound: section 2.5 stops it at C, table 3 prints 1008 spins, as for the other
-//! adaptive strategies. We follow section 2.5: to spin for longer than C on no better evidence than
-//! that the last wait was shorter than C is pointless.
+//! adaptive strategies. This module follows section 2.5: to spin for longer than C on no better
+//! evidence than that the last wait was shorter than C is pointless.
 
 use super::{CompetitiveError, Distribution, check_length, check_switch, check_threshold};
 
@@ -86,12 +89,12 @@ pub(super) fn walk(threshold: f64, wait: f64, step: f64, switch: f64) -> f64 {
     }
 }
 
-/// Where the random walk's threshold is in the long run, if waits are drawn independently from
-/// `waits`; exact.
+/// Returns the long-run distribution of the random walk's threshold, if waits are drawn
+/// independently from `waits`; exact.
 ///
-/// `step` is in the unit of `waits` and `switch`. Where the walk started does not matter: sooner or
+/// `step` is in the unit of `waits` and `switch`. The start of the walk does not matter: sooner or
 /// later it meets an end, and from then on it is on the tracks. (If no wait is longer than `switch`
-/// it ends at `switch` and stays; if all are, at 0.)
+/// it ends at `switch` and stays. If all are longer, it ends at 0.)
 ///
 /// # Errors
 ///

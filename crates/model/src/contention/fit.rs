@@ -1,15 +1,16 @@
 //! Bus demands from measured times, as section 5.1 of the paper finds them.
 //!
-//! Counting the bus accesses of a piece of code is hard; seeing how much it is slowed by others on
-//! the bus is not. So the code runs where *only* the bus can slow it, each processor having its own
-//! copy of all data, and a curve of the model is laid through the times.
+//! Counting the bus accesses of a piece of code is hard. Seeing how much others on the bus slow it
+//! is not. So the code runs where *only* the bus can slow it, each processor having its own copy of
+//! all data, and a curve of the model is laid through the times.
 //!
-//! Spinning is found in the same way, at second hand: P processors run a section on private copies,
+//! Spinning is found in the same way, at second hand. P processors run a section on private copies.
 //! Q others share one copy, so that one of those runs the section and Q - 1 spin. The P copies see
 //! P runners and Q - 1 spinners on the bus. The network has two classes, P + 1 runners and Q - 1
-//! spinners, and a spinner's cycle is one section: that is what "bus time for each section" means.
-//! A class's queues do not depend on the unit of its demands, so a spinner is described by the
-//! *share* of its uncontended cycle that is bus time, and one equation in one number is left.
+//! spinners, and a spinner's cycle is one section: that is the meaning of "bus time for each
+//! section". A class's queues do not depend on the unit of its demands. So a spinner is described
+//! by the *share* of its uncontended cycle that is bus time, and one equation in one number is
+//! left.
 
 use super::{ContentionError, Demand, check_spinning};
 use crate::mva::{self, Centre, Class, Kind};
@@ -39,8 +40,8 @@ pub struct SpinningFit {
     pub worst: f64,
 }
 
-/// How long code with demand `code` takes when `processors` run it, each on its own copy of all
-/// data; in the unit of `code`.
+/// Returns the time that code with demand `code` takes when `processors` run it, each on its own
+/// copy of all data; in the unit of `code`.
 ///
 /// # Errors
 ///
@@ -62,9 +63,9 @@ pub fn time_on_copies(code: Demand, processors: u32) -> Result<f64, ContentionEr
 /// Finds the bus demand of code from `(processors, time)` measured on private copies: the least
 /// squares of relative differences.
 ///
-/// The times on 1 processor say how long it takes alone (their mean); the others how much of that
-/// is bus time. Times are in one unit, which is that of the answer. Takes some 200 times the number
-/// of samples times processors steps.
+/// The times on 1 processor give the time alone (their mean). The others give the part of that
+/// which is bus time. Times are in one unit, which is that of the answer. Takes some 200 times the
+/// number of samples times processors steps.
 ///
 /// # Errors
 ///
@@ -126,7 +127,7 @@ pub fn fit_bus_demand(measured: &[(u32, f64)]) -> Result<BusFit, ContentionError
     Ok(BusFit { demand, worst })
 }
 
-/// How far a measured time is off the curve, as a share of the curve.
+/// Returns the distance of a measured time from the curve, as a share of the curve.
 fn difference(demand: Demand, &(processors, time): &(u32, f64)) -> Result<f64, ContentionError> {
     Ok(time / time_on_copies(demand, processors)? - 1.0)
 }
@@ -142,7 +143,7 @@ fn check_measured(measured: &[(u32, f64)]) -> Result<(), ContentionError> {
 
 /// Two classes on one bus.
 struct Beside {
-    /// How long a section takes those that run it.
+    /// The time of a section for the processors that run it.
     section: f64,
     /// Bus time that a spinner asks for while one goes by.
     spinning: f64,
@@ -182,9 +183,9 @@ fn least_share(
     Ok(high)
 }
 
-/// How long `section` takes each of `copies` processors that run it on private copies, beside one
-/// that runs it under a lock and `spinners` that wait for that lock and ask for `spinning` bus time
-/// in each section; in the unit of `section`.
+/// Returns the time that `section` takes each of `copies` processors that run it on private copies.
+/// Beside them one processor runs it under a lock, and `spinners` wait for that lock and ask for
+/// `spinning` bus time in each section. In the unit of `section`.
 ///
 /// An infinite `spinning` is all that the bus gives. Takes some 60 times copies·spinners steps.
 ///
@@ -222,11 +223,11 @@ pub fn time_beside_spinners(
     Ok(beside(section, running, spinners, share)?.section)
 }
 
-/// Finds the bus demand of spinning from `(spinners, time)`: how long `section` took each of
-/// `copies` processors on private copies while one more ran it under a lock and so many spun for
-/// that lock (Q - 1 in the paper).
+/// Finds the bus demand of spinning from `(spinners, time)`. `time` is that of `section` for each
+/// of `copies` processors on private copies, while one more ran it under a lock and so many spun
+/// for that lock (Q - 1 in the paper).
 ///
-/// `section` is what [`fit_bus_demand`] found; times are in its unit. Takes some 60 times the
+/// `section` is the result of [`fit_bus_demand`]; times are in its unit. Takes some 60 times the
 /// number of samples times copies·spinners steps.
 ///
 /// # Errors
@@ -242,7 +243,8 @@ pub fn time_beside_spinners(
 ///     measured.push((spinners, time_beside_spinners(section, 3, spinners, 0.8)?));
 /// }
 /// let fit = fit_spinning(section, 3, &measured)?;
-/// assert!((fit.each - 0.8).abs() < 1e-6); // each spinner asks for the same, however many there are
+/// // Each spinner asks for the same, however many there are.
+/// assert!((fit.each - 0.8).abs() < 1e-6);
 /// assert!(fit.worst < 1e-6);
 /// # Ok::<(), stanchion_model::contention::ContentionError>(())
 /// ```

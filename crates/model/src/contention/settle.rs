@@ -1,18 +1,18 @@
-//! Where a continuous function of an interval into itself leaves a number as it is.
+//! The fixed point of a continuous function of an interval into itself.
 //!
-//! The obvious way, and the paper's, is to apply the function again and again. That finds the place
+//! The obvious way, and the paper's, is to apply the function again and again. That finds the point
 //! if the function is flat there. If it falls steeply, as it does where a full lock and a full bus
-//! answer each other, that swings for ever between two places. Halving the interval always works,
+//! answer each other, that swings for ever between two values. Halving the interval always works,
 //! slowly. So: apply while each step comes twice as near, halve when one does not.
 //!
-//! Invariant 1: at the lower end the function lies at or above, at the upper end at or below; so
-//! there is a fixed point between them.
+//! Invariant 1: at the lower end the function is at or above the diagonal, at the upper end at or
+//! below it. So there is a fixed point between them.
 
 use super::ContentionError;
 
 /// Steps after which there is no hope: halving alone comes to the last digit in 64.
 const STEPS: u32 = 1_000;
-/// How near, as a share of the number, is there.
+/// The distance that counts as reached, as a share of the number.
 const NEAR: f64 = 1e-10;
 
 /// Finds a fixed point of `apply` in `least..=most` and returns what `apply` said there, with the

@@ -57,8 +57,8 @@ fn each_level_alone_is_a_network() {
     assert_eq!((solved.waiting, solved.busiest_lock), (0.0, 0.0));
 }
 
-/// Where they agree, the bus is as busy as the threads that go through the locks make it, and the
-/// low level has their throughput.
+/// If the levels agree, the bus is as busy as the threads that go through the locks make it, and
+/// the low level has their throughput.
 #[test]
 fn both_levels_have_one_throughput() {
     for processors in [2, 20, 60, 90, 200] {
@@ -216,7 +216,7 @@ fn fits_of_spinning_find_what_went_in() {
         let fit = fit_spinning(section, 3, &measured).unwrap();
         assert!((fit.each / spinning - 1.0).abs() < 1e-6 && fit.worst < 1e-6, "{fit:?}");
     }
-    // Spinners whose demand grows with their number are seen not to be linear.
+    // Spinners with a demand that grows with their number are seen not to be linear.
     let cascade: Vec<(u32, f64)> = [1, 2, 4, 8]
         .map(|q| (q, time_beside_spinners(section, 3, q, 0.1 * f64::from(q)).unwrap()))
         .into();

@@ -14,10 +14,10 @@ pub const SWITCH: f64 = 0.2;
 /// α of figure 9.
 pub const ALPHA: f64 = 1.5;
 
-/// What a unit of GRAIN or VAR takes.
+/// The time of a unit of GRAIN or VAR.
 pub const UNIT: f64 = 0.00141;
 
-/// What a barrier of ten takes.
+/// The time of a barrier of ten.
 pub const BARRIER: f64 = 0.137;
 
 /// Scheduling with the default library, 0.07 + 0.14/ℓ: a part of it comes once a round (table 1).

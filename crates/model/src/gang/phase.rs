@@ -1,12 +1,12 @@
-//! When gangs that wait busily are better, and when blocking is: conditions 15 to 17, and the
-//! diagram of figure 9.
+//! The conditions under which gangs that wait busily are better, and those under which blocking is:
+//! 15 to 17, and the diagram of figure 9.
 //!
-//! All three are straight lines over t_p: what they return is the t_w on the line. It may be below
-//! 0: then there is no wait short enough.
+//! All three are straight lines over t_p: they return the t_w on the line. It may be below 0: then
+//! no wait is short enough.
 
 use super::{GangError, Iteration, System, alpha_of, time};
 
-/// Which way is at least 1/σ times as fast.
+/// The way that is at least 1/σ times as fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Gangs that wait busily.
@@ -34,7 +34,7 @@ pub fn gang_below(
     sigma: f64,
 ) -> Result<f64, GangError> {
     let (processing, sigma) = (time("processing", processing)?, ratio(sigma)?);
-    let blocks = system.who_block() * alpha_of(alpha)? * system.switch();
+    let blocks = system.blocking_share() * alpha_of(alpha)? * system.switch();
     let share = sigma / system.overhead();
     Ok(share * blocks + (share - 1.0) * processing)
 }
@@ -52,7 +52,7 @@ pub fn blocking_above(
     sigma: f64,
 ) -> Result<f64, GangError> {
     let (processing, sigma) = (time("processing", processing)?, ratio(sigma)?);
-    let blocks = system.who_block() * alpha_of(alpha)? * system.switch();
+    let blocks = system.blocking_share() * alpha_of(alpha)? * system.switch();
     let share = 1.0 / (sigma * system.overhead());
     Ok(share * blocks + (share - 1.0) * processing)
 }
@@ -75,7 +75,7 @@ pub fn gang_below_among_busy(
     Ok(others + share * alpha * system.switch() + (share - 1.0) * processing)
 }
 
-/// Where figure 9 has an iteration: by 15, then by 16.
+/// Returns the phase of an iteration in figure 9: by 15, then by 16.
 ///
 /// # Errors
 ///
@@ -84,7 +84,9 @@ pub fn gang_below_among_busy(
 /// ```
 /// use stanchion_model::gang::{Iteration, makbilan, phase::{Phase, phase}};
 /// let system = makbilan::system(3)?;
-/// let at = |processing, waiting| phase(system, Iteration::new(processing, waiting)?, makbilan::ALPHA, 0.5);
+/// let at = |processing, waiting| {
+///     phase(system, Iteration::new(processing, waiting)?, makbilan::ALPHA, 0.5)
+/// };
 /// assert_eq!(at(0.1, 0.05)?, Phase::Gang);
 /// assert_eq!(at(0.3, 0.3)?, Phase::Even);
 /// assert_eq!(at(0.1, 0.8)?, Phase::Blocking);

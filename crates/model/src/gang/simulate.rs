@@ -20,11 +20,11 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// What it means for the model.
+    /// Returns the iteration that the model takes for it.
     ///
     /// # Errors
     ///
-    /// [`GangError`] if a time is negative or not finite, or nobody takes part.
+    /// [`GangError`] if a time is negative or not finite, or no thread takes part.
     pub fn iteration(self, members: u32) -> Result<Iteration, GangError> {
         Iteration::uniform(self.least, self.spread, members)
     }
@@ -45,14 +45,17 @@ impl Grain {
     }
 }
 
-/// When a thread has its processor: a quantum long, from `from` on, in each round.
+/// The turns of a thread on its processor: a quantum long, from `from` on, in each round.
 struct Turns {
+    /// The system that the thread is in.
     system: System,
+    /// The beginning of its quantum in each round.
     from: f64,
 }
 
 impl Turns {
-    /// When a thread that wants to go on at `now` has had its processor for `need` more.
+    /// Returns the time when a thread that wants to go on at `now` has had its processor for `need`
+    /// more.
     fn advance(&self, now: f64, need: f64) -> f64 {
         let (round, quantum) = (self.system.round(), self.system.quantum());
         let into = (now - self.from).rem_euclid(round);
@@ -129,7 +132,7 @@ pub fn uncoordinated(
     Ok(Estimate::of((0..runs).map(run)))
 }
 
-/// What the programs beside the one that is measured do.
+/// The behaviour of the programs beside the one that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     /// The same.
@@ -140,23 +143,27 @@ pub enum Others {
 
 /// A thread that meets others.
 struct Thread {
+    /// The number of its program.
     gang: usize,
     /// Processing until it arrives; infinite if it never does.
     need: f64,
 }
 
-/// A processor with those who are ready for it, the one that runs first.
+/// A processor with the threads that are ready for it. The first of them runs.
 struct Processor {
+    /// The time that it has come to.
     now: f64,
+    /// The ready threads, the running one first.
     ready: VecDeque<usize>,
     /// Of the running thread's quantum.
     left: f64,
 }
 
-/// Blocking: each processor has a queue, served in turn; who waits is in none. Blocking costs
-/// `alpha` switches, the end of a quantum one.
+/// Simulates blocking: each processor has a queue, served in turn. A thread that waits is in none.
+/// Blocking costs `alpha` switches, the end of a quantum one.
 ///
-/// The mean time of an iteration of the first program, over `runs` times `iterations` of them.
+/// Returns the mean time of an iteration of the first program, over `runs` times `iterations` of
+/// them.
 ///
 /// # Errors
 ///
@@ -206,7 +213,7 @@ fn block(
     // A round of iterations first, so that starting does not count.
     let (warm, mut done, mut began) = (iterations / 10 + 1, 0, 0.0);
     loop {
-        // The processor whose running thread does something first.
+        // The processor with the running thread that does something first.
         let next = (0..members).filter_map(|p| {
             let of = &processors[p];
             let &running = of.ready.front()?;

@@ -89,8 +89,8 @@ fn gangs_take_what_equation_6_says() {
         let grain = Grain { least: 0.2, spread };
         let seen = simulate::gang(system, grain, 20_000, 4, &mut random).unwrap();
         let expected = system.gang(grain.iteration(10).unwrap());
-        // A thread that computes for a moment only can end as its quantum does: the remainder waits
-        // for nobody.
+        // A thread that computes for a moment only can end as its quantum does. The remainder of
+        // the quantum waits for no other thread.
         assert!(off(seen.mean, expected) < 0.01, "{load} {spread}: {seen:?}, {expected}");
     }
 }
@@ -138,14 +138,14 @@ fn blocking_threads_take_what_equations_12_and_13_say() {
     let many = at(0.3, 0.3, 8, Others::Alike);
     assert!((0.9..1.2).contains(&many), "{many}");
     let alone = at(1.0, 1.0, 1, Others::Alike);
-    assert!(alone > 1.1, "nobody else is ready: {alone}");
+    assert!(alone > 1.1, "no other thread is ready: {alone}");
     for load in [2, 4] {
         let busy = at(1.4, 1.4, load, Others::Busy);
         assert!((0.6..1.4).contains(&busy), "{load}: {busy}");
     }
 }
 
-/// Where `above(x)` turns true, by halving.
+/// Returns the point where `above(x)` turns true, by halving.
 fn root(mut low: f64, mut high: f64, above: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
@@ -198,7 +198,7 @@ proptest! {
         prop_assert!(close(alone.gang(iteration), iteration.full()));
         prop_assert!(close(alone.uncoordinated_unbounded(iteration), iteration.full()));
         prop_assert!(close(alone.blocking_among_busy(iteration, alpha).unwrap(), processing));
-        // Who always has company is a gang.
+        // A thread that always has company is a gang.
         let one = System::new(system.quantum(), system.switch(), system.load(), 1).unwrap();
         prop_assert!(close(one.uncoordinated_unbounded(iteration), one.gang(iteration)));
     }

@@ -4,10 +4,10 @@
 //! *one* kind of processors (those that run a critical section) is slowed by *another* (those that
 //! spin).
 //!
-//! A customer of class c finds what there is if one of c is missing, so the queues of every smaller
-//! mix are needed. Mixes are visited in the order of a number whose digits are how many there are
-//! of each class. Invariant 1: a mix with one customer less has a smaller number, so its queues are
-//! known.
+//! A customer of class c finds the queues of the mix with one customer of c less. So the queues of
+//! every smaller mix are needed. Mixes are visited in the order of a number. Its digits are the
+//! numbers of customers of each class. Invariant 1: a mix with one customer less has a smaller
+//! number, so its queues are known.
 
 use super::{Kind, MvaError, Solution, Station, check_customers, check_demands, residence};
 
@@ -17,7 +17,7 @@ pub const MOST_STATES: usize = 1 << 22;
 /// Customers that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class<'a> {
-    /// How many there are.
+    /// The number of customers.
     pub customers: u32,
     /// Service that each gets in one cycle at each centre, in the caller's unit of time.
     pub demands: &'a [f64],
@@ -83,7 +83,8 @@ pub fn exact_classes(kinds: &[Kind], classes: &[Class<'_>]) -> Result<Vec<Soluti
     Ok(solutions)
 }
 
-/// What one customer more of each class adds to the number of a mix, and how many mixes there are.
+/// Returns the amounts that one customer more of each class adds to the number of a mix, and the
+/// number of mixes.
 fn weights(classes: &[Class<'_>]) -> Result<(Vec<usize>, usize), MvaError> {
     let mut weights = Vec::with_capacity(classes.len());
     let mut mixes: usize = 1;
@@ -97,7 +98,7 @@ fn weights(classes: &[Class<'_>]) -> Result<(Vec<usize>, usize), MvaError> {
     Ok((weights, mixes))
 }
 
-/// What `present` customers get who find `found`.
+/// Returns the result for `present` customers that find `found`.
 fn solve(kinds: &[Kind], demands: &[f64], present: usize, found: &[f64]) -> Solution {
     let mut centres: Vec<Station> = (kinds.iter().zip(demands).zip(found))
         .map(|((&kind, &demand), &found)| {

@@ -19,8 +19,8 @@ fn residences(solution: &Solution) -> Vec<f64> {
     solution.centres.iter().map(|station| station.residence).collect()
 }
 
-/// N machines that run for Z on average, one repairman who takes D: M/M/1//N. By balance of the
-/// states, the repairman idles with probability 1 / Σ N!/(N-i)!·(D/Z)ⁱ.
+/// N machines that run for Z on average, and one repairman with a time of D: M/M/1//N. By balance
+/// of the states, the repairman idles with probability 1 / Σ N!/(N-i)!·(D/Z)ⁱ.
 #[test]
 fn the_machine_repairman() {
     for (machines, running, repair) in
@@ -53,7 +53,7 @@ fn a_balanced_network() {
 }
 
 /// Jain: The Art of Computer Systems Performance Analysis, 1991, example 34.2: a timesharing system
-/// with a processor and two discs, 20 users who think for 4 s.
+/// with a processor and two discs, and 20 users with a think time of 4 s.
 #[test]
 fn jains_timesharing_system() {
     let (visits, services) = ([16.0, 10.0, 5.0], [0.125, 0.3, 0.2]);
@@ -112,8 +112,8 @@ fn schwetmans_terminals() {
     near(&[processor[0].utilization, processor[1].utilization], &[0.358, 0.157], 1e-3);
 }
 
-/// Bolch and others, example 9.6: two centres with demands 9.2 and 8, 20 customers who think for
-/// 120.
+/// Bolch and others, example 9.6: two centres with demands 9.2 and 8, and 20 customers with a think
+/// time of 120.
 #[test]
 fn bolchs_bounds() {
     let network = [Centre::queueing(9.2), Centre::queueing(8.0), Centre::delay(120.0)];
