@@ -8,6 +8,7 @@ use crate::queues::{Queued, Queues};
 
 /// Queues of waiting threads under a lock. In the child of a fork it is unlocked and empty.
 pub(crate) struct Bucket<N> {
+    /// The lock of the bucket.
     lock: ForkLock,
     /// Touched under the lock only.
     queues: UnsafeCell<Queues<N>>,

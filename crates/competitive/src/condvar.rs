@@ -58,8 +58,8 @@ use crate::sleepers::{Sleepers, Slept};
 /// | size | 40 bytes; threads that wait bring their own memory |
 ///
 /// `M` is any raw mutex of `lock_api`. Waits with several mutexes at once are allowed: each takes
-/// its own mutex back. A thread that times out just as it is notified either was notified, and says
-/// so, or was not, and then the notification wakes another one.
+/// its own mutex back. A thread may time out just as it is notified. Either it was notified, and
+/// returns that, or it was not, and then the notification wakes another thread.
 ///
 /// Notify with the mutex held, or after a section in which the condition was changed: a
 /// notification goes to the threads that wait, and is forgotten if there are none.
@@ -75,9 +75,11 @@ use crate::sleepers::{Sleepers, Slept};
 /// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy)
 /// that does, the process ends: the caller's guard cannot be honoured any more.
 pub struct RawCondvar<M = RawPolicyMutex> {
-    /// How many wait, or more (Invariant 1).
+    /// The number of threads that wait, or more (Invariant 1). Counted by waiters and notifiers.
     waiting: AtomicU32,
+    /// The queue of the threads that wait.
     sleepers: Sleepers,
+    /// Ties the condition variable to one type of mutex.
     mutex: PhantomData<fn(&M)>,
 }
 
@@ -97,7 +99,7 @@ impl<M> RawCondvar<M> {
         Self { waiting: AtomicU32::new(0), sleepers: Sleepers::new(), mutex: PhantomData }
     }
 
-    /// How many threads wait. A hint.
+    /// Returns the number of threads that wait. A hint.
     #[must_use]
     pub fn waiting(&self) -> usize {
         // Relaxed: out of date when it is returned.
@@ -134,7 +136,7 @@ impl<M> RawCondvar<M> {
         // Invariant 2.
         let bomb = AbortOnUnwind::armed("a mutex panicked while a condition variable used it");
         let release = || {
-            // SAFETY: the guard is valid, and is written anew below before anybody can use it.
+            // SAFETY: the guard is valid, and is written anew below before any code can use it.
             let held = unsafe { ptr::read(guard) };
             // SAFETY: the caller's promise; `held` is the only use of this acquisition.
             unsafe { mutex.unlock(held) };
@@ -145,7 +147,7 @@ impl<M> RawCondvar<M> {
             // spinning would keep it away.
             thread::yield_now();
         }
-        // SAFETY: the guard is borrowed, and what it held was given to `unlock`.
+        // SAFETY: the guard is borrowed, and its old content was given to `unlock`.
         unsafe { ptr::write(guard, mutex.lock()) };
         bomb.defuse();
         let notified = slept == Slept::Woken;

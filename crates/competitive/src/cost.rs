@@ -1,29 +1,28 @@
-//! C, the cost of blocking: what passes between a release and the running of the thread that it
-//! woke.
+//! C, the cost of blocking: the time from a release until the thread that it woke runs.
 //!
 //! Why not a constant: a thread whose processor sleeps is woken by an interrupt, 20 to 60 µs away
-//! in a virtual machine, one that only has to take over a running processor in 2 to 5 µs. Why not a
-//! mean of what is seen: on a busy machine a woken thread also waits for its turn, which is not the
-//! price of blocking. So C is a low quantile of the gaps, the tenth hundredth, followed by small
-//! steps.
+//! in a virtual machine. A thread that only has to take over a running processor is there in 2 to 5
+//! µs. Why not a mean of the gaps that are seen: on a busy machine a woken thread also waits for
+//! its turn, which is not the price of blocking. So C is a low quantile of the gaps, the tenth
+//! hundredth, followed by small steps.
 //!
-//! One estimate for each mode of the process, not for each lock:
+//! There is one estimate for each mode of the process, not for each lock:
 //!
 //! | mode | the woken thread ran on | so |
 //! | --- | --- | --- |
-//! | [`Mode::Idle`] | another processor than the waker | that one had nothing to do, and slept |
+//! | [`Mode::Idle`] | another processor than the waker | that processor was idle, and slept |
 //! | [`Mode::Busy`] | the waker's own | it had to wait for the waker to leave |
 //!
 //! [`current`] is the estimate of the mode that was seen last. Before any thread has been woken it
-//! is [`SEED_CALLS`] times what a call to the kernel costs.
+//! is [`SEED_CALLS`] times the cost of a call to the kernel.
 //!
 //! # Orderings
 //!
-//! All Relaxed: each estimate is a number by itself; of two threads that adjust it at once one may
+//! All are Relaxed: each estimate is a number by itself. If two threads adjust it at once, one may
 //! not count.
 //!
-//! Source: Karlin et al. 1991 measured 200 µs beforehand (section 5); measuring it in passing is
-//! ours.
+//! Source: Karlin et al. 1991 measured 200 µs beforehand (section 5). Measuring it in passing is an
+//! addition of this crate.
 
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock;
@@ -36,7 +35,7 @@ pub const MAX_NS: u64 = 50_000;
 /// Before anything was measured, C is taken to be so many calls to the kernel that need not wait.
 pub const SEED_CALLS: u64 = 16;
 
-/// Where a woken thread ran.
+/// The processor on which a woken thread ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// On a processor that had been idle.
@@ -86,14 +85,14 @@ fn seed() -> u64 {
     let word = AtomicU32::new(0);
     let call = || {
         let began = clock::now();
-        // Somebody to be woken there is none: the call goes to the kernel and comes back.
+        // There is no thread to be woken: the call goes to the kernel and comes back.
         park::wake_all(&word);
         clock::now().nanos_since(began)
     };
     let least = (0..8).map(|_| call()).min().unwrap_or(0);
     let seed = clamped(least.saturating_mul(SEED_CALLS));
     for estimate in &*ESTIMATES {
-        // Whoever is first; a gap that was seen meanwhile is worth more.
+        // The first thread sets it. A gap that was seen meanwhile is worth more.
         let _ = estimate.compare_exchange(0, seed as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
     seed

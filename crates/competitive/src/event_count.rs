@@ -1,10 +1,10 @@
-//! The event count: sleep until something may have changed, when what is waited for lies in other
-//! structures.
+//! The event count: a thread sleeps until something may have changed, if the things that it waits
+//! for lie in other structures.
 //!
 //! A worker has looked into all its sources of work and found nothing. It must sleep, but not if
 //! work was published after its look. A condition variable would want all sources under one mutex.
-//! Here the worker says first that it is about to sleep, looks once more, and sleeps only if no
-//! thread has notified since it said so.
+//! Here the worker first registers that it is about to sleep. It looks once more, and sleeps only
+//! if no thread has notified since it registered.
 //!
 //! Why not a semaphore or a thread's token: those remember a notification without a waiter,
 //! so a producer pays for every item. Here a notification that finds no thread registered is a load
@@ -16,22 +16,23 @@
 //! (1) prepare: key = epoch              (a) publish the work
 //! (2)          registered += 1          (b) notify: light()
 //! (3)          heavy()                  (c)         is a thread registered?
-//! (4) look into all sources             (d)         under the lock: epoch += 1, take sleepers out of the queue
-//! (5) under the lock: epoch still key?  (e)         wake them
-//!     join the queue; then sleep
+//! (4) look into all sources             (d)         under the lock: epoch += 1,
+//! (5) under the lock: epoch still key?              take sleepers out of the queue
+//!     join the queue; then sleep        (e)         wake them
 //! ```
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published,
-//! and the consumer does not sleep. If it does, there is a (d). Where does (1) read the epoch?
-//! Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or
-//! after it and does not sleep. Or what (d) wrote: then [`heavy`] comes after a value that was
-//! written after [`light`], so again (4) sees what (a) published.
+//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see the work that (a)
+//! published, and the consumer does not sleep. If it does, there is a (d). Where does (1) read the
+//! epoch? If before (d) has moved it: either (5) comes before (d), and the sleeper is found in the
+//! queue, or (5) comes after it, and the thread does not sleep. If (1) reads the value that (d)
+//! wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees
+//! the work that (a) published.
 //!
-//! A consumer that has prepared and panics drops its key, which takes the registration back. One
-//! that forgets its key leaves it registered: then every notification takes the slow path, and is
-//! right.
+//! A consumer that has prepared and panics drops its key, which takes the registration back. A
+//! consumer that forgets its key leaves it registered: then every notification takes the slow path,
+//! and is right.
 //!
 //! # Invariants
 //!
@@ -43,14 +44,14 @@
 //! # Wrap-around
 //!
 //! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass
-//! (2^32 where pointers have 32 bits) would sleep through them. The first takes five centuries at a
+//! (2^32 if pointers have 32 bits) would sleep through them. The first takes five centuries at a
 //! notification each nanosecond.
 //!
 //! # Orderings
 //!
-//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a
-//! thread that comes back from [`EventCount::wait`] sees what the notifier did before, whether it
-//! slept (the queue orders that) or not (the lock does).
+//! All are Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So
+//! a thread that comes back from [`EventCount::wait`] sees everything that the notifier did before,
+//! whether it slept (the queue orders that) or not (the lock does).
 //!
 //! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the
 //! name; the order of steps is Vyukov's (2008).
@@ -69,13 +70,13 @@ use crate::sleepers::{Sleepers, Slept};
 /// Lets threads sleep until work may have appeared in any of several places, without a lock around
 /// them.
 ///
-/// | | |
-/// | --- | --- |
-/// | [`notify_one`](Self::notify_one) with no thread registered | two loads where [`asymmetric`] is free, else a fence and a load |
-/// | with a thread registered | a spin lock; a system call for each thread woken |
-/// | [`prepare`](Self::prepare) | two locked instructions and [`asymmetric::heavy`], some 2 µs: search for a while before |
-/// | order | first asleep, first woken |
-/// | size | 48 bytes; threads that wait bring their own memory |
+/// - [`notify_one`](Self::notify_one) with no thread registered costs two loads where
+///   [`asymmetric`] is free, else a fence and a load.
+/// - With a thread registered it costs a spin lock, and a system call for each thread woken.
+/// - [`prepare`](Self::prepare) costs two locked instructions and [`asymmetric::heavy`], some 2 µs:
+///   search for a while before.
+/// - Order: first asleep, first woken.
+/// - Size: 48 bytes. Threads that wait bring their own memory.
 ///
 /// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides,
 /// threads that have prepared but do not sleep yet come back as well. So a thread that comes back
@@ -97,7 +98,7 @@ use crate::sleepers::{Sleepers, Slept};
 ///             return WORK.swap(0, Relaxed);
 ///         }
 ///         let key = EVENTS.prepare();
-///         // Between registering and sleeping, everything that is waited for must be looked at once more.
+///         // Between registering and sleeping, all sources must be looked at once more.
 ///         if WORK.load(Relaxed) != 0 {
 ///             EVENTS.cancel(key);
 ///         } else {
@@ -112,10 +113,13 @@ use crate::sleepers::{Sleepers, Slept};
 /// assert_eq!(taker.join().unwrap(), 7);
 /// ```
 pub struct EventCount {
-    /// The threads that must be told (Invariant 1).
+    /// The number of threads that must be notified (Invariant 1). Counted by those threads, and
+    /// down by notifiers.
     registered: AtomicU32,
-    /// How often there was a thread to be told (Invariant 2).
+    /// The number of notifications that found a thread registered (Invariant 2). Written by
+    /// notifiers.
     epoch: AtomicUsize,
+    /// The queue of the threads that sleep.
     sleepers: Sleepers,
 }
 
@@ -126,7 +130,9 @@ const MOST: u32 = u32::MAX / 2;
 /// The right to sleep on an [`EventCount`], unless it is notified first. Dropping it cancels.
 #[must_use = "a key that is dropped cancels: look into all sources of work, then wait with it"]
 pub struct Key<'e> {
+    /// The event count that it is of.
     events: &'e EventCount,
+    /// The epoch when it was prepared.
     epoch: usize,
 }
 
@@ -150,8 +156,8 @@ impl EventCount {
     /// If 2^31 keys are alive, which only forgetting them can do.
     #[inline]
     pub fn prepare(&self) -> Key<'_> {
-        // Relaxed: before `heavy`, so if it reads what a notifier wrote, `heavy` makes visible what
-        // that one did before its `light`.
+        // Relaxed: before `heavy`. So if it reads the value of a notifier, `heavy` makes everything
+        // visible that the notifier did before its `light`.
         let epoch = self.epoch.load(Ordering::Relaxed);
         // Relaxed: `heavy` pairs with the notifier's `light`.
         if self.registered.fetch_add(1, Ordering::Relaxed) >= MOST {
@@ -191,10 +197,10 @@ impl EventCount {
         self.wait_until(key, Deadline::NEVER);
     }
 
-    /// [`wait`](Self::wait), but gives up when the deadline has passed: `false`, if there was no
-    /// notification until then.
+    /// Does the same as [`wait`](Self::wait), but gives up when the deadline has passed. Returns
+    /// `false` if there was no notification until then.
     ///
-    /// A thread that has given up has not used up anybody's notification.
+    /// A thread that has given up has not used up any notification.
     ///
     /// # Panics
     ///
@@ -268,8 +274,8 @@ impl EventCount {
         self.notify_many(usize::MAX)
     }
 
-    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are
-    /// about to sleep under any. Says whether one was asleep.
+    /// Wakes a thread that sleeps under this name, if there is one, and lets those threads through
+    /// that are about to sleep under any name. Returns whether one was asleep.
     ///
     /// For a notification that one thread can do something with: it costs a look at every sleeper
     /// that came before.
@@ -318,7 +324,7 @@ impl EventCount {
         })
     }
 
-    /// How many threads sleep or are about to. A hint.
+    /// Returns the number of threads that sleep or are about to. A hint.
     #[must_use]
     pub fn registered(&self) -> usize {
         // Relaxed: out of date when it is returned.

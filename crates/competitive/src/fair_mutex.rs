@@ -1,4 +1,4 @@
-//! The mutex whose every release is fair.
+//! A mutex with releases that are all fair.
 //!
 //! Why not a flag of [`RawPolicyMutex`]: a release would have to look at it, and generic code would
 //! not see from the type which kind it has.
@@ -19,8 +19,8 @@ use crate::policy::{Adaptive, Policy};
 /// | | |
 /// | --- | --- |
 /// | uncontended | one compare-exchange to lock; a spin lock and a store to unlock |
-/// | contended | a switch to the sleeper for each release: throughput is that of the scheduler |
-/// | order | sleepers in the order in which they fell asleep; a spinning waiter may take a free lock |
+/// | contended | a switch to the sleeper for each release: a scheduler's throughput |
+/// | order | that of falling asleep; a spinning waiter may take a free lock |
 /// | size | that of [`RawPolicyMutex`] |
 ///
 /// A thread without a [number](machine::thread::index), as one that is ending, is woken, and not
@@ -95,7 +95,7 @@ impl<P> RawFairMutex<P> {
         Self(RawPolicyMutex::with_policy(policy))
     }
 
-    /// Returns the policy, with what it has learnt.
+    /// Returns the policy, with the state that it has learnt.
     #[must_use]
     pub const fn policy(&self) -> &P {
         self.0.policy()

@@ -1,9 +1,8 @@
-//! A spin lock that the child of a fork finds unlocked, and that reports that what it guards is the
-//! parent's.
+//! A spin lock that the child of a fork finds unlocked. It reports that its data is the parent's.
 //!
-//! What it guards is a queue of threads that sleep. In a child none of them exists, and the thread
-//! that held the lock at the fork may not exist either. The child therefore starts with an empty
-//! queue and a free lock, the first time it uses them.
+//! Its data is a queue of threads that sleep. In a child none of them exists, and the thread that
+//! held the lock at the fork may not exist either. The child therefore starts with an empty queue
+//! and a free lock, the first time it uses them.
 //!
 //! Why not a handler of `pthread_atfork` that repairs every queue: see [`machine::fork`].
 //!
@@ -12,7 +11,7 @@
 //! | free | the queue is this process's | any thread, to held |
 //! | held | a thread of this process uses the queue | that thread, to free |
 //! | held + forgetting | a thread of this process empties the queue | that thread, to free |
-//! | anything, in an older generation | free, and the queue lists threads of a parent | any thread, to held + forgetting |
+//! | any, of an older generation | free; the queue is a parent's | any, to held + forgetting |
 //!
 //! The word of a new lock is 0: free, in the first generation. So a table of locks needs no
 //! initialized data. A process whose generation is not the first empties an empty queue once.
@@ -42,6 +41,8 @@ const GENERATION: u32 = 4;
 
 /// The lock.
 pub(crate) struct ForkLock {
+    /// The generation, and the state in it. Written by the holder, and by the thread that becomes
+    /// it.
     word: AtomicU32,
 }
 
@@ -57,7 +58,7 @@ impl ForkLock {
         Self { word: AtomicU32::new(0) }
     }
 
-    /// Runs `body` with the lock held. Runs `forget` first, if what the lock guards is a parent's.
+    /// Runs `body` with the lock held. Runs `forget` first, if the lock's data is a parent's.
     ///
     /// Neither may unwind.
     pub(crate) fn with<R>(&self, forget: impl FnOnce(), body: impl FnOnce() -> R) -> R {

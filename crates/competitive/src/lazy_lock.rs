@@ -12,12 +12,12 @@ use machine::cell::UnsafeCell;
 
 use crate::once_lock::OnceLock;
 
-/// A value that is made when it is first asked for, by the thread that asks; the others wait for
-/// it.
+/// A value that is made when it is first asked for, by the thread that asks. The other threads wait
+/// for it.
 ///
 /// | | |
 /// | --- | --- |
-/// | reading what is there | one load |
+/// | reading the value | one load |
 /// | size | that of an [`OnceLock`] and of an `Option` of the function that makes the value |
 ///
 /// ```
@@ -29,9 +29,11 @@ use crate::once_lock::OnceLock;
 ///
 /// # Panics
 ///
-/// Asking for the value panics if the function does, or asks for the same value, which would wait
-/// for itself. The function is used up then: asking again panics each time.
+/// Asking for the value panics if the function does. It also panics if the function asks for the
+/// same value, which would wait for itself. The function is used up then: asking again panics each
+/// time.
 pub struct LazyLock<T, F = fn() -> T> {
+    /// The value, once it is made.
     cell: OnceLock<T>,
     /// The function, until it is called.
     init: UnsafeCell<Option<F>>,

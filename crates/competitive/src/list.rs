@@ -1,9 +1,10 @@
-//! A list of nodes that lie elsewhere, on the stacks of threads that wait: first come, first out,
-//! and out from anywhere.
+//! A list of nodes that lie elsewhere, on the stacks of threads that wait. The first node to come
+//! is the first to leave, and a node can leave from anywhere.
 //!
 //! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not
-//! depend on how many wait; and to wait must not allocate. Why not a list from a crate: those hold
-//! what is pinned or owned for ever, not what a thread takes back when it has waited enough.
+//! depend on how many wait, and waiting must not allocate. Why not a list from a crate: those hold
+//! nodes that are pinned or owned for ever. Here a thread takes its node back when it has waited
+//! enough.
 //!
 //! ```text
 //! List { first, last }
@@ -12,29 +13,31 @@
 //!        node { link } <----> … <----> node { link }      null at both ends
 //! ```
 //!
-//! Not part of the interface: it is here for the crates above this one, whose waiters stand in such
-//! lists too.
+//! Not part of the interface. It is public for the crates above this one, which keep their waiters
+//! in such lists too.
 //!
 //! # Invariants
 //!
-//! 1. A node in a list is alive and stays where it is: whoever put it there sees to that
-//!    ([`List::push`]).
+//! 1. A node in a list is alive and stays where it is. The thread that put it there makes sure of
+//!    that ([`List::push`]).
 //! 2. A node is in one list at most.
-//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows
-//!    it mutably. So whatever guards the list guards them, and an iterator's nodes do not leave
-//!    while it walks. The links of other nodes mean nothing, and nobody reads them.
+//! 3. The links of the nodes in a list are read by the borrower of the list, and written by its
+//!    mutable borrower. So the guard of the list guards them, and an iterator's nodes do not leave
+//!    while it walks. The links of other nodes mean nothing, and no thread reads them.
 
 use core::iter;
 use core::ptr;
 
 use machine::cell::UnsafeCell;
 
-/// What a node has in it to be linked.
+/// The part of a node by which it is linked.
 pub struct Link<N>(UnsafeCell<Place<N>>);
 
-/// Where a node stands.
+/// The neighbours of a node.
 struct Place<N> {
+    /// The next node, or null.
     next: *const N,
+    /// The node before, or null.
     previous: *const N,
 }
 
@@ -80,7 +83,9 @@ pub unsafe trait Linked: Sized {
 
 /// The list.
 pub struct List<N> {
+    /// The first node, or null.
     first: *const N,
+    /// The last node, or null.
     last: *const N,
 }
 
@@ -192,7 +197,9 @@ mod tests {
     use std::vec::Vec;
 
     struct Numbered {
+        /// The links.
         link: Link<Self>,
+        /// The number, for the test.
         number: usize,
     }
 
@@ -227,7 +234,7 @@ mod tests {
                     }
                     Some(place) => {
                         vector.remove(place);
-                        // SAFETY: the vector says that it is in the list.
+                        // SAFETY: by the vector, it is in the list.
                         unsafe { list.remove(node) };
                     }
                     None if ends.next() == Some(true) => {
@@ -237,7 +244,7 @@ mod tests {
                     }
                     None => {
                         vector.push(node.number);
-                        // SAFETY: the vector says that it is in no list; the nodes outlive it.
+                        // SAFETY: by the vector, it is in no list. The nodes outlive it.
                         unsafe { list.push(node) };
                     }
                 }

@@ -4,7 +4,7 @@
 //! these traits: a release makes the guard of `lock_api` 0.5 anew. Version 0.4 has one marker for
 //! all guards of a lock. So read guards are not `Send` here, although they are in version 0.5.
 //!
-//! What panics in version 0.5 ends the process here, see [`acquired`].
+//! A panic of version 0.5 ends the process here, see [`acquired`].
 
 use core::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::rw_lock::RawRwLock;
 #[inline]
 fn acquired<R>(acquire: impl FnOnce() -> R) -> R {
     let bomb =
-        AbortOnUnwind::armed("a lock panicked, whose guard of lock_api 0.4 may still be used");
+        AbortOnUnwind::armed("a lock panicked, and its guard of lock_api 0.4 may still be used");
     let guard = acquire();
     bomb.defuse();
     guard

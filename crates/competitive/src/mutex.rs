@@ -1,10 +1,10 @@
-//! The mutex: one word that names its holder, and a policy that says how long to spin before
+//! The mutex: one word that names its holder, and a policy that decides how long to spin before
 //! sleeping.
 //!
 //! Why not the usual three-state futex word (free, held, held with sleepers): its release must find
-//! out whether a thread sleeps, which takes a second locked instruction and doubles the price of an
+//! out whether a thread sleeps. That takes a second locked instruction and doubles the price of an
 //! uncontended lock. Here the word is only stored to, and sleepers are counted in a static table
-//! that the releaser looks at ([`parking`](crate::parking)); the thread that goes to sleep pays the
+//! that the releaser looks at ([`parking`](crate::parking)). The thread that goes to sleep pays the
 //! price.
 //!
 //! | `word` | |
@@ -16,23 +16,21 @@
 //! # Invariants
 //!
 //! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on
-//!    behalf of a sleeper; it becomes 0, or the number of a sleeper, only by its holder.
-//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its
-//!    policy took it when it was asked: the thread did not hold it when it came, and no other
-//!    thread writes that number. Which of the two it was, its place in the queue says
+//!    behalf of a sleeper. It becomes 0, or the number of a sleeper, only by its holder.
+//! 2. A thread may find its own number in `word` while it waits. Then it has been handed the lock,
+//!    or its policy took the lock when it was asked. The thread did not hold the lock when it came,
+//!    and no other thread writes that number. Its place in the queue tells which of the two it was
 //!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
 //! # Orderings
 //!
-//! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they
-//! pair with the Release stores of `unlock` and of
-//! [`parking::hand_over`]. That a release and a sleeper do not miss each other is
-//! [`parking`](crate::parking)'s affair.
+//! The acquiring compare-exchange and looks that may find the lock handed over are Acquire. They
+//! pair with the Release stores of `unlock` and of [`parking::hand_over`].
+//! [`parking`](crate::parking) makes sure that a release and a sleeper do not miss each other.
 //!
-//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which
-//! `lock_slow` is the transcription; their `releaseTime` is stamped by the releaser, in its slow
-//! path only.
+//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`. `lock_slow` is its
+//! transcription. Their `releaseTime` is stamped by the releaser, in its slow path only.
 
 use core::cell::Cell;
 use core::fmt;
@@ -48,22 +46,23 @@ use crate::owner::Owner;
 use crate::parking::{self, Node, Slept, Waiter};
 use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 
-/// A mutual exclusion lock whose waiters spin, then sleep, for as long as `P` says.
+/// A mutual exclusion lock with waiters that spin, then sleep, for as long as `P` decides.
 ///
-/// | | |
-/// | --- | --- |
-/// | uncontended | one compare-exchange to lock, one store and one load to unlock (where [`membarrier`](machine::asymmetric) is to be had) |
-/// | order | none: a running thread may overtake sleepers. A release hands the lock to one that has waited for 10 ms, at most every 5 ms, unless another thread is quicker |
-/// | size | 8 bytes and the policy's; with those of [`policy`](crate::policy) at most 12 in all |
-/// | more threads than processors | keeps working: waiters sleep |
-/// | deadline | yes |
+/// - Uncontended: one compare-exchange to lock, one store and one load to unlock (where
+///   [`membarrier`](machine::asymmetric) is to be had).
+/// - Order: none, a running thread may overtake sleepers. A release hands the lock to a thread that
+///   has waited for 10 ms, at most every 5 ms, unless another thread is quicker.
+/// - Size: 8 bytes and the policy's. With the policies of [`policy`](crate::policy) it is at most
+///   12 in all.
+/// - With more threads than processors it keeps working: waiters sleep.
+/// - It has deadlines.
 ///
 /// No poison: a panic in a section releases the lock. Guards stay with their thread, because the
-/// lock knows whose it is.
+/// lock knows its holder.
 ///
 /// # Panics
 ///
-/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a
+/// Locking a mutex that the thread holds already panics, since it would wait for itself. With a
 /// deadline it waits for that, and fails. A thread that has no [`index`](machine::thread::index) is
 /// not recognized, and waits for ever.
 ///
@@ -75,9 +74,12 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// assert_eq!(*mutex.lock(), [1, 2]);
 /// ```
 pub struct RawPolicyMutex<P = Adaptive> {
+    /// Free, or the holder. Written by the holder, and by the thread that becomes it.
     word: AtomicU32,
-    /// How many spin (lower half) and sleep (upper half): what policies are told.
+    /// The numbers of spinners (lower half) and sleepers (upper half), for policies. Counted by
+    /// waiters.
     waiting: AtomicU32,
+    /// The policy. Adjusted by the holder.
     policy: P,
 }
 
@@ -109,7 +111,7 @@ pub type PolicyMutexGuard<'a, T, P> = lock_api::MutexGuard<'a, RawPolicyMutex<P>
 /// A guard of a part of what a [`PolicyMutex`] protects.
 pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPolicyMutex<P>, T>;
 
-/// What `waiting` counts.
+/// One spinner in `waiting`.
 const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
@@ -144,7 +146,7 @@ impl<P> RawPolicyMutex<P> {
         Self { word: AtomicU32::new(Owner::NOBODY), waiting: AtomicU32::new(0), policy }
     }
 
-    /// The policy, with what it has learnt.
+    /// Returns the policy, with the state that it has learnt.
     #[must_use]
     pub const fn policy(&self) -> &P {
         &self.policy
@@ -286,7 +288,7 @@ impl<P: Policy> RawPolicyMutex<P> {
     }
 }
 
-/// How a waiter that spins no more found the lock.
+/// The state of the lock, as a waiter that spins no more found it.
 enum Found {
     /// Free, and has taken it.
     Free,
@@ -306,18 +308,27 @@ impl<P: Policy> Drop for Held<'_, P> {
 
 /// One thread's wait for a lock, from its first failure on.
 struct Arrival<'l> {
+    /// The counts of the lock's waiters.
     waiting: &'l AtomicU32,
-    /// What it is counted as: 0 at first, then [`SPINNER`] or [`SLEEPER`].
+    /// The thread's part in those counts: 0 at first, then [`SPINNER`] or [`SLEEPER`].
     counted: Cell<u32>,
+    /// The beginning of the wait.
     since: clock::Ticks,
     /// Until when the wait is accounted for.
     until: clock::Ticks,
+    /// The time spun, in nanoseconds.
     spun: u64,
+    /// The time blocked, each time until the release, in nanoseconds.
     blocked: u64,
+    /// The time from the last release to running again, in nanoseconds, if it blocked.
     wake_latency: Option<u64>,
+    /// The holder that was seen last.
     holder: u32,
+    /// The number of times that the holder was seen to change.
     holder_changes: u32,
+    /// The waiters when it began.
     others: u32,
+    /// The state of the lock, for the policy.
     contention: Contention,
 }
 

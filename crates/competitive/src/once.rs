@@ -1,13 +1,13 @@
 //! Once: the first thread to come runs a body, and the others wait until that is done.
 //!
-//! Why not a mutex around a flag: what is done once is looked at for ever, and that must cost a
-//! load.
+//! Why not a mutex around a flag: threads look for ever at something that is done once, and that
+//! look must cost a load.
 //!
 //! | `word` | | left by |
 //! | --- | --- | --- |
 //! | 0 | not done | a thread that comes to run a body |
 //! | poisoned | not done, and the last body panicked | the same |
-//! | either + asleep | the same, and threads sleep in [`Once::wait`] | the same, which keeps `asleep` |
+//! | either + asleep | the same; threads sleep in [`Once::wait`] | the same; `asleep` stays |
 //! | running + a number | that thread runs its body | that thread |
 //! | running + a number + asleep | the same, and others sleep | that thread, which wakes all |
 //! | done | for ever | no thread, but [`OnceLock::take`] with the cell to itself |
@@ -22,17 +22,17 @@
 //!
 //! # No wake-up is lost
 //!
-//! A waiter sleeps only while the word is what it saw, with `asleep` in it. `asleep` stays in the
-//! word until the running thread ends: it exchanges the word for another, and wakes all if it finds
-//! `asleep`. Or `asleep` could not be set any more, because the word had changed.
+//! A waiter sleeps only while the word is the one that it saw, with `asleep` in it. `asleep` stays
+//! in the word until the running thread ends. That thread exchanges the word for another, and wakes
+//! all if it finds `asleep`. Or `asleep` could not be set any more, because the word had changed.
 //!
 //! # Orderings
 //!
-//! Done is written with Release and looked at with Acquire, which makes visible what was done.
-//! Running begins with Acquire and ends in failure with Release, so that the next thread to try
-//! sees what the one before has left. So does a thread that panics because it sees poisoned.
+//! Done is written with Release and looked at with Acquire, which makes the body's work visible.
+//! Running begins with Acquire and ends in failure with Release. So the next thread to try sees the
+//! work of the one before. So does a thread that panics because it sees poisoned.
 //!
-//! Source: `pthread_once` of POSIX 1003.1c, 1995; sleeping on the word itself is the futex's
+//! Source: `pthread_once` of POSIX 1003.1c, 1995. Sleeping on the word itself is the futex's idea
 //! (Drepper, "Futexes are tricky", 2011).
 
 use core::convert::Infallible;
@@ -53,7 +53,7 @@ const RUNNING: u32 = 2;
 const ASLEEP: u32 = 4;
 /// No thread runs its body, and the last one to do so panicked.
 const POISONED: u32 = 8;
-/// Where the running thread's number begins: its index and 1, or 0 if it has none.
+/// The lowest bit of the running thread's number: its index and 1, or 0 if it has none.
 const NUMBER: u32 = 16;
 
 /// A body that is run once, by the first thread to come; the others wait for it.
@@ -64,8 +64,8 @@ const NUMBER: u32 = 16;
 /// | waiting | spins for C, see [`cost`], then sleeps |
 /// | size | 4 bytes |
 ///
-/// If the body panics, it is not done: the panic goes on, and the next thread to come, or one of
-/// those that wait in [`call_once`](Self::call_once), runs its own body.
+/// If the body panics, it is not done: the panic goes on. The next thread to come, or one of those
+/// that wait in [`call_once`](Self::call_once), runs its own body.
 ///
 /// In the child of a fork, a body that another thread of the parent was running never ends:
 /// whatever waits for it there waits for ever, as with `std::sync::Once`. A body that forks goes on
@@ -76,7 +76,7 @@ const NUMBER: u32 = 16;
 /// There [`call_once`](Self::call_once) panics for ever after a body has panicked. Here it tries
 /// again, as [`OnceLock`](crate::OnceLock) does in all three. So a body can begin more than once;
 /// it ends once. A body that relies on having begun only once asks for the state:
-/// [`call_once_force`](Self::call_once_force) says whether one has panicked, in all three.
+/// [`call_once_force`](Self::call_once_force) tells whether one has panicked, in all three.
 /// [`wait`](Self::wait) panics then, in all three, because it runs no body itself.
 ///
 /// ```
@@ -89,6 +89,7 @@ const NUMBER: u32 = 16;
 /// assert!(started == 1 && start.is_completed());
 /// ```
 pub struct Once {
+    /// The state, and the running thread. Written by that thread, and by waiters that sleep.
     word: AtomicU32,
 }
 
@@ -143,6 +144,7 @@ impl OnceState {
 
 /// The right to run a body. Its drop ends `running` (Invariant 2).
 struct Running<'o> {
+    /// The `Once` whose body runs.
     once: &'o Once,
     /// The word that it leaves.
     outcome: u32,
@@ -177,7 +179,7 @@ impl Once {
         Self { word: AtomicU32::new(DONE) }
     }
 
-    /// Returns whether it is done. If so, what was done is visible.
+    /// Returns whether it is done. If so, the body's work is visible.
     #[inline]
     #[must_use]
     pub fn is_completed(&self) -> bool {
@@ -185,7 +187,7 @@ impl Once {
         self.word.load(Ordering::Acquire) == DONE
     }
 
-    /// Returns how far it has come. A hint, but if it is done: then what was done is visible.
+    /// Returns how far it has come. A hint, except that if it is done, the body's work is visible.
     ///
     /// ```
     /// use stanchion_competitive::{Once, OnceState};
@@ -347,8 +349,8 @@ impl Once {
     }
 }
 
-/// Returns the word of a `Once` whose body the calling thread runs; [`RUNNING`] if the thread has
-/// no number.
+/// Returns the word of a `Once` while the calling thread runs its body. It is [`RUNNING`] if the
+/// thread has no number.
 fn running() -> u32 {
     RUNNING | thread::index().map_or(0, |index| (index as u32 + 1) * NUMBER)
 }

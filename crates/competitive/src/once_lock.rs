@@ -19,7 +19,7 @@ use crate::once::Once;
 ///
 /// | | |
 /// | --- | --- |
-/// | reading what is there | one load |
+/// | reading the value | one load |
 /// | size | the value's and 4 bytes |
 ///
 /// ```
@@ -32,7 +32,7 @@ use crate::once::Once;
 /// assert_eq!(NAME.get().map(String::as_str), Some("first"));
 /// ```
 ///
-/// What is shared is lent to all threads, and may be dropped by any:
+/// The value is lent to all threads, and any may drop it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>() {}
@@ -46,8 +46,8 @@ use crate::once::Once;
 /// shared::<stanchion_competitive::OnceLock<std::sync::MutexGuard<'static, u32>>>();
 /// ```
 ///
-/// What is borrowed must outlive the cell. `std`'s may hold a reference to what is dropped before
-/// it, which takes an unstable attribute of the language:
+/// A borrowed value must outlive the cell. `std`'s cell may hold a reference to something that is
+/// dropped before it, which takes an unstable attribute of the language:
 ///
 /// ```compile_fail,E0597
 /// let cell = stanchion_competitive::OnceLock::new();
@@ -57,7 +57,9 @@ use crate::once::Once;
 /// }
 /// ```
 pub struct OnceLock<T> {
+    /// The state of the cell.
     once: Once,
+    /// The value, once it is written. Written by the thread that `once` lets run.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -138,8 +140,8 @@ impl<T> OnceLock<T> {
         if !self.once.is_completed() {
             self.once.run(|_| {
                 let value = init()?;
-                // SAFETY: Invariant 1: no other thread is running, and what is not done is not
-                // lent.
+                // SAFETY: Invariant 1: no other thread is running, and a value is not lent before
+                // it is done.
                 self.value.with_mut(|place| _ = unsafe { &mut *place }.write(value));
                 Ok(())
             })?;
@@ -256,8 +258,8 @@ impl<T> OnceLock<T> {
     /// It must be done, and seen to be by an Acquire.
     unsafe fn lend(&self) -> &T {
         self.value.with(|place| {
-            // SAFETY: a thread writes what is done only with the cell to itself, and the pointer is
-            // good for as long as `self` is borrowed.
+            // SAFETY: a done value is written only with the cell to itself, and the pointer is good
+            // for as long as `self` is borrowed.
             let place = unsafe { &*place };
             // SAFETY: Invariant 2.
             unsafe { place.assume_init_ref() }
@@ -289,7 +291,7 @@ impl<T> From<T> for OnceLock<T> {
     }
 }
 
-/// Clones what is there: the clone of an empty cell is empty, also if a thread is about to fill it.
+/// Clones the value: the clone of an empty cell is empty, also if a thread is about to fill it.
 impl<T: Clone> Clone for OnceLock<T> {
     fn clone(&self) -> Self {
         self.get().cloned().map_or_else(Self::new, Self::from)

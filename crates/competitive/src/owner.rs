@@ -1,4 +1,4 @@
-//! Who holds a lock: a thread's number, in a word.
+//! The holder of a lock: a thread's number, in a word.
 
 /// A thread as the word of a lock names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Owner {
         self.0 == Self::ANONYMOUS
     }
 
-    /// Whether the word of a lock names this thread for certain.
+    /// Returns whether the word of a lock names this thread for certain.
     #[inline]
     pub(crate) const fn is(self, word: u32) -> bool {
         self.0 == word && !self.is_anonymous()

@@ -1,22 +1,24 @@
-//! The parking lot: where threads sleep that wait for a mutex, in a static table hashed by its
-//! address.
+//! The parking lot: the static table, hashed by the address of a mutex, in which threads sleep that
+//! wait for it.
 //!
 //! Why not the kernel's futex on the mutex's own word: a release would have to learn from that word
-//! whether a thread sleeps. That takes a second locked instruction. The futex also cannot say when
-//! the release happened, nor which thread the lock goes to. Here a release stores to the word and
-//! then looks at the table. It does not touch the mutex again, whose memory may be gone by then.
+//! whether a thread sleeps. That takes a second locked instruction. The futex also cannot report
+//! when the release happened, nor which thread the lock goes to. Here a release stores to the word
+//! and then looks at the table. It does not touch the mutex again: its memory may be gone by then.
 //!
 //! A bucket has a queue of sleepers for each mutex, first come first ([`Queues`]). Each sleeper is
-//! a [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention`
-//! counts the mutexes whose first sleeper has not been woken yet, and the threads that are about to
-//! sleep.
+//! a [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention`. It
+//! counts the mutexes with a first sleeper that has not been woken yet, and the threads that are
+//! about to sleep.
 //!
 //! | of all sleepers on one mutex | `state` | |
 //! | --- | --- | --- |
 //! | the first | asleep | counted in `attention`: the next release wakes it |
-//! | or: the first, on its way | woken | not counted: releases do nothing until it has the mutex or sleeps again |
-//! | or: the first, with the mutex | given | not counted: it was handed the mutex and has yet to see that |
+//! | or: the first, on its way | woken | not counted: releases do nothing for now |
+//! | or: the first, with the mutex | given | not counted: it has yet to see that |
 //! | the others | asleep | not counted |
+//!
+//! While a woken sleeper is on its way, releases do nothing until it has the mutex or sleeps again.
 //!
 //! A thread can therefore take and release the mutex a hundred times while a woken sleeper gets
 //! going, and makes one system call, not a hundred.
@@ -36,8 +38,8 @@
 //!
 //! # Invariants
 //!
-//! 1. The queues of a bucket, and what its nodes say of their place in them (`entry`, `pause`), are
-//!    touched under the bucket's lock only.
+//! 1. The queues of a bucket, and the state of its nodes in them (`entry`, `pause`), are touched
+//!    under the bucket's lock only.
 //! 2. A node's `release` is written by its waker, under the bucket's lock, before the waker stores
 //!    `WOKEN` or `GIVEN`. From then on it is the sleeper's own.
 //! 3. A node is in its queue from the first [`Waiter::sleep`] that did not refuse until its
@@ -99,6 +101,7 @@ type Queues = crate::queues::Queues<Node>;
 struct Bucket {
     /// Releases look at it (Invariant 4).
     attention: AtomicU32,
+    /// The queues of the sleepers, under the bucket's lock.
     sleepers: bucket::Bucket<Node>,
 }
 
@@ -111,7 +114,7 @@ impl Bucket {
         Self { attention: AtomicU32::new(0), sleepers: bucket::Bucket::new() }
     }
 
-    /// Returns the bucket of the mutex whose word is there.
+    /// Returns the bucket of the mutex with its word at this address.
     #[inline]
     fn of(word: *const AtomicU32) -> &'static Self {
         &TABLE[bucket::index(word, park::BUCKETS)]
@@ -126,7 +129,7 @@ impl Bucket {
         self.sleepers.adopt(|| self.forget());
     }
 
-    /// Forgets what the parent's threads announced.
+    /// Forgets the announcements of the parent's threads.
     fn forget(&self) {
         // Relaxed: a thread of this process announces itself only after it has adopted the bucket.
         self.attention.store(0, Ordering::Relaxed);
@@ -142,7 +145,7 @@ pub(crate) struct Node {
     owner: Owner,
     /// The first table of the header. The waiting thread stores `ASLEEP`, wakers the rest.
     state: AtomicU32,
-    /// When its thread came to the mutex.
+    /// The time when its thread came to the mutex.
     arrived: Ticks,
     /// Its place in the queue (Invariant 1).
     entry: Entry<Self>,
@@ -170,6 +173,7 @@ unsafe impl Queued for Node {
 /// The release that woke a node.
 #[derive(Clone, Copy)]
 struct Release {
+    /// The time of the release.
     at: Ticks,
     /// The processor, if the system tells.
     on: Option<usize>,
@@ -200,7 +204,7 @@ impl Node {
     }
 }
 
-/// How a sleep ended.
+/// The end of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
     /// Not at all: the mutex was free, or had been handed over.
@@ -214,9 +218,11 @@ pub(crate) enum Slept {
 
 /// A thread's wait for a mutex, in so far as it sleeps.
 pub(crate) struct Waiter<'n> {
+    /// The node of the thread.
     node: &'n Node,
+    /// The bucket of the mutex.
     bucket: &'static Bucket,
-    /// Whether the node is in its queue (Invariant 3).
+    /// Set while the node is in its queue (Invariant 3). Written by the thread itself.
     queued: bool,
 }
 
@@ -404,7 +410,7 @@ unsafe fn leave<'q>(bucket: &Bucket, queues: &'q mut Queues, node: &Node) -> Opt
 fn wake(bucket: &Bucket, sleeper: &Node, released_at: Ticks, state: u32) -> *const AtomicU32 {
     bucket.attention.fetch_sub(1, Ordering::Relaxed);
     let release = Release { at: released_at, on: topology::current() };
-    // SAFETY: Invariant 2: the bucket is locked, and the sleeper has not been told yet.
+    // SAFETY: Invariant 2: the bucket is locked, and the sleeper has not been woken yet.
     sleeper.release.with_mut(|place| unsafe { *place = release });
     // Release: pairs with the sleeper's Acquire. The node may be gone as soon as the bucket is
     // unlocked.

@@ -1,5 +1,5 @@
-//! How long may this wait spin? A [`Policy`] answers that, and is told afterwards how long the wait
-//! turned out to be.
+//! Policies: how long may this wait spin? A [`Policy`] answers that, and gets the length of the
+//! wait afterwards.
 //!
 //! Nothing else varies between the mutexes of this crate: one slow path
 //! ([`PolicyMutex`](crate::PolicyMutex)) waits for all of them.
@@ -10,16 +10,16 @@
 //! | [`AlwaysSpin`] | as long as it takes | nothing | 8 |
 //! | [`FixedSpin`] | C, or a share of it | nothing | 8 |
 //! | [`OptimalOnline`] | the threshold it was given | nothing | 12 |
-//! | [`OptimalOnlineApproximation`] | what is best for the histogram of this lock's waits | a histogram, kept aside | 12 |
-//! | [`LastThreeSamples`] | what is best for the last three waits | three waits | 12 |
+//! | [`OptimalOnlineApproximation`] | the best time for this lock's waits | a histogram | 12 |
+//! | [`LastThreeSamples`] | the best time for the last three waits | three waits | 12 |
 //! | [`RandomWalk`] | a length that every wait moves one step | one length | 12 |
 //! | [`Randomized`] | a random length up to C | nothing | 8 |
 //! | [`HolderAware`] | while the holder is on a processor | as its fall-back | 12 |
 //! | [`Adaptive`] | see there: the default | | 12 |
 //!
-//! C is what it costs to block and be woken, see [`cost`](crate::cost). The first seven are those
-//! of Karlin, Li, Manasse and Owicki (1991), under their names, and stand in the order of that
-//! paper.
+//! The histogram lies beside the lock. C is the cost of blocking and being woken, see
+//! [`cost`](crate::cost). The first seven are those of Karlin, Li, Manasse and Owicki (1991), under
+//! their names, and stand in the order of that paper.
 
 mod adaptive;
 mod always_block;
@@ -48,12 +48,12 @@ pub use randomized::Randomized;
 /// # Contract
 ///
 /// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at
-/// once; [`threshold`](Self::threshold) and [`keep_spinning`](Self::keep_spinning) are called by
-/// any number of waiters meanwhile. Both must be short: they run while others wait. If one panics,
-/// the lock is released and the panic goes on. It ends the process if it comes where a guard's lock
-/// is acquired again: in `unlocked`, in `bump`, in the wait of a condition variable. They must not
-/// fork, and must not lock the lock that they are asked about: a thread whose policy has taken the
-/// lock meanwhile holds it already, and panics as such.
+/// once. Any number of waiters call [`threshold`](Self::threshold) and
+/// [`keep_spinning`](Self::keep_spinning) meanwhile. Both must be short: they run while others
+/// wait. If one panics, the lock is released and the panic goes on. It ends the process if it comes
+/// where a guard's lock is acquired again: in `unlocked`, in `bump`, in the wait of a condition
+/// variable. They must not fork, and must not lock the lock that they are asked about. A thread
+/// with a policy that has taken the lock meanwhile holds it already, and panics as such.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::{Contention, Policy}};
@@ -81,8 +81,8 @@ pub trait Policy: Send + Sync {
     /// begins, and again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
-    /// Whether a wait goes on spinning; asked at every look that found the lock held, while the
-    /// threshold is not reached. Looks are at most [`STRIDE_NS`] apart.
+    /// Returns whether a wait goes on spinning. It is asked at every look that found the lock held,
+    /// while the threshold is not reached. Looks are at most [`STRIDE_NS`] apart.
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
@@ -95,7 +95,7 @@ pub trait Policy: Send + Sync {
         let _ = wait;
     }
 
-    /// What this lock is called in messages, if it has a name.
+    /// Returns the name of this lock in messages, if it has one.
     #[inline]
     fn name(&self) -> Option<&str> {
         None
@@ -136,19 +136,24 @@ constructors! {
 /// eighth of C up to this.
 pub const STRIDE_NS: u64 = 1_500;
 
-/// What a waiter sees.
+/// The state of a lock, as a waiter sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Contention {
+    /// The number of the holder, if it is known.
     pub(crate) holder: Option<usize>,
+    /// The number of other waiters that spin.
     pub(crate) spinners: u32,
+    /// The number of other waiters that sleep.
     pub(crate) sleepers: u32,
+    /// The number of times that this wait has blocked.
     pub(crate) blocks: u32,
+    /// C, in nanoseconds.
     pub(crate) cost: u64,
 }
 
 impl Contention {
-    /// What a waiter sees that has just come and knows of no others, for a lock outside this crate
-    /// that asks a policy. A `cost` of 0 is taken for 1.
+    /// Returns the state for a waiter that has just come and knows of no others. It is for a lock
+    /// outside this crate that asks a policy. A `cost` of 0 is taken for 1.
     ///
     /// ```
     /// use stanchion_competitive::policy::{Contention, FixedSpin, Policy};
@@ -185,29 +190,29 @@ impl Contention {
         self.holder
     }
 
-    /// How many others were spinning for this lock: those that have done so for more than half a
-    /// microsecond. A hint.
+    /// Returns how many other threads were spinning for this lock: those that have done so for more
+    /// than half a microsecond. A hint.
     #[inline]
     #[must_use]
     pub fn spinners(&self) -> u32 {
         self.spinners
     }
 
-    /// How many others were asleep for it. A hint.
+    /// Returns how many other threads were asleep for it. A hint.
     #[inline]
     #[must_use]
     pub fn sleepers(&self) -> u32 {
         self.sleepers
     }
 
-    /// How often this wait has blocked already, and was woken in vain.
+    /// Returns how often this wait has blocked already, and was woken in vain.
     #[inline]
     #[must_use]
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// C: what it costs to block, in nanoseconds. Never 0.
+    /// Returns C, the cost of blocking, in nanoseconds. Never 0.
     #[inline]
     #[must_use]
     pub fn cost(&self) -> u64 {
@@ -218,12 +223,19 @@ impl Contention {
 /// A wait that ended with the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
+    /// The time that the lock was not to be had, in nanoseconds.
     pub(crate) length: u64,
+    /// The part of it that was spun.
     pub(crate) spun: u64,
+    /// The number of times that the wait blocked.
     pub(crate) blocks: u32,
+    /// The time from the last release to running again, in nanoseconds, if it blocked.
     pub(crate) wake_latency: Option<u64>,
+    /// The number of other waiters when it began.
     pub(crate) others: u32,
+    /// The number of times that the holder was seen to change.
     pub(crate) holder_changes: u32,
+    /// C, in nanoseconds.
     pub(crate) cost: u64,
 }
 
@@ -243,9 +255,9 @@ impl Wait {
         Self { length, spun, blocks, wake_latency: None, others: 0, holder_changes: 0, cost }
     }
 
-    /// How long the lock was not to be had, in nanoseconds: spinning, and blocked *until the
-    /// release* that woke the thread. What passed between that release and the thread's running
-    /// again is not part of it.
+    /// Returns the time that the lock was not to be had, in nanoseconds: spinning, and blocked
+    /// *until the release* that woke the thread. The time between that release and the thread's
+    /// running again is not part of it.
     ///
     /// This is the paper's `spinsWaited` (section 2.5), in time.
     #[inline]
@@ -254,21 +266,21 @@ impl Wait {
         self.length
     }
 
-    /// How much of it was spun, in nanoseconds.
+    /// Returns the part of it that was spun, in nanoseconds.
     #[inline]
     #[must_use]
     pub fn spun(&self) -> u64 {
         self.spun
     }
 
-    /// How much of it passed asleep, each time until the release, in nanoseconds.
+    /// Returns the part of it that passed asleep, each time until the release, in nanoseconds.
     #[inline]
     #[must_use]
     pub fn blocked(&self) -> u64 {
         self.length - self.spun
     }
 
-    /// How often it blocked.
+    /// Returns the number of times that it blocked.
     #[inline]
     #[must_use]
     pub fn blocks(&self) -> u32 {
@@ -283,15 +295,15 @@ impl Wait {
         self.wake_latency
     }
 
-    /// How many others waited when it began: slept, or had been spinning for more than half a
-    /// microsecond.
+    /// Returns how many other threads waited when it began: slept, or had been spinning for more
+    /// than half a microsecond.
     #[inline]
     #[must_use]
     pub fn others(&self) -> u32 {
         self.others
     }
 
-    /// How often the waiter saw the lock change hands without getting it.
+    /// Returns how often the waiter saw the lock change hands without getting it.
     #[inline]
     #[must_use]
     pub fn holder_changes(&self) -> u32 {
@@ -306,8 +318,8 @@ impl Wait {
     }
 }
 
-/// A length in hundredths of C, the unit that policies keep what they learn in: C itself is
-/// measured while the program runs.
+/// A length in hundredths of C. Policies keep their state in this unit: C itself is measured while
+/// the program runs.
 ///
 /// The paper counts in spins, 200 of which are C: half a hundredth each.
 pub(crate) mod percent {
@@ -331,7 +343,7 @@ pub(crate) mod percent {
 
 #[cfg(test)]
 impl Contention {
-    /// Nobody else, a holder without a number, and that C.
+    /// Returns the state with no other waiter, a holder without a number, and that C.
     pub(crate) fn of_cost(cost: u64) -> Self {
         Self { holder: None, spinners: 0, sleepers: 0, blocks: 0, cost }
     }

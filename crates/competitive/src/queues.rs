@@ -32,8 +32,9 @@ use crate::list::{Link, Linked, List};
 
 /// The part of a node that its queue uses.
 pub(crate) struct Entry<N> {
-    /// What the node waits for.
+    /// The address that the node waits for.
     key: *const (),
+    /// The links in the lists.
     link: Link<N>,
     /// The nodes behind it, if it is a head. Written under whatever guards the queues.
     followers: UnsafeCell<Option<List<N>>>,
@@ -70,6 +71,7 @@ pub(crate) unsafe trait Queued: Linked {
 
 /// The queues.
 pub(crate) struct Queues<N> {
+    /// The first node of each key.
     heads: List<N>,
 }
 
@@ -177,7 +179,9 @@ mod tests {
     use std::vec::Vec;
 
     struct Numbered {
+        /// The links and the key.
         entry: Entry<Self>,
+        /// The number, for the test.
         number: usize,
     }
 
@@ -198,7 +202,7 @@ mod tests {
     const NODES: usize = 9;
     static KEYS: [u8; 3] = [0; 3];
 
-    /// What makes the search for a head short: it passes one node of each key.
+    /// Tests that the search for a head is short: it passes one node of each key.
     #[test]
     fn only_the_first_node_of_each_key_is_in_the_way_of_a_search() {
         let nodes: Vec<Numbered> = (0..3_000)
@@ -244,13 +248,13 @@ mod tests {
                     Some(place) => {
                         queue.remove(place);
                         let next = (place == 0).then(|| queue.first().copied()).flatten();
-                        // SAFETY: the vector says that it is in a queue.
+                        // SAFETY: by the vector, it is in a queue.
                         let head = unsafe { queues.remove(node) }.map(|node| node.number);
                         prop_assert_eq!(head, next);
                     }
                     None => {
                         queue.push(number);
-                        // SAFETY: the vector says that it is in no queue; the nodes outlive them.
+                        // SAFETY: by the vector, it is in no queue. The nodes outlive them.
                         let first = unsafe { queues.push(node) };
                         prop_assert_eq!(first, queue.len() == 1);
                     }

@@ -74,7 +74,7 @@ unsafe impl Queued for Reader {
     }
 }
 
-/// What a reader finds that looks at its lock once more, before it sleeps.
+/// The state of its lock, as a reader finds it that looks once more before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// It has become a reader of the lock.
@@ -85,7 +85,7 @@ pub(crate) enum Look {
     Full,
 }
 
-/// How [`sleep`] ended.
+/// The end of a [`sleep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
     /// The thread is a reader of the lock: by its own look, or because a writer admitted it.
@@ -96,10 +96,10 @@ pub(crate) enum Slept {
     TimedOut,
 }
 
-/// Waits until a writer admits the calling thread to the lock whose admissions are counted in
+/// Waits until a writer admits the calling thread to the lock that counts its admissions in
 /// `admissions`.
 ///
-/// `look` is asked first, under the lock of the queue, and must not unwind. `left` is told under
+/// `look` is called first, under the lock of the queue, and must not unwind. `left` is called under
 /// that lock when the thread leaves the queue by itself, or does not join it.
 pub(crate) fn sleep(
     admissions: &AtomicU32,
@@ -162,8 +162,8 @@ fn wait(
 
 /// Admits all readers that wait for the lock with these admissions.
 ///
-/// `enter` is told under the lock of the queue how many there are, before any of them can know. The
-/// caller holds the gate, so that no writer comes in between.
+/// `enter` is called under the lock of the queue with their number, before any of them can know.
+/// The caller holds the gate, so that no writer comes in between.
 #[cold]
 pub(crate) fn admit_all(admissions: &AtomicU32, enter: impl FnOnce(u32)) {
     let admitted = bucket_of(admissions).with(forget, |queues| {
@@ -178,7 +178,7 @@ pub(crate) fn admit_all(admissions: &AtomicU32, enter: impl FnOnce(u32)) {
             if reader.is_null() {
                 break;
             }
-            // SAFETY: taken out, but not told yet, so it is alive (Invariant 3).
+            // SAFETY: taken out, but not admitted yet, so it is alive (Invariant 3).
             let state = unsafe { &raw const (*reader).state };
             // Release: pairs with the reader's Acquire. From here on it may be gone.
             // SAFETY: alive until it sees the store.

@@ -36,7 +36,7 @@ unsafe impl GetThreadId for RawThreadId {
 /// A mutex that the thread which holds it may lock again.
 ///
 /// It is free when as many guards have been dropped as were made. Guards give shared access only,
-/// because several of one thread exist at a time; what is to change goes into a `Cell` or
+/// because several of one thread exist at a time. Data that changes goes into a `Cell` or
 /// `RefCell`.
 ///
 /// | | |

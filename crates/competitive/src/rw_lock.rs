@@ -3,7 +3,8 @@
 //!
 //! Why not one queue of readers and writers: it hands the lock from each to the next, and lets it
 //! stand still for a wake-up each time. Here writers pass a gate one at a time. The gate is the
-//! mutex of this crate, whose policy says how long to spin for it. Readers never take the gate.
+//! mutex of this crate, with a policy that decides how long to spin for it. Readers never take the
+//! gate.
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
@@ -16,7 +17,8 @@
 //! read:    no writer: word += reader
 //!          a writer:  spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
 //! write:   take the gate; word += writer; wait until no reader is left (spin for C, then sleep)
-//! leave:   word -= writer; light(); if waiting is not 0: word += all readers in the queue, wake them;
+//! leave:   word -= writer; light();
+//!          if waiting is not 0: word += all readers in the queue, wake them;
 //!          leave the gate
 //! ```
 //!
@@ -35,20 +37,20 @@
 //!    `READERS_MAX`. So there are never more than that and the threads that had queued up before,
 //!    and `READERS_MAX` is far enough below 2^30 for those.
 //! 4. `waiting` is at least the number of readers in the queue. The child of a fork inherits its
-//!    parent's; then releases look into the queue in vain, and all else stays right.
+//!    parent's count. Then releases look into the queue in vain, and all else stays right.
 //!
 //! Not an invariant, unlike the mutex's: a writer's release touches the lock after readers may have
 //! it. So the lock must not be freed before that release has returned. Safe code cannot do so.
 //!
 //! # No wake-up is lost
 //!
-//! A writer sleeps only while the word is what it saw, with `asleep` in it. Readers that leave
-//! change the word. The last one finds `asleep` in what it changed; or the writer set it later, and
-//! found no reader.
+//! A writer sleeps only while the word is the one that it saw, with `asleep` in it. Readers that
+//! leave change the word. The last one finds `asleep` in the word that it changed. Or the writer
+//! set it later, and found no reader.
 //!
 //! A reader adds to `waiting`, passes [`heavy`], and looks for the writer once more, under the lock
 //! of the queue. A writer clears `writer`, passes [`light`], and looks at `waiting`. So the reader
-//! finds no writer, or the writer finds the reader. The queue itself is the affair of
+//! finds no writer, or the writer finds the reader. For the queue itself see
 //! [`readers`](crate::readers).
 //!
 //! # Orderings
@@ -58,9 +60,9 @@
 //! word, since every change in between is a read-modify-write. Writers among themselves have the
 //! gate. `waiting` is Relaxed: [`heavy`] and [`light`] order it.
 //!
-//! Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers", CACM 1971,
-//! for the problem; the gate is their second solution's. Letting a crowd of readers in between two
-//! writers is phase fairness (Brandenburg and Anderson, "Reader-writer synchronization for
+//! Source: the problem is from Courtois, Heymans and Parnas, "Concurrent control with readers and
+//! writers", CACM 1971; the gate is their second solution's. Letting a crowd of readers in between
+//! two writers is phase fairness (Brandenburg and Anderson, "Reader-writer synchronization for
 //! shared-memory multiprocessor real-time systems", ECRTS 2009).
 //!
 //! [`heavy`]: machine::asymmetric::heavy
@@ -98,16 +100,18 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 
 /// A lock that many may hold to read, or one to write.
 ///
-/// | | |
-/// | --- | --- |
-/// | uncontended | reading: one compare-exchange, and one locked instruction to release; writing: a mutex and one locked instruction and a store more |
-/// | writers | never starve: once a writer has passed the gate no new reader gets in but by [`ReadRecursive`], and it waits only for those inside |
-/// | readers | never starve: a reader that has waited for C sleeps until the writer that it met, or at most the next one, leaves; then all sleeping readers are in at once |
-/// | the gate | has the order and the bound of its mutex: with [`RawPolicyMutex`] a writer that has slept for 10 ms is next, at most every 5 ms; none for a policy that never sleeps |
-/// | size | the mutex's and 12 bytes: 20 to 24 |
-/// | deadlines, downgrade, upgrade | yes |
+/// - Uncontended: reading takes one compare-exchange, and one locked instruction to release.
+///   Writing takes a mutex, one locked instruction and a store more.
+/// - Writers never starve. Once a writer has passed the gate no new reader gets in but by
+///   [`ReadRecursive`], and the writer waits only for those inside.
+/// - Readers never starve. A reader that has waited for C sleeps until the writer that it met, or
+///   at most the next one, leaves. Then all sleeping readers are in at once.
+/// - The gate has the order and the bound of its mutex. With [`RawPolicyMutex`] a writer that has
+///   slept for 10 ms is next, at most every 5 ms. A policy that never sleeps has no bound.
+/// - Size: the mutex's and 12 bytes: 20 to 24.
+/// - It has deadlines, downgrade and upgrade.
 ///
-/// There is no poison. Read guards may go to other threads if what they guard may. Write guards and
+/// There is no poison. Read guards may go to other threads if the data may. Write guards and
 /// upgradable guards are the mutex's, and stay.
 ///
 /// A thread must not read again while it reads: if a writer has come in between, each waits for the
@@ -117,7 +121,7 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 ///
 /// # Fork
 ///
-/// In the child of a fork, a lock that another thread of the parent held stays held. So does one
+/// In the child of a fork, a lock that another thread of the parent held stays held. So does a lock
 /// that a thread of the parent was about to write, tried to, or had just written, if it held the
 /// gate at that moment: in the child it neither comes to have the lock nor leaves the gate. With
 /// `std::sync::RwLock` such a lock can be taken.
@@ -135,7 +139,8 @@ pub struct RawRwLock<G = RawPolicyMutex> {
     word: AtomicU32,
     /// Readers that sleep, or are about to (Invariant 4).
     waiting: AtomicU32,
-    /// How often readers were let in together, wrapping: the word on which they sleep.
+    /// The number of times that readers were let in together, wrapping: the word on which they
+    /// sleep. Written by writers that leave.
     admissions: AtomicU32,
 }
 
@@ -177,7 +182,7 @@ pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawR
 /// A guard of a part of what a [`RwLock`] protects, to write.
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
 
-/// A reader-writer lock whose writers wait at the gate as `P` says.
+/// A reader-writer lock with writers that wait at the gate as `P` decides.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyRwLock, policy::AlwaysBlock};
@@ -219,7 +224,7 @@ impl<G> RawRwLock<G> {
         // Relaxed: the exchange below decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            // Before the writer is looked for: a reader must not queue up in a full lock, whose
+            // Before the look for a writer: a reader must not queue up in a full lock, because the
             // writer would admit it (Invariant 3).
             if word / READER >= READERS_MAX {
                 return Look::Full;

@@ -1,16 +1,15 @@
 //! The counting semaphore: a mutex as gate, and a word that counts permits.
 //!
-//! Why not a queue of waiters, each with what it wants: a release would have to hand permits
-//! to sleepers, and they would lie idle for the length of a wake-up. Here the threads that find
-//! too few permits pass the gate one at a time. The thread that is through takes permits as they
-//! come. Those behind it wait as the mutex waits.
-//!
+//! Why not a queue of waiters, each with the number that it wants: a release would have to hand
+//! permits to sleepers, and they would lie idle for the length of a wake-up. Here the threads that
+//! find too few permits pass the gate one at a time. The thread that is through takes permits as
+//! they come. Those behind it wait as the mutex waits.
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
 //! | n permits | no thread | any thread takes them |
 //! | n permits + claimed | the first in line | they are for it: other threads queue up |
 //! | n permits + claimed + asleep | the first in line, which sleeps | the next release wakes it |
-//! | any of these + closed | a thread that finds that out and leaves | for ever: no thread gets permits |
+//! | any of these + closed | a thread that is about to leave | for ever: no thread gets permits |
 //!
 //! # Invariants
 //!
@@ -25,10 +24,10 @@
 //!
 //! # No wake-up is lost
 //!
-//! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release
-//! changes the word and finds `asleep` in what it changed; or `asleep` was set later, and then the
-//! first in line has seen the new permits. The same holds for closing. The first in line then
-//! leaves the gate, and the next one finds the semaphore closed there.
+//! The first in line sleeps only while the word is the one that it saw, with `asleep` in it. A
+//! release changes the word and finds `asleep` in it. Or `asleep` was set later, and then the first
+//! in line has seen the new permits. The same holds for closing. The first in line then leaves the
+//! gate, and the next one finds the semaphore closed there.
 //!
 //! # Orderings
 //!
@@ -36,8 +35,8 @@
 //! between is a read-modify-write. An Acquire that finds the semaphore closed pairs with the
 //! Release of [`Semaphore::close`] in the same way.
 //!
-//! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once,
-//! with the others held back, is Vantilborgh and van Lamsweerde's (1972).
+//! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4. Taking several at once,
+//! with the others held back, is from Vantilborgh and van Lamsweerde (1972).
 
 mod permits;
 
@@ -71,12 +70,13 @@ const PERMIT: u32 = 8;
 
 /// A number of permits, and threads that wait until there are as many as they want.
 ///
-/// | | |
-/// | --- | --- |
-/// | uncontended | one compare-exchange to acquire, one to release |
-/// | order | the first in line is not overtaken, however many permits it wants; the line is a mutex, and has its order and its bound: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms |
-/// | size | the mutex's and 8 bytes: 20 |
-/// | waiting | the first in line spins for C, see [`cost`], then sleeps; the others wait for the mutex, as its policy says |
+/// - Uncontended: one compare-exchange to acquire, one to release.
+/// - Order: the first in line is not overtaken, however many permits it wants. The line is a mutex,
+///   and has its order and its bound. With [`RawPolicyMutex`] a thread that has slept for 10 ms is
+///   next, at most every 5 ms.
+/// - Size: the mutex's and 8 bytes: 20.
+/// - Waiting: the first in line spins for C, see [`cost`], then sleeps. The others wait for the
+///   mutex, as its policy decides.
 ///
 /// # Fork
 ///
@@ -100,7 +100,7 @@ pub struct Semaphore<G = RawPolicyMutex> {
     gate: UnsafeCell<G>,
     /// Tells a forked child that the gate is its parent's.
     home: ForkLock,
-    /// The permits, and what the first in line does.
+    /// The permits, and the state of the first in line. Written by every thread.
     word: AtomicU32,
 }
 
@@ -111,7 +111,7 @@ unsafe impl<G: Send + Sync> Sync for Semaphore<G> {}
 impl<G: RefUnwindSafe> RefUnwindSafe for Semaphore<G> {}
 
 impl Semaphore {
-    /// Returns a semaphore with so many permits, whose waiters queue up at the default mutex.
+    /// Returns a semaphore with so many permits. Its waiters queue up at the default mutex.
     ///
     /// # Panics
     ///
@@ -126,8 +126,8 @@ impl<G: RawMutex> Semaphore<G> {
     /// More permits than this cannot be counted.
     pub const MAX_PERMITS: u32 = u32::MAX / PERMIT;
 
-    /// Returns a semaphore with so many permits, whose waiters queue up at `gate`. That mutex must
-    /// be free.
+    /// Returns a semaphore with so many permits. Its waiters queue up at `gate`. That mutex must be
+    /// free.
     ///
     /// # Panics
     ///
@@ -149,7 +149,7 @@ impl<G: RawMutex> Semaphore<G> {
         }
     }
 
-    /// How many permits there are to be had. A hint.
+    /// Returns how many permits there are to be had. A hint.
     #[must_use]
     pub fn available_permits(&self) -> u32 {
         // Relaxed: out of date when it is returned.
@@ -465,8 +465,8 @@ impl<G: RawMutex> Semaphore<G> {
         self.gate.with(|gate| unsafe { &*gate })
     }
 
-    /// The holder of the gate takes what it wants, if that comes before the deadline and before the
-    /// semaphore is closed, and leaves the gate.
+    /// Takes the wanted permits for the holder of the gate, if they come before the deadline and
+    /// before the semaphore is closed. Leaves the gate.
     #[cold]
     fn take_and_leave(&self, gate: &G, guard: G::Guard, count: u32, deadline: Deadline) -> bool {
         let taken = self.take_first(count, deadline);
@@ -513,7 +513,7 @@ impl<G: RawMutex> Semaphore<G> {
     }
 }
 
-/// When a try gives up; `None` for a moment that lies beyond the clock's end.
+/// The time at which a try gives up; `None` for a moment that lies beyond the clock's end.
 type Until = Option<Instant>;
 
 impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {

@@ -1,10 +1,10 @@
 //! Threads asleep, first come, first woken, each on a word of its own.
 //!
-//! Why not the kernel's futex on one word for all: threads that sleep there cannot be told apart,
-//! so a waker neither knows how many it has woken nor whether one that gave up meanwhile was
-//! counted, and every wake-up is a system call for as long as the woken thread has not said that it
-//! is up. Here a waker takes sleepers out of a queue: what it has taken is woken, what is left is
-//! asleep, and an empty queue costs nothing.
+//! Why not the kernel's futex on one word for all: threads that sleep there cannot be told apart.
+//! So a waker neither knows how many it has woken, nor whether a thread that gave up meanwhile was
+//! counted. And every wake-up is a system call until the woken thread has reported that it is up.
+//! Here a waker takes sleepers out of a queue. It wakes those that it has taken, the rest sleep on,
+//! and an empty queue costs nothing.
 //!
 //! | `state` of a sleeper | in the queue | left by |
 //! | --- | --- | --- |
@@ -15,16 +15,16 @@
 //!
 //! 1. The queue, and the links of the sleepers in it, are touched under its lock only.
 //! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its
-//!    deadline a thread that has the lock knows for certain: it is still in the queue, and goes, or
-//!    it was woken. No wake-up is given to a thread that says it has timed out.
+//!    deadline a thread that has the lock knows for certain: either it is still in the queue, and
+//!    goes, or it was woken. No wake-up is given to a thread that returns that it has timed out.
 //! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the
 //!    queue.
 //! 4. Once woken, a sleeper may be gone. Wakers then use its address only.
 //!
 //! # Orderings
 //!
-//! `state` is stored with Release and loaded with Acquire, so what a waker did before is seen by
-//! the thread that it woke. Under the lock it is Relaxed.
+//! `state` is stored with Release and loaded with Acquire. So the woken thread sees everything that
+//! the waker did before. Under the lock it is Relaxed.
 
 use core::ptr;
 
@@ -40,19 +40,19 @@ use crate::list::{Link, Linked, List};
 const ASLEEP: u32 = 0;
 const WOKEN: u32 = 1;
 
-/// Who sleeps without a name.
+/// The name of a sleeper without a name.
 const ANYONE: usize = usize::MAX;
 
-/// How many are taken out under one hold of the lock. The system calls that wake them come after
-/// it.
+/// The number of sleepers that are taken out under one hold of the lock. The system calls that wake
+/// them come after it.
 const BATCH: usize = 16;
 
-/// How [`Sleepers::sleep`] ended.
+/// The end of a [`Sleepers::sleep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
     /// It did not: the thread was not to join.
     Refused,
-    /// Taken out by a waker, whose count it is in.
+    /// A waker has taken it out, and has counted it.
     Woken,
     /// The deadline has passed, and no waker has counted this thread.
     TimedOut,
@@ -61,22 +61,27 @@ pub(crate) enum Slept {
 /// A queue of sleepers. Must not be moved while there are any, which a borrow by each of them sees
 /// to.
 pub(crate) struct Sleepers {
+    /// The lock of the queue.
     lock: ForkLock,
     /// Touched under the lock only (Invariant 1).
     queue: UnsafeCell<Queue>,
 }
 
 struct Queue {
+    /// The sleepers, the one that has slept longest first.
     sleepers: List<Sleeper>,
+    /// The number of sleepers.
     length: usize,
 }
 
 /// A place in the queue. It lies on the stack of the thread that waits, alone on its cache lines.
 #[repr(align(128))]
 struct Sleeper {
+    /// Asleep or woken. Written by the waker, under the lock.
     state: AtomicU32,
-    /// Who it is, for [`Sleepers::wake_only`].
+    /// The sleeper's name, for [`Sleepers::wake_only`].
     name: usize,
+    /// The links in the queue.
     link: Link<Self>,
 }
 
@@ -180,8 +185,8 @@ impl Sleepers {
     /// Wakes the threads that have slept longest, at most `most`, of those that were asleep when it
     /// was called. Returns how many.
     ///
-    /// `taken` is told under the lock how many are being taken out: once for each batch, at least
-    /// once, and before any of them can know.
+    /// `taken` is called under the lock with the number of sleepers that are being taken out: once
+    /// for each batch, at least once, and before any of them can know.
     pub(crate) fn wake(&self, most: usize, mut taken: impl FnMut(usize)) -> usize {
         let mut left = None;
         let mut woken = 0;
@@ -209,7 +214,8 @@ impl Sleepers {
     }
 
     /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is
-    /// told under the lock how many that is, 0 or 1. Looks at all sleepers that have slept longer.
+    /// called under the lock with the number of those, 0 or 1. Looks at all sleepers that have
+    /// slept longer.
     pub(crate) fn wake_only(&self, name: usize, taken: impl FnOnce(usize)) -> bool {
         let state = self.with(|queue| {
             let state = queue.take(name);
@@ -275,7 +281,7 @@ impl Queue {
             return ptr::null();
         }
         self.length -= 1;
-        // SAFETY: taken out, but not told yet, so it is alive.
+        // SAFETY: taken out, but not woken yet, so it is alive.
         unsafe { Sleeper::mark(first) }
     }
 
@@ -289,7 +295,7 @@ impl Queue {
         let sleeper = unsafe { &*found };
         // SAFETY: in the queue.
         unsafe { self.remove(sleeper) };
-        // SAFETY: taken out, but not told yet, so it is alive.
+        // SAFETY: taken out, but not woken yet, so it is alive.
         unsafe { Sleeper::mark(found) }
     }
 }

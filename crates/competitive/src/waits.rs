@@ -1,15 +1,18 @@
-//! What the waits of a program's locks were: how long, spun or blocked, behind how many others.
+//! Records of the waits of a program's locks: their lengths, whether they spun or blocked, and how
+//! many others waited.
 //!
 //! A [`Recorder`] around a policy counts the waits of each lock that has one, under the lock's
-//! name. [`snapshot`] collects all of them as a [`Recording`], which can be written to a file and
-//! read by `stanchion advise`, which says what each policy would have cost.
+//! name. [`snapshot`] collects all of them as a [`Recording`]. A recording can be written to a file
+//! and read by `stanchion advise`, which computes the cost of each policy.
 //!
 //! ```
 //! use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::RandomWalk};
 //! use stanchion_competitive::waits::{self, Recorder, Waits as _};
 //!
-//! static QUEUE: PolicyMutex<Vec<u32>, Recorder<RandomWalk>> =
-//!     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy("queue", RandomWalk::new())), Vec::new());
+//! static QUEUE: PolicyMutex<Vec<u32>, Recorder<RandomWalk>> = PolicyMutex::from_raw(
+//!     RawPolicyMutex::with_policy(Recorder::with_policy("queue", RandomWalk::new())),
+//!     Vec::new(),
+//! );
 //!
 //! std::thread::scope(|scope| {
 //!     for thread in 0..4 {
@@ -26,9 +29,9 @@
 //!
 //! # What is global
 //!
-//! One table for the process, of [`NAMES`] names and [`SLOTS`] locks that have a place of their
-//! own; beyond that, locks share places, and names become one called [`OTHERS`], which the
-//! recording says. The table is static and takes memory only as it is used.
+//! One table for the process, of [`NAMES`] names and [`SLOTS`] locks that have a slot of their own.
+//! Beyond that, locks share slots, and names become one called [`OTHERS`]. The recording tells
+//! that. The table is static and takes memory only as it is used.
 
 mod buckets;
 mod counters;

@@ -74,8 +74,8 @@ over_policies! {
     always_spin: AlwaysSpin;
 }
 
-/// Three, four and five threads wait, time out and are notified at once: who says that it was
-/// notified was counted, and the other way round.
+/// Three, four and five threads wait, time out and are notified at once. A thread that returns that
+/// it was notified was counted, and the other way round.
 fn notifications_are_exact(waiters: usize) {
     within(Duration::from_secs(60), move || {
         const ROUNDS: usize = 400;
@@ -138,7 +138,7 @@ fn all_of_many_are_woken() {
             while changed.waiting() < WAITERS {
                 std::thread::yield_now();
             }
-            // Who is counted holds the mutex until it is in the queue.
+            // A counted thread holds the mutex until it is in the queue.
             *go.lock() = true;
             assert_eq!(changed.notify_all(), WAITERS);
             assert_eq!(changed.notify_all(), 0);
@@ -183,7 +183,7 @@ fn it_works_with_spin_locks() {
             changed.notify_one();
         });
     });
-    // A mutex whose guard carries something gets a new one.
+    // A mutex with a guard that carries something gets a new one.
     let queued = lock_api::Mutex::<Mcs, u32>::new(1);
     let changed = Condvar::new();
     within(Duration::from_secs(60), move || {

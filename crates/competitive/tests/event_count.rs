@@ -1,4 +1,4 @@
-//! The event count with real threads: whoever sleeps for ever is reported by a watch of its own.
+//! Tests of the event count with real threads. A watch reports a thread that sleeps for ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -19,10 +19,12 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(2))
 }
 
-/// Items to be taken, and who waits for them.
+/// Items to be taken, and the threads that wait for them.
 #[derive(Default)]
 struct Shelf {
+    /// The number of items. Written by every thread.
     items: AtomicUsize,
+    /// The event count of the threads that find none.
     events: EventCount,
 }
 

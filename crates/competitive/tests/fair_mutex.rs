@@ -44,7 +44,7 @@ fn one_thread_at_a_time_holds_it() {
     excludes::<AlwaysSpin>();
 }
 
-/// Whether the kernel has put that thread of this process to sleep.
+/// Returns whether the kernel has put that thread of this process to sleep.
 #[cfg(target_os = "linux")]
 fn is_asleep(thread: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));

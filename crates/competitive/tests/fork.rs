@@ -13,7 +13,7 @@ use stanchion_competitive::{
     Condvar, EventCount, Mutex, Once, OnceLock, OnceState, PolicyMutex, RwLock, Semaphore,
 };
 
-/// How long a child may take, on a loaded machine.
+/// The time that a child may take, on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs `body` in a child. Returns whether it ended well: neither panicked nor hung.
@@ -120,7 +120,7 @@ fn children_of_a_program_that_contends_all_the_time_work() {
             in_child(|| {
                 let fresh = PolicyMutex::new(0);
                 contend(&fresh);
-                // Each of these may be held for ever, and those that are not can be taken.
+                // Each of these may be held for ever. The others can be taken.
                 for lock in &BUSY {
                     drop(lock.try_lock_for(Duration::from_millis(1)));
                 }
@@ -280,7 +280,8 @@ fn a_lock_that_a_writer_of_the_parent_waits_for_stays_held() {
     assert_eq!(*LOCK.read(), 1);
 }
 
-/// The documented limit of a body that another thread runs; and what is not its affair.
+/// Tests the documented limit of a body that another thread runs, and cases that it does not
+/// affect.
 #[test]
 fn what_another_thread_does_once_is_not_done_in_a_child() {
     static THEIRS: Once = Once::new();

@@ -1,13 +1,13 @@
-//! Locks where nothing may be called: each lock of the default set guards the allocator of its
-//! process, under a system call filter that kills a process which opens a file.
+//! Locks in places where no other code may be called: each lock of the default set guards the
+//! allocator of its process, under a system call filter that kills a process which opens a file.
 //!
-//! Each case is a child process, because what a first wait does is done once. The child's threads
+//! Each case is a child process, because a first wait's work is done once. The child's threads
 //! start before the lock and the filter are in place, so that all their first waits come after.
 //! Then one thread holds the lock while all others come to need memory, until they sleep. At last
 //! all of them allocate in turns.
 //!
-//! A lock that allocates would wait for itself. That is not left to chance: a thread that is in a
-//! lock says so, and an allocation that finds it there ends the process with a message.
+//! A lock that allocates would wait for itself. That is not left to chance: a thread in a lock sets
+//! a flag, and an allocation that finds it set ends the process with a message.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64", not(miri)))]
 
 use std::cell::Cell;
@@ -38,7 +38,7 @@ type Guard = fn(body: &mut dyn FnMut());
 static GUARD: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
-    /// Whether the thread is in the lock: about to have it, or to release it, or in between.
+    /// Set while the thread is in the lock: about to have it, or to release it, or in between.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -202,7 +202,8 @@ const CHILD: &str = "STANCHION_GUARDS_ALLOCATOR";
 /// Far longer than a child takes: a deadlock.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Runs the test `name` in a child whose allocator `guard` guards; how it ended, and what it said.
+/// Runs the test `name` in a child with `guard` as the guard of its allocator. Returns its status
+/// and its output.
 fn child(name: &str, guard: Guard) -> (ExitStatus, String) {
     if std::env::var_os(CHILD).is_some() {
         in_child(guard);
@@ -268,7 +269,7 @@ macro_rules! cases {
     )+};
 }
 
-/// How long a timed try takes at most: shorter than the wait, so that some fail.
+/// The most time that a timed try takes: shorter than the wait, so that some fail.
 const SHORT: Duration = Duration::from_millis(2);
 
 /// Repeats a timed try.

@@ -1,5 +1,5 @@
-//! Locks in a process whose `membarrier` is refused while threads contend: no thread panics, and no
-//! wake-up is lost. What is left then are fences; see `machine::asymmetric`.
+//! Locks in a process that is refused `membarrier` while threads contend: no thread panics, and no
+//! wake-up is lost. Only fences are left then; see `machine::asymmetric`.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::process::Command;
@@ -47,14 +47,23 @@ fn refuse_membarrier() -> bool {
 /// Each kind of sleeper once.
 #[derive(Default)]
 struct Locks {
+    /// A mutex of the default policy.
     mutex: Mutex<u32>,
+    /// A mutex that always blocks.
     blocking: PolicyMutex<u32, AlwaysBlock>,
+    /// A reader-writer lock.
     table: RwLock<u32>,
+    /// The mutex of the condition variable.
     turn: Mutex<u32>,
+    /// The condition variable.
     turned: Condvar,
+    /// The number of tasks to take.
     tasks: AtomicU32,
+    /// The event count of threads that find no task.
     events: EventCount,
+    /// The number of rounds so far.
     rounds: AtomicU32,
+    /// Set when the test is over.
     over: AtomicBool,
 }
 

@@ -123,7 +123,8 @@ fn a_panic_inside_releases<P: Policy + 'static>() {
     assert_eq!(mutex.try_lock().expect("free again").count(), 1);
 }
 
-/// A forgotten guard: others time out, its own thread is told, and nothing that only looks waits.
+/// Tests a forgotten guard: others time out, its own thread gets an error, and calls that only look
+/// do not wait.
 fn a_forgotten_guard_keeps_it_locked<P: Policy + 'static>() {
     let mutex = shared::<P>();
     mem::forget(mutex.lock());

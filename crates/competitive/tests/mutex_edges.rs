@@ -19,10 +19,11 @@ use stanchion_competitive::policy::{
 };
 use stanchion_competitive::{Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard, RawPolicyMutex};
 
-/// A policy that notes what it is asked, blocks at once, and panics for the first that asks at
-/// `where_`.
+/// A policy that counts its calls, blocks at once, and panics for the first caller at `WHERE`.
 struct Faulty<const WHERE: u8> {
+    /// The number of calls. Counted by waiters.
     asked: AtomicU32,
+    /// Set once it has panicked.
     panicked: AtomicBool,
 }
 
@@ -136,7 +137,7 @@ fn who_waits_for_itself_is_told_for_which_lock() {
 }
 
 /// A thread that ended with the lock held: no other thread has it, not even one with the same
-/// number, which is told why.
+/// number. That thread gets an error with the reason.
 #[test]
 fn a_thread_that_ends_with_the_lock_keeps_it() {
     // Another test's thread may take the number first and keep it for long: then a new lock is
@@ -154,7 +155,7 @@ fn a_thread_that_ends_with_the_lock_keeps_it() {
     assert!(met, "no number was used again");
 }
 
-/// Lets a new thread try a lock that is left locked; says whether that thread has this number.
+/// Lets a new thread try a lock that is left locked. Returns whether that thread has this number.
 fn a_new_thread_has(number: usize, mutex: &Arc<PolicyMutex<payload::Pair, AlwaysBlock>>) -> bool {
     let mutex = mutex.clone();
     let next = thread::spawn(move || {
@@ -171,8 +172,8 @@ fn a_new_thread_has(number: usize, mutex: &Arc<PolicyMutex<payload::Pair, Always
     next.join().unwrap()
 }
 
-/// Sleepers are handed the lock in the order in which they came, if every release is in turn:
-/// nobody gets in between.
+/// If every release is in turn, sleepers are handed the lock in the order in which they came, and
+/// no other thread gets in between.
 #[test]
 fn releases_in_turn_serve_in_order() {
     in_time(|| {
@@ -217,8 +218,8 @@ fn a_sleeper_of_ten_milliseconds_is_handed_the_lock() {
 
     extern "C" fn stalls(_signal: libc::c_int) {
         let time = libc::timespec { tv_sec: 0, tv_nsec: 30_000_000 };
-        // SAFETY: async-signal-safe by POSIX; `time` outlives the call. What it does to `errno`
-        // matters to nobody: a wait looks again.
+        // SAFETY: async-signal-safe by POSIX; `time` outlives the call. Its effect on `errno` does
+        // not matter: a wait looks again.
         unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
     }
     let handler: extern "C" fn(libc::c_int) = stalls;
@@ -276,7 +277,7 @@ fn a_sleeper_is_not_kept_out_for_long() {
         barging.join().unwrap();
         (longest, mutex.lock().count())
     });
-    assert!(sections > 100, "{sections} sections: nobody barged");
+    assert!(sections > 100, "{sections} sections: no thread barged");
     // 10 ms, and what a busy machine takes to let two threads run.
     assert!(longest < Duration::from_secs(1), "kept out for {longest:?}");
 }

@@ -1,4 +1,5 @@
-//! What all types of the crate have, and the names that users of `parking_lot` write.
+//! Tests of traits that all types of the crate have, and of the names that users of `parking_lot`
+//! write.
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -37,7 +38,7 @@ assert_shared_and_unwind_safe!(
     WaitTimeoutResult,
 );
 
-// These are `lock_api`'s types, which do not say so, with `parking_lot` neither.
+// These are types of `lock_api`, which do not implement it, with `parking_lot` neither.
 assert_not_impl_any!(Mutex<u32>: RefUnwindSafe);
 assert_not_impl_any!(RwLock<u32>: RefUnwindSafe);
 

@@ -1,4 +1,4 @@
-//! What is done once, with real threads.
+//! Tests of bodies that run once, with real threads.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
@@ -183,7 +183,8 @@ fn the_state_is_told() {
     assert_eq!((first.state(), never.state()), (OnceState::Done, OnceState::Done));
 }
 
-/// Whether that thread has said that it sleeps on the word of `once`. Only the size is documented.
+/// Returns whether a thread has registered that it sleeps on the word of `once`. Only the size is
+/// documented.
 fn is_waited_for(once: &Once) -> bool {
     const ASLEEP: u32 = 4;
     // SAFETY: a `Once` is an atomic word (asserted above), and lives.

@@ -1,4 +1,5 @@
-//! What a recorded lock does at its first wait, and what a forked child finds of its parent's.
+//! Tests of a recorded lock's first wait, and of the counts that a forked child finds of its
+//! parent.
 #![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,7 +18,7 @@ struct Counting;
 static COUNTING: Counting = Counting;
 
 thread_local! {
-    /// How many allocations this thread has made since it asked; `None` if it has not.
+    /// The number of allocations that this thread has made since it asked; `None` if it has not.
     static ALLOCATIONS: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -78,7 +79,8 @@ fn the_first_recorded_wait_allocates_nothing() {
 /// Runs `body` in a child and returns whether it ended well.
 #[must_use]
 fn in_child(body: impl FnOnce()) -> bool {
-    /// Ends the child even if `body` panics: what it would unwind to belongs to the parent.
+    /// Ends the child even if `body` panics: the frames that it would unwind to belong to the
+    /// parent.
     struct Exit(i32);
 
     impl Drop for Exit {
@@ -88,8 +90,8 @@ fn in_child(body: impl FnOnce()) -> bool {
         }
     }
 
-    // SAFETY: the child has one thread, which does what the tests need: the C library makes its
-    // allocator usable there.
+    // SAFETY: the child has one thread, which does only what the tests need: the C library makes
+    // its allocator usable there.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let mut exit = Exit(1);

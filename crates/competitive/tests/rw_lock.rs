@@ -195,7 +195,7 @@ fn deadlines_pass_and_leave_nothing_behind() {
         assert!(start.elapsed() >= timeout);
     }
     assert!(lock.try_write_until(Instant::now()).is_none());
-    // The writer that gave up keeps nobody out.
+    // The writer that gave up keeps no thread out.
     assert_eq!(*lock.try_read().expect("readers again"), 1);
     let upgradable = lock.try_upgradable_read_for(short).expect("beside a reader");
     let Err(upgradable) = RwLockUpgradableReadGuard::try_upgrade_for(upgradable, short) else {
@@ -410,7 +410,7 @@ fn try_upgradable_read_succeeds_beside_readers() {
     });
 }
 
-/// Readers that give up beside others that stay: the count of those that wait ends at zero.
+/// Readers that give up beside others that stay: the count of waiting readers ends at zero.
 #[test]
 fn readers_that_give_up_leave_the_others_waiting() {
     within(Duration::from_secs(60), || {

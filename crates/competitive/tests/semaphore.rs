@@ -79,9 +79,10 @@ fn messages_arrive() {
     });
 }
 
-/// Who wants all permits gets them, though others take and give back single ones without a pause.
+/// A thread that wants all permits gets them, though others take and give back single ones without
+/// a pause.
 #[test]
-fn who_wants_many_does_not_starve() {
+fn a_thread_that_wants_many_does_not_starve() {
     within(Duration::from_secs(60), || {
         let (semaphore, stop) = (Semaphore::new(4), AtomicBool::new(false));
         let worst = AtomicU64::new(0);
@@ -113,7 +114,7 @@ fn deadlines_pass_and_leave_nothing_behind() {
         assert!(semaphore.try_acquire_many_for(2, timeout).is_none());
         assert!(start.elapsed() >= timeout);
         // The one there is was not kept.
-        assert_eq!(semaphore.try_acquire().expect("for whoever comes").count(), 1);
+        assert_eq!(semaphore.try_acquire().expect("it is free").count(), 1);
     }
     assert!(semaphore.try_acquire_many_until(2, Instant::now()).is_none());
     assert!(semaphore.try_acquire_until(Instant::now()).is_some());

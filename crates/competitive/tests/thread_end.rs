@@ -16,8 +16,11 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A guard that is kept until the test lets it go, in the destructor of a thread-local.
 struct Kept<G> {
+    /// The guard that the ending thread keeps.
     guard: Option<G>,
+    /// Sent to while the thread ends.
     ending: Sender<()>,
+    /// Received from before the guard is dropped.
     go_on: Receiver<()>,
 }
 

@@ -1,5 +1,5 @@
-//! Files of recorded waits: what is written reads the same again, and what was cut, damaged, edited
-//! or is something else is refused with its line.
+//! Files of recorded waits. A written file reads the same again. A file that was cut, damaged or
+//! edited, or is something else, is refused with its line.
 
 use proptest::prelude::*;
 use stanchion_competitive::waits::{
@@ -121,7 +121,7 @@ fn the_example_is_good() {
     assert_eq!(recording.to_json(), GOOD);
 }
 
-/// What is put for what, the line that is to be named, and a part of what is to be said.
+/// The text to replace, its replacement, the line that is to be named, and a part of the message.
 const DAMAGES: &[(&str, &str, usize, &str)] = &[
     ("stanchion waits", "stanchion thresholds", 1, "expected a recording of waits"),
     (

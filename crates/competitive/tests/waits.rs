@@ -14,9 +14,11 @@ use stanchion_competitive::waits::{
 };
 use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
 
-/// Counts by itself what it is told.
+/// A policy that counts the waits that it gets.
 struct Told {
+    /// The number of waits.
     waits: AtomicU64,
+    /// The longest wait.
     longest: AtomicU64,
 }
 
@@ -33,7 +35,7 @@ impl Policy for Told {
     }
 }
 
-/// Spins for ever, and shows that somebody waits.
+/// A policy that spins for ever, and counts the threads that wait.
 struct Announced(AtomicU64);
 
 impl Policy for Announced {
@@ -86,7 +88,7 @@ fn it_counts_what_the_policy_is_told() {
     let waits = mutex.waits();
     // SAFETY: only the policy is looked at.
     let told = unsafe { mutex.raw() }.policy().policy();
-    assert!(waits.count() > 0, "four threads, and nobody had to wait");
+    assert!(waits.count() > 0, "four threads, and none had to wait");
     assert_eq!(waits.count(), told.waits.load(Ordering::Relaxed));
     assert_eq!(waits.max_ns(), told.longest.load(Ordering::Relaxed).min(MAX_LENGTH_NS));
     assert_eq!(waits.arrivals().iter().sum::<u64>(), waits.count());
@@ -95,10 +97,10 @@ fn it_counts_what_the_policy_is_told() {
 
 #[test]
 fn a_lock_without_contention_takes_no_place_and_no_name() {
-    let mutex = recorded::<RandomWalk>("nobody else wants it");
+    let mutex = recorded::<RandomWalk>("no other thread wants it");
     (0..1_000).for_each(|_| *mutex.lock() += 1);
     assert_eq!(mutex.waits().count(), 0);
-    assert_eq!(waits::snapshot().lock("nobody else wants it"), None);
+    assert_eq!(waits::snapshot().lock("no other thread wants it"), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The condition variable whose waits are generic over the mutex.
+//! A condition variable with waits that are generic over the mutex.
 //!
 //! `lock_api::Condvar<C>` is tied to one type of mutex by its type parameter. It alone has access
 //! to the state in a guard of `lock_api`. So a wait makes a `lock_api::Condvar` on its stack, over
@@ -37,6 +37,7 @@ use super::RawCondvar;
 /// assert_eq!(taker.join().unwrap(), Some(7));
 /// ```
 pub struct Condvar {
+    /// The condition variable proper.
     raw: RawCondvar<()>,
 }
 
@@ -198,9 +199,11 @@ fn deadline_after(timeout: Duration) -> Deadline {
 struct Borrowing<M> {
     /// The condition variable to wait at. Null until the wait begins.
     raw: Cell<*const RawCondvar<()>>,
+    /// The deadline of the wait, set before it begins.
     deadline: Cell<Deadline>,
     /// The wait's outcome, set by the wait.
     timed_out: Cell<bool>,
+    /// Ties it to the type of mutex.
     mutex: PhantomData<fn(&M)>,
 }
 

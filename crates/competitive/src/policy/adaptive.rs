@@ -1,8 +1,8 @@
 //! Adaptive: the default, a random walk with longer legs, one spinner at a time.
 //!
-//! What it is made of, and why (`cargo study regret` shows what it comes to):
+//! Its parts, and the reasons (`cargo study regret` shows the result):
 //!
-//! - It spins for up to [`LIMIT`](Adaptive) times C. C is what a wake-up takes at best. To the
+//! - It spins for up to [`LIMIT`](Adaptive) times C. C is the time of a wake-up at best. To the
 //!   throughput of two threads that meet often, blocking costs several times that, since the lock
 //!   stands idle meanwhile.
 //! - One thread spins at a time. A second one slows the holder down and cannot have the lock before
@@ -10,7 +10,7 @@
 //! - It spins again after having been woken in vain: the lock has just been released once, so it is
 //!   a busy one.
 //! - It steps down only if the lock was *held* for long while the thread slept. A wait that was
-//!   long because others overtook says nothing against spinning.
+//!   long because other threads overtook is no evidence against spinning.
 //! - It does not spin if the process may use one processor only: the holder could not run
 //!   meanwhile.
 //! - It spins for C at most where processor time is known to be rationed: a quota is spent by
@@ -18,23 +18,25 @@
 //!   once the program has called [`machine::warm_up`], [`topology::quota`] or
 //!   [`topology::parallelism`], as the pools of this project do.
 //!
-//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`;
-//! [`HolderAware`](super::HolderAware), which asks whether the holder runs, always does, and is
-//! level.
+//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`.
+//! [`HolderAware`](super::HolderAware), which asks whether the holder runs, always takes part, and
+//! is level.
 //!
-//! Tried while it was made, and left out; these are not in the repository, so there are no figures:
-//! no spinning while another thread sleeps, which lost in sections of 10 µs; no second spin after a
-//! wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel
-//! counts no more runnable threads than processors, the paper's condition (a), for which a file is
-//! read at each wait, and which lost where the holder sleeps.
+//! Some variants were tried while it was made, and left out. They are not in the repository, so
+//! there are no figures:
+//!
+//! - No spinning while another thread sleeps: it lost in sections of 10 µs.
+//! - No second spin after a wake-up, and several spinners: their mean regret was higher.
+//! - Spinning on while the kernel counts no more runnable threads than processors, the paper's
+//!   condition (a): it reads a file at each wait, and lost where the holder sleeps.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the words are numbers by themselves, and a waiter that reads an old one spins for
+//! All are Relaxed: the words are numbers by themselves. A waiter that reads an old one spins for
 //! an old threshold.
 //!
-//! Source: the walk is Karlin et al. 1991, section 2.5; one spinner at a time is Go's runtime
-//! (2024); not counting overtakings is HotSpot's rule, which does not punish a spin that ended
+//! Source: the walk is Karlin et al. 1991, section 2.5. One spinner at a time is Go's runtime
+//! (2024). Not counting overtakings is HotSpot's rule, which does not punish a spin that ended
 //! because the owner changed.
 
 use super::{Contention, Policy, Wait};
@@ -62,12 +64,12 @@ pub struct Adaptive<const LIMIT: u32 = 16> {
 /// In hundredths of the limit.
 const STEP: u32 = 8;
 
-/// What this process has.
+/// The processors of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Processors {
     /// One at a time.
     One,
-    /// Several, of whose time there is less than there could be.
+    /// Several, with less of their time than there could be.
     Rationed,
     Several,
 }

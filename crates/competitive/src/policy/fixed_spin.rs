@@ -1,7 +1,7 @@
 //! Fixed spin: as long as blocking would cost.
 //!
-//! Why that long: whoever knew the future would pay the lesser of the wait and C. This pays at most
-//! twice that, and no fixed rule can promise less.
+//! Why that long: a thread that knew the future would pay the lesser of the wait and C. This policy
+//! pays at most twice that, and no fixed rule can promise less.
 //!
 //! Source: Karlin et al. 1991, section 2.4.
 

@@ -1,14 +1,15 @@
 //! Holder-aware: spin while the holder is on a processor.
 //!
-//! Why: the paper assumes that the holder runs (its condition b), and could not know. Where the
-//! kernel tells ([`machine::presence`]), a waiter whose holder was preempted or has blocked leaves
-//! at once, and one whose holder runs has reason to stay. How long it stays at most, and everything
-//! where the kernel does not tell, is [`Adaptive`]'s.
+//! Why: the paper assumes that the holder runs (its condition b), and could not know. If the kernel
+//! tells ([`machine::presence`]), a waiter leaves at once when the holder was preempted or has
+//! blocked. If the holder runs, the waiter has reason to stay. [`Adaptive`] decides how long it
+//! stays at most, and everything if the kernel does not tell.
 //!
 //! A thread is seen once it has registered. The first time that a thread waits for a lock with this
-//! policy it registers itself, until it ends: some 20 µs, 8 KiB of locked memory, and for the first
-//! one of a process the check described at [`machine::presence::status`], which starts two threads
-//! for a moment. A holder that never waited is not seen, so its waiters do as [`Adaptive`]'s.
+//! policy it registers itself, until it ends. That takes some 20 µs and 8 KiB of locked memory. For
+//! the first thread of a process it also takes the check described at
+//! [`machine::presence::status`], which starts two threads for a moment. A holder that never waited
+//! is not seen, so its waiters do the same as [`Adaptive`]'s.
 
 use super::{Adaptive, Contention, Policy, Wait};
 use machine::presence;
@@ -29,6 +30,7 @@ use machine::presence;
 /// ```
 #[derive(Debug)]
 pub struct HolderAware<const LIMIT: u32 = 16> {
+    /// The limit, and the rule if the kernel does not tell.
     limit: Adaptive<LIMIT>,
 }
 
@@ -37,7 +39,7 @@ machine::thread_local! {
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
 }
 
-/// Makes the calling thread visible to those who wait for it. Does nothing where that cannot be
+/// Makes the calling thread visible to threads that wait for it. Does nothing if that cannot be
 /// had, or while the thread ends.
 #[cold]
 fn register() {
@@ -52,7 +54,7 @@ fn register() {
 }
 
 machine::thread_local! {
-    /// Whether the thread has tried. Apart from the registration, so that reading it needs no
+    /// Set once the thread has tried. Apart from the registration, so that reading it needs no
     /// destructor.
     static TRIED: core::cell::Cell<bool> = core::cell::Cell::new(false);
 }
@@ -64,7 +66,7 @@ fn be_seen() {
     }
 }
 
-/// Whether that thread is away from the processors, for certain.
+/// Returns whether that thread is away from the processors, for certain.
 #[inline]
 fn is_away(holder: Option<usize>) -> bool {
     holder.is_some_and(|holder| presence::of(holder).runs() == Some(false))

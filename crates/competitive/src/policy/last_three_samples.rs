@@ -1,13 +1,13 @@
-//! Last three samples: what would have been best for the last three waits.
+//! Last three samples: the time that would have been best for the last three waits.
 //!
 //! Why three: few enough to keep in a word, enough that one odd wait does not decide.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one
-//! spins for an old threshold.
+//! All are Relaxed: only the lock's holder writes the word. A waiter that reads an old one spins
+//! for an old threshold.
 //!
-//! Source: Karlin et al. 1991, section 2.5; observations are rounded up to 16 spins and capped at
+//! Source: Karlin et al. 1991, section 2.5. Observations are rounded up to 16 spins and capped at
 //! 1008, as in section 5.
 
 use super::{Contention, Policy, Wait, percent};
@@ -28,7 +28,7 @@ pub struct LastThreeSamples<const STEP: u32 = 8> {
 }
 
 impl<const STEP: u32> LastThreeSamples<STEP> {
-    /// C in steps: what the samples are before there are any.
+    /// C in steps: the value of the samples before there are any.
     const COST: u32 = 100 / STEP;
 }
 

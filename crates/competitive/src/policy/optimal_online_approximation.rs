@@ -3,22 +3,22 @@
 //! Why not the exact optimum: its distribution is known only after a run. Why a histogram of 16
 //! classes: recomputing the threshold then takes 16 steps.
 //!
-//! The histogram does not fit a lock of 16 bytes. It lies in a static table, [`TABLE`], of which a
-//! lock takes a place at its first wait and gives it back when it is dropped; a lock that finds the
+//! The histogram does not fit a lock of 16 bytes. It lies in a static table, [`TABLE`]. A lock
+//! takes a slot of it at its first wait and gives it back when it is dropped. A lock that finds the
 //! table full spins for C, as [`FixedSpin`](super::FixedSpin) does. A lock in a `static` keeps its
-//! place.
+//! slot.
 //!
 //! # Invariants
 //!
-//! 1. A place belongs to the one lock whose `place` names it, from the `taken` exchange until that
+//! 1. A slot belongs to the one lock that names it in `slot`, from the `taken` exchange until that
 //!    lock is dropped.
-//! 2. Only the lock's holder writes its histogram; the threshold in the lock is what waiters read.
+//! 2. Only the lock's holder writes its histogram. Waiters read the threshold in the lock.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins
-//! for it. A place that changes hands may keep a count of the lock that had it before: one wait
-//! more or less, of some thousand.
+//! All are Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold
+//! spins for it. A slot that changes hands may keep a count of the lock that had it before: one
+//! wait more or less, of some thousand.
 //!
 //! Source: Karlin et al. 1991, sections 2.5 and 5: observations rounded up to 64 spins and capped
 //! at 1008.
@@ -28,12 +28,12 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::park;
 
-/// Spins for the threshold that is best for the histogram of this lock's waits, whose classes are
+/// Spins for the threshold that is best for the histogram of this lock's waits. Its classes are
 /// `STEP` hundredths of C wide.
 ///
 /// If a lock's waits all come from one distribution, its cost approaches that of
 /// [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) = 1.58 times the off-line
-/// optimum's. Counts are halved now and then, so that a lock whose waits change is followed.
+/// optimum's. Counts are halved now and then, so that the policy follows a lock whose waits change.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::OptimalOnlineApproximation};
@@ -46,17 +46,19 @@ pub struct OptimalOnlineApproximation<const STEP: u32 = 32> {
     state: AtomicU32,
 }
 
-/// How many locks can have a histogram at a time: 512, and one in a model.
+/// The number of locks that can have a histogram at a time: 512, and one in a model.
 const PLACES: usize = if park::BUCKETS == 1 { 1 } else { 512 };
 /// Classes of a histogram; the last holds all that is longer.
 const CLASSES: usize = 16;
-/// When one class has so many, all are halved.
+/// The number of waits in one class at which all classes are halved.
 const FULL: u32 = 4_096;
 /// No place was free when this lock first asked.
 const NONE_FREE: u32 = 0xFFFF;
 
 struct Histogram {
+    /// Set while a lock has it. Written by the lock that takes it, or gives it back.
     taken: AtomicBool,
+    /// The number of waits in each class. Written by the lock's holder.
     counts: [AtomicU32; CLASSES],
 }
 
@@ -104,16 +106,16 @@ impl Histogram {
     }
 }
 
-/// The threshold, as a number of classes, that costs least: `counts[i]` waits were `i * step` long,
-/// blocking costs 100.
+/// Returns the threshold of least cost, as a number of classes: `counts[i]` waits were `i * step`
+/// long, and blocking costs 100.
 ///
-/// One pass: the cost of threshold k differs from that of k - 1 by what the waits of class k save
-/// and what the longer ones spin more.
+/// It takes one pass: from threshold k - 1 to k, the cost falls by what the waits of class k save,
+/// and rises by what the longer ones spin more.
 fn best(counts: &[u32; CLASSES], step: u64) -> u64 {
     let step = step as i64;
     let mut longer: i64 = counts[1..].iter().map(|&count| i64::from(count)).sum();
     let (mut cost, mut least, mut best) = (0, 0, 0);
-    // Relative to blocking at once. The last class is of those that are too long to tell, so a
+    // Relative to blocking at once. The last class is of waits that are too long to tell, so a
     // threshold in it means nothing.
     for (threshold, &count) in (1_i64..).zip(&counts[1..CLASSES - 1]) {
         let count = i64::from(count);

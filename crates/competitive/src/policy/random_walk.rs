@@ -2,16 +2,16 @@
 //! short one.
 //!
 //! Why not the last three samples: one number instead of three, and no sudden moves. Why not
-//! always: a lock whose long waits come in a row keeps spinning for as many waits as there are
+//! always: if a lock's long waits come in a row, it keeps spinning for as many waits as there are
 //! steps.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one
-//! spins for an old threshold.
+//! All are Relaxed: only the lock's holder writes the word. A waiter that reads an old one spins
+//! for an old threshold.
 //!
-//! Source: Karlin et al. 1991, section 2.5: at most C, although table 3 prints 1008 spins for it;
-//! the step is section 5's 16 spins.
+//! Source: Karlin et al. 1991, section 2.5: at most C, although table 3 prints 1008 spins for it.
+//! The step is section 5's 16 spins.
 
 use super::{Contention, Policy, Wait, percent};
 use machine::atomic::{AtomicU32, Ordering};

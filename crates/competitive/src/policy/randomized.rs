@@ -1,14 +1,14 @@
 //! Randomized: a random threshold, against which no sequence of waits is bad.
 //!
-//! Why random: an adversary who knows the threshold releases the lock just after it. Drawn from the
-//! density e^(x/C) / (C (e - 1)) on 0 to C, the threshold costs at most e/(e-1) = 1.58 times the
-//! off-line optimum in expectation, for *every* sequence that does not depend on the draws; a fixed
-//! one can promise no less than 2.
+//! Why random: an adversary that knows the threshold releases the lock just after it. Drawn from
+//! the density e^(x/C) / (C (e - 1)) on 0 to C, the threshold costs at most e/(e-1) = 1.58 times
+//! the off-line optimum in expectation, for *every* sequence that does not depend on the draws. A
+//! fixed threshold can promise no less than 2.
 //!
 //! # Orderings
 //!
-//! Relaxed: the state of the generator is a number by itself, and two waiters that draw the same
-//! one do no harm.
+//! Relaxed: the state of the generator is a number by itself. Two waiters that draw the same one do
+//! no harm.
 //!
 //! Source: Karlin, Manasse, McGeoch and Owicki, "Competitive randomized algorithms for non-uniform
 //! problems", SODA 1990.

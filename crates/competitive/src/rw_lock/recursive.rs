@@ -46,7 +46,7 @@ impl<G: RawMutex> RawRwLock<G> {
 /// assert_eq!(*outer + *inner, 10);
 /// ```
 pub trait ReadRecursive {
-    /// What a guard gives access to.
+    /// The guard's type.
     type Guard<'a>
     where
         Self: 'a;

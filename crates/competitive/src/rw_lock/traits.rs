@@ -89,7 +89,7 @@ unsafe impl<G: RawMutex> lock_api::RawRwLock for RawRwLock<G> {
     }
 }
 
-// SAFETY: what is released is released as above; a waiter of the gate may be handed it.
+// SAFETY: the lock is released as above. A waiter of the gate may be handed it.
 unsafe impl<G: RawMutexFair> RawRwLockFair for RawRwLock<G> {
     /// The same as the unfair release: only a writer at the gate waits for readers, and it is next
     /// in any case.
@@ -181,7 +181,7 @@ unsafe impl<G: RawMutex> RawRwLockUpgradeDowngrade for RawRwLock<G> {
     }
 }
 
-/// When a try gives up; `None` for a moment that lies beyond the clock's end.
+/// The time at which a try gives up; `None` for a moment that lies beyond the clock's end.
 type Until = Option<Instant>;
 
 impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> RawRwLock<G> {

@@ -18,14 +18,18 @@ pub struct Closed;
 /// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
 #[must_use = "permits that are dropped are given back at once"]
 pub struct Permits<'s, G: RawMutex = RawPolicyMutex> {
+    /// The semaphore that they go back to.
     semaphore: &'s Semaphore<G>,
+    /// The number of permits.
     count: u32,
 }
 
 /// Permits of a [`Semaphore`] that keep it alive, given back when this is dropped.
 #[must_use = "permits that are dropped are given back at once"]
 pub struct OwnedPermits<G: RawMutex = RawPolicyMutex> {
+    /// The semaphore that they go back to.
     semaphore: Arc<Semaphore<G>>,
+    /// The number of permits.
     count: u32,
 }
 
@@ -101,7 +105,7 @@ impl<G: RawMutex> Permits<'_, G> {
     }
 }
 
-/// Implements what permits that borrow their semaphore have in common with those that own it.
+/// Implements the methods of permits that borrow their semaphore and of those that own it.
 macro_rules! permits {
     ($permits:ty, $name:literal) => {
         impl<G: RawMutex> $permits {

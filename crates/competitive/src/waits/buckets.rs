@@ -1,15 +1,17 @@
-//! Which waits are counted together.
+//! The buckets: which waits are counted together.
 //!
 //! | waits | buckets | each is |
 //! | --- | --- | --- |
 //! | up to 5.04 C | 63 | 0.08 C wide: the paper's 16 of 200 spins, up to its 1008 |
-//! | longer | 96 | a quarter of an octave: from 25 % to 14 % wide, over 24 octaves; the last has no end |
+//! | longer | 96 | a quarter of an octave, over 24 octaves; the last has no end |
 //! | wake latencies | 97 | the same quarters of octaves, from 64 ns on |
 //!
-//! Why not logarithmic throughout: whether to spin or to block is decided around C, and there a
-//! quarter of an octave would be coarser than the steps that the policies take. Why not linear
-//! throughout: the paper cut its waits at 1008 spins, and had to say that the cost of always-spin
-//! came out too low for it (section 5).
+//! A quarter of an octave is from 25 % to 14 % wide.
+//!
+//! Why not logarithmic throughout: the choice between spinning and blocking is made around C, and
+//! there a quarter of an octave would be coarser than the steps that the policies take. Why not
+//! linear throughout: the paper cut its waits at 1008 spins, and had to admit that the cost of
+//! always-spin came out too low for it (section 5).
 //!
 //! A bucket is open below and closed above, as D[i] of section 2.4 is: more than i - 1 and at most
 //! i. The first one has the waits of no length too.
@@ -22,7 +24,7 @@ use crate::cost;
 pub(super) const LINEAR: usize = 63;
 const QUARTERS: usize = 4;
 const OCTAVES: usize = if IN_A_MODEL { 1 } else { 24 };
-/// Where everything is small: a model's threads have small stacks, and its tables one bucket.
+/// Set if everything is small: a model's threads have small stacks, and its tables one bucket.
 pub(super) const IN_A_MODEL: bool = machine::park::BUCKETS == 1;
 /// Buckets of waits.
 pub(super) const LENGTHS: usize = LINEAR + LOGARITHMIC;
@@ -32,7 +34,7 @@ const LOGARITHMIC: usize = QUARTERS * OCTAVES;
 /// The end of the first bucket of latencies, in nanoseconds.
 const LEAST_LATENCY: u64 = 64;
 
-/// How many classes of *others waiting at arrival* there are: 0 to 15, and more.
+/// The number of classes of *others waiting at arrival*: 0 to 15, and more.
 pub const ARRIVALS: usize = 17;
 
 /// A longer wait counts as this long, in nanoseconds: an hour. It was a suspended machine, or a
@@ -74,12 +76,12 @@ pub(super) fn longest(bucket: usize, unit: u64) -> u64 {
     }
 }
 
-/// What the waits in a bucket are longer than; none are, for the first.
+/// Returns the length that the waits in a bucket exceed, or `None` for the first bucket.
 pub(super) fn above(bucket: usize, unit: u64) -> Option<u64> {
     bucket.checked_sub(1).map(|lower| longest(lower, unit))
 }
 
-/// Whether a wait of `length` lies in that bucket.
+/// Returns whether a wait of `length` lies in that bucket.
 #[cfg(feature = "wait_files")]
 pub(super) fn holds(bucket: usize, length: u64, unit: u64) -> bool {
     length <= longest(bucket, unit) && above(bucket, unit).is_none_or(|above| length > above)
@@ -94,7 +96,7 @@ pub(super) fn longest_latency(bucket: usize) -> u64 {
     }
 }
 
-/// Which quarter of an octave above `base` a `value` above it lies in.
+/// Returns the quarter of an octave above `base` that a `value` above it lies in.
 #[inline]
 fn logarithmic(value: u64, base: u64) -> usize {
     // Quarters of `base`, more than 4 of them: 5 to 8 in the first octave, 9 to 16 in the next.

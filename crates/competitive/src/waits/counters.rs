@@ -1,19 +1,19 @@
-//! The counts of a place in the table, added to by threads that have just got a lock.
+//! The counts of a slot in the table, added to by threads that have just got a lock.
 //!
 //! Why not one atomic addition for each count: it waits for the line to come from the processor
-//! that counted last, one line after another, while the lock is held. A lock that has a place of
-//! its own is the only one that counts there, and its holders come one after another, so that a
-//! load and a store do: the processor goes on meanwhile, and fetches the lines together. Locks that
-//! share a place add atomically.
+//! that counted last, one line after another, while the lock is held. A lock that has a slot of its
+//! own is the only one that counts there. Its holders come one after another, so a load and a store
+//! suffice: the processor goes on meanwhile, and fetches the lines together. Locks that share a
+//! slot add atomically.
 //!
-//! What every wait touches lies together: sums and the first arrivals in one line, then the wait's
-//! bucket.
+//! The counts that every wait touches lie together: sums and the first arrivals in one line, then
+//! the wait's bucket.
 //!
 //! # Orderings
 //!
-//! All Relaxed. One holder's counts are made visible to the next by the lock itself; a place given
-//! to another lock is passed on by [`table`](super::table). Who reads meanwhile may see one wait in
-//! one count and not yet in another: [`Distribution::reconcile`].
+//! All are Relaxed. The lock itself makes one holder's counts visible to the next.
+//! [`table`](super::table) passes on a slot that is given to another lock. A thread that reads
+//! meanwhile may see one wait in one count and not yet in another: [`Distribution::reconcile`].
 
 use machine::atomic::{AtomicU64, Ordering};
 
@@ -22,17 +22,25 @@ use super::distribution::{Counts, Observation};
 
 #[repr(C)]
 pub(super) struct Counters {
+    /// The sum of the waits, in nanoseconds. Written by holders, as all counts here.
     total: AtomicU64,
+    /// The part of that sum that was spun.
     spun_time: AtomicU64,
+    /// The longest wait.
     max: AtomicU64,
+    /// The number of times that a waiter saw the holder change.
     holder_changes: AtomicU64,
+    /// The number of waits by how many others waited when they began.
     arrivals: [AtomicU64; ARRIVALS],
+    /// The number of waits without blocking, by length.
     spun: [AtomicU64; LENGTHS],
+    /// The number of waits that blocked, by length.
     blocked: [AtomicU64; LENGTHS],
+    /// The number of wake-ups, by latency.
     latencies: [AtomicU64; LATENCIES],
 }
 
-/// Who counts in a place.
+/// The locks that count in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writers {
     /// One at a time, by the lock that it is for.

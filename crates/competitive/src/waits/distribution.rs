@@ -1,4 +1,4 @@
-//! How long the waits for a lock were: plain counts.
+//! The lengths of the waits for a lock: plain counts.
 //!
 //! # Invariants
 //!
@@ -21,8 +21,8 @@ use super::buckets::{
 /// The most that a count may be: what a floating-point number still tells from the next.
 pub(super) const MOST: u64 = 1 << 53;
 
-/// One wait, as a recorder is told of it. Times are in nanoseconds; one above [`MAX_LENGTH_NS`]
-/// counts as that.
+/// One wait, as a recorder gets it. Times are in nanoseconds. A time above [`MAX_LENGTH_NS`] counts
+/// as that.
 ///
 /// ```
 /// use stanchion_competitive::waits::{Distribution, Observation};
@@ -32,22 +32,22 @@ pub(super) const MOST: u64 = 1 << 53;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// How long the lock was not to be had: spinning, and blocked until the release that woke the
-    /// thread.
+    /// The time that the lock was not to be had: spinning, and blocked until the release that woke
+    /// the thread.
     pub length_ns: u64,
-    /// How much of that was spun.
+    /// The part of that which was spun.
     pub spun_ns: u64,
-    /// Whether it blocked.
+    /// Set if it blocked.
     pub blocked: bool,
     /// From the release that woke it to its running again, if it blocked and that is known.
     pub wake_latency_ns: Option<u64>,
-    /// How many others waited when it began.
+    /// The number of others that waited when it began.
     pub others: u32,
-    /// How often the lock changed hands meanwhile without coming to it.
+    /// The number of times that the lock changed hands meanwhile without coming to it.
     pub holder_changes: u32,
 }
 
-/// The waits for one lock, or for several: how many of each length, those spun through and those
+/// The waits for one lock, or for several: the number of each length, those spun through and those
 /// that blocked apart.
 ///
 /// ```
@@ -62,20 +62,30 @@ pub struct Observation {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
+    /// The width of the buckets around C, in nanoseconds.
     pub(super) unit: u64,
+    /// The counts.
     pub(super) counts: Counts,
 }
 
-/// What is counted, as it also lies in the table and in a file.
+/// The counts, in the same form as in the table and in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
+    /// The sum of the waits, in nanoseconds.
     pub(super) total: u64,
+    /// The part of that sum that was spun.
     pub(super) spun_time: u64,
+    /// The longest wait.
     pub(super) max: u64,
+    /// The number of times that a waiter saw the holder change.
     pub(super) holder_changes: u64,
+    /// The number of waits by how many others waited when they began.
     pub(super) arrivals: [u64; ARRIVALS],
+    /// The number of waits without blocking, by length.
     pub(super) spun: Box<[u64; LENGTHS]>,
+    /// The number of waits that blocked, by length.
     pub(super) blocked: Box<[u64; LENGTHS]>,
+    /// The number of wake-ups, by latency.
     pub(super) latencies: Box<[u64; LATENCIES]>,
 }
 
@@ -86,9 +96,9 @@ pub struct Bucket {
     pub from_ns: u64,
     /// The longest, in nanoseconds.
     pub to_ns: u64,
-    /// How many were spun through.
+    /// The number of waits that were spun through.
     pub spun: u64,
-    /// How many blocked.
+    /// The number of waits that blocked.
     pub blocked: u64,
 }
 
@@ -146,7 +156,8 @@ impl Counts {
         (0..LENGTHS).rev().find(|&bucket| self.spun[bucket] + self.blocked[bucket] > 0)
     }
 
-    /// How long all waits together can be, by their buckets and the longest of them.
+    /// Returns the least and the greatest sum of all waits, by their buckets and the longest of
+    /// them.
     pub(super) fn bounds(&self, unit: u64) -> RangeInclusive<u128> {
         let (mut least, mut most) = (0, 0);
         for bucket in 0..LENGTHS {
@@ -231,31 +242,31 @@ impl Distribution {
         self.unit
     }
 
-    /// How many waits there were.
+    /// Returns the number of waits.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.waits()
     }
 
-    /// How many were spun through.
+    /// Returns the number of waits that were spun through.
     #[must_use]
     pub fn spun(&self) -> u64 {
         sum(&*self.counts.spun)
     }
 
-    /// How many blocked.
+    /// Returns the number of waits that blocked.
     #[must_use]
     pub fn blocked(&self) -> u64 {
         sum(&*self.counts.blocked)
     }
 
-    /// How long all waits together were, in nanoseconds.
+    /// Returns the sum of all waits, in nanoseconds.
     #[must_use]
     pub const fn total_ns(&self) -> u64 {
         self.counts.total
     }
 
-    /// How much of that was spun, in nanoseconds.
+    /// Returns the part of that which was spun, in nanoseconds.
     #[must_use]
     pub const fn spun_ns(&self) -> u64 {
         self.counts.spun_time
@@ -274,16 +285,17 @@ impl Distribution {
         (count > 0).then(|| self.counts.total as f64 / count as f64)
     }
 
-    /// How often a waiter saw the lock change hands without getting it.
+    /// Returns the number of times that a waiter saw the lock change hands without getting it.
     #[must_use]
     pub const fn holder_changes(&self) -> u64 {
         self.counts.holder_changes
     }
 
-    /// How many waits found so many others waiting when they began: `[0]` none, so that there were
-    /// two contenders, … `[15]` fifteen, `[16]` more.
+    /// Returns how many waits found so many others waiting when they began: `[0]` none, so that
+    /// there were two contenders, … `[15]` fifteen, `[16]` more.
     ///
-    /// Their sum may be less than [`count`](Self::count): of waits that were just being counted.
+    /// Their sum may be less than [`count`](Self::count): by the waits that were just being
+    /// counted.
     #[must_use]
     pub const fn arrivals(&self) -> &[u64; ARRIVALS] {
         &self.counts.arrivals
@@ -326,8 +338,8 @@ impl Distribution {
             .map(|bucket| (bucket.to_ns.min(self.counts.max), bucket.spun + bucket.blocked))
     }
 
-    /// From releases to the running of those that they woke: ends of buckets in nanoseconds,
-    /// rising, with how many there were.
+    /// Returns the times from releases to the running of the woken threads: ends of buckets in
+    /// nanoseconds, rising, with the number of each.
     pub fn wake_latencies(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         (0..LATENCIES)
             .map(|bucket| (longest_latency(bucket), self.counts.latencies[bucket]))

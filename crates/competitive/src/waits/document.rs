@@ -1,9 +1,9 @@
-//! The form of our files: JSON with a name and a version, and one lock on each line, so that what
-//! is wrong can be found.
+//! The form of this crate's files: JSON with a name and a version, and one lock on each line, so
+//! that faults can be found.
 //!
 //! Why not leave it to `serde`: a recording is measured on one machine and read on another, years
-//! later perhaps. A file that was cut, was edited, is of another kind or of a later version must be
-//! told from one that means what it says.
+//! later perhaps. A file may be cut, edited, of another kind or of a later version. It must be told
+//! from a correct one.
 
 use core::fmt;
 use core::str;
@@ -14,10 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-/// Why a file cannot be read: where, what was expected, and what to do.
+/// The reason why a file cannot be read: the line, the expected content, and a mend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
+    /// The number of the line.
     line: usize,
+    /// The fault, in words.
     problem: String,
 }
 
@@ -48,38 +50,43 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// What a file of ours is.
+/// A kind of file.
 pub(super) struct Kind {
-    /// What its `format` says.
+    /// The value of its `format`.
     pub(super) format: &'static str,
     /// The version that is written, and the only one there has been.
     pub(super) version: u64,
-    /// What it is, and where it comes from.
+    /// A description of it, and of where it comes from.
     pub(super) what: &'static str,
 }
 
-/// A file that is of the right kind and version: what it says at its top, and its locks, still
-/// text.
+/// A file of the right kind and version: the data at its top, and its locks, still text.
 pub(super) struct Document<'t, H> {
+    /// The data at its top.
     pub(super) head: H,
+    /// The whole text.
     text: &'t str,
+    /// The text of each lock.
     locks: Vec<&'t RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Label {
+    /// The kind, as the file has it.
     format: Option<serde_json::Value>,
+    /// The version, as the file has it.
     version: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
 struct Locks<'t> {
     #[serde(borrow)]
+    /// The text of each lock.
     locks: Vec<&'t RawValue>,
 }
 
 impl Kind {
-    /// The text of a file: after its kind what it says at its top, then its locks, each on one line
+    /// Returns the text of a file: its kind, the data at its top, then its locks, each on one line
     /// as `write` adds it.
     pub(super) fn write<T>(
         &self,
@@ -169,8 +176,7 @@ impl Kind {
 }
 
 impl<H> Document<'_, H> {
-    /// Reads each lock by `read`, which gives its name, or says what is wrong. Each name may come
-    /// once.
+    /// Reads each lock by `read`, which returns its name, or the fault. Each name may come once.
     pub(super) fn locks<L: DeserializeOwned, T>(
         &self,
         mut read: impl FnMut(L) -> Result<(String, T), String>,
@@ -193,7 +199,7 @@ impl<H> Document<'_, H> {
     }
 }
 
-/// Whether a name can be one; says why not.
+/// Checks that a name can be one. The error tells why it cannot.
 pub(super) fn check_name(what: &str, name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > LONGEST_NAME {
         return Err(format!(
@@ -215,7 +221,7 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What `serde` says, in terms of the file, whose part began on `line`.
+/// Returns the error of `serde`, in terms of the file. The part began on `line`.
 fn located(error: &serde_json::Error, line: usize) -> FileError {
     let said = error.to_string();
     let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);

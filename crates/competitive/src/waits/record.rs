@@ -1,12 +1,12 @@
-//! A name to count waits under, for those who measure waits themselves.
+//! A name to count waits under, for programs that measure waits themselves.
 
 use super::distribution::{Distribution, Observation};
 use super::table::{self, Place};
 
-/// A name in the table, to which any number of threads add waits at any time. Not tied to a lock:
-/// for a program that measures the waits of locks that are not ours.
+/// A name in the table, to which any number of threads add waits at any time. It is not tied to a
+/// lock: it is for a program that measures the waits of locks of other crates.
 ///
-/// Adding takes no lock, allocates nothing and calls nobody: some 20 to 100 ns.
+/// Adding takes no lock, allocates nothing and calls no other code: some 20 to 100 ns.
 ///
 /// ```
 /// use stanchion_competitive::waits::{Observation, Record};
@@ -16,12 +16,14 @@ use super::table::{self, Place};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
+    /// The counts of the name in the table.
     place: Place,
 }
 
 impl Record {
-    /// Finds the name, or takes a free one; beyond [`NAMES`](super::NAMES) of them, what is added
-    /// is counted as [`OTHERS`](super::OTHERS). A microsecond or so; allocates nothing.
+    /// Finds the name, or takes a free one. Beyond [`NAMES`](super::NAMES) of them, waits that are
+    /// added are counted as [`OTHERS`](super::OTHERS). Takes a microsecond or so, and allocates
+    /// nothing.
     #[must_use]
     pub fn register(name: &str) -> Self {
         Self { place: Place::shared(name) }
@@ -34,8 +36,8 @@ impl Record {
         counters.add(wait, table::unit(), writers);
     }
 
-    /// What was added under this name, without what locks that have a place of their own have
-    /// counted under it.
+    /// Returns the waits that were added under this name, without those that locks with a slot of
+    /// their own have counted under it.
     #[must_use]
     pub fn waits(self) -> Distribution {
         Distribution::reconcile(table::unit(), self.place.counters().0.read())
@@ -47,9 +49,9 @@ impl Record {
         self.place.to_bits()
     }
 
-    /// The record whose [`to_bits`](Self::to_bits) is `bits`; none for 0 and for what no record can
-    /// give. What is added to one that was not registered yet is counted under the name that comes
-    /// to have its place.
+    /// Returns the record whose [`to_bits`](Self::to_bits) is `bits`, or `None` for 0 and for bits
+    /// that no record can give. If the record was not registered yet, waits that are added to it
+    /// are counted under the name that comes to have its slot.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match Place::from_bits(bits) {

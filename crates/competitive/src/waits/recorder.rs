@@ -8,16 +8,16 @@ use super::table::{self, Place, UNNAMED};
 use crate::mutex::RawPolicyMutex;
 use crate::policy::{Contention, Policy, Wait};
 
-/// Counts the waits of a lock under its name; how they are waited through is left to `P`.
+/// Counts the waits of a lock under its name. `P` decides how they are waited through.
 ///
-/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread
-/// that got the lock, into a static table: a few stores. Locks of one name are counted together in
-/// a [`snapshot`](super::snapshot), also those that were dropped.
+/// Nothing happens while the lock is found free. The thread that got the lock counts a wait that
+/// has ended, in a static table: a few stores. Locks of one name are counted together in a
+/// [`snapshot`](super::snapshot), also those that were dropped.
 ///
-/// At its first wait the lock takes a place in the table. That searches at most
-/// [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) places, and touches their memory for
-/// the first time; it allocates nothing, opens no file and takes no lock. `machine::warm_up` does
-/// what is not the recorder's: it readies the clock.
+/// At its first wait the lock takes a slot in the table. That searches at most
+/// [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) slots, and touches their memory for
+/// the first time. It allocates nothing, opens no file and takes no lock. The clock, which is not
+/// the recorder's, is made ready by `machine::warm_up`.
 ///
 /// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins
 /// anew there.
@@ -28,16 +28,20 @@ use crate::policy::{Contention, Policy, Wait};
 /// use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::LastThreeSamples};
 /// use stanchion_competitive::waits::{Recorder, Waits as _};
 ///
-/// static LOG: PolicyMutex<Vec<u8>, Recorder<LastThreeSamples>> =
-///     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy("log", LastThreeSamples::new())), Vec::new());
+/// static LOG: PolicyMutex<Vec<u8>, Recorder<LastThreeSamples>> = PolicyMutex::from_raw(
+///     RawPolicyMutex::with_policy(Recorder::with_policy("log", LastThreeSamples::new())),
+///     Vec::new(),
+/// );
 /// LOG.lock().push(1);
-/// assert_eq!(LOG.waits().count(), 0); // nobody had to wait
+/// assert_eq!(LOG.waits().count(), 0); // No thread had to wait.
 /// ```
 #[derive(Debug)]
 pub struct Recorder<P = crate::policy::Adaptive> {
-    /// Where it counts, 0 before the first wait. Written by the lock's holder.
+    /// The slot where it counts, 0 before the first wait. Written by the lock's holder.
     place: AtomicU32,
+    /// The name that it counts under.
     name: &'static str,
+    /// The policy.
     policy: P,
 }
 
@@ -66,8 +70,8 @@ impl<P> Recorder<P> {
         &self.policy
     }
 
-    /// What was counted for this lock. A lock that had to share a place, because the table was full
-    /// or 16 others of its name had one each, has all waits of its name.
+    /// Returns the counts of this lock. A lock may have had to share a slot, because the table was
+    /// full or 16 others of its name had one each. Then it returns all waits of its name.
     #[must_use]
     pub fn waits(&self) -> Distribution {
         // Relaxed: the table is static, and its counts are read as they are.
@@ -144,7 +148,7 @@ impl From<&Wait> for Observation {
 
 /// The waits of a recorded mutex.
 pub trait Waits {
-    /// What was counted for this lock so far.
+    /// Returns the counts of this lock so far.
     ///
     /// ```
     /// use stanchion_competitive::{PolicyMutex, policy::RandomWalk};

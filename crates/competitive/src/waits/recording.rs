@@ -1,4 +1,4 @@
-//! A recording: what the waits of all named locks of a program were.
+//! A recording: the waits of all named locks of a program.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub struct Recording {
     pub elapsed_ns: u64,
     /// The locks that had contention, each name once, in the order of names.
     pub locks: Vec<(String, Distribution)>,
-    /// How many locks were counted under [`OTHERS`](super::OTHERS), because the table of names was
-    /// full.
+    /// The number of locks that were counted under [`OTHERS`](super::OTHERS), because the table of
+    /// names was full.
     pub overflow: u64,
 }
 
-/// What has been recorded in this process so far.
+/// Returns the recording of this process so far.
 ///
 /// Locks go on counting meanwhile: a wait that is just being counted may be missing. Takes some 100
 /// µs, and allocates.
@@ -67,9 +67,9 @@ pub fn snapshot() -> Recording {
 /// stay taken.
 ///
 /// For a program that records several runs, one after another, or wants the time to start before
-/// the first wait. A wait that is counted meanwhile may be lost, or counted as if the unit were the
-/// old one; and of a lock that counts just then a count may go on from what it was. To be exact,
-/// restart while nobody waits.
+/// the first wait. A wait that is counted meanwhile may be lost, or counted in the old unit. If a
+/// lock counts just then, a count may go on from its old value. To be exact, restart while no
+/// thread waits.
 pub fn restart() {
     table::restart(cost::current());
 }
@@ -87,7 +87,7 @@ pub fn restart_with_cost(cost_ns: u64) {
     table::restart(cost_ns);
 }
 
-/// What the program was called as.
+/// Returns the name that the program was started by.
 fn program() -> String {
     let name = std::env::args_os().next().map(std::path::PathBuf::from);
     let name = name.as_deref().and_then(std::path::Path::file_name);

@@ -4,14 +4,15 @@
 //! {"format": "stanchion waits", "version": 1,
 //! "program": "queues", "cost_ns": 5000, "unit_ns": 400, "elapsed_ns": 2000000000, "overflow": 0,
 //! "locks": [
-//! {"name": "queue", "waits": 3, "total_ns": 91000, "spun_ns": 1000, "max_ns": 90000, "holder_changes": 0,
-//!  "arrivals": [2, 1], "spun": [[0, 1], [1, 1]], "blocked": [[83, 1]], "wake_latency": [[24, 1]]}
+//! {"name": "queue", "waits": 3, "total_ns": 91000, "spun_ns": 1000, "max_ns": 90000,
+//!  "holder_changes": 0, "arrivals": [2, 1],
+//!  "spun": [[0, 1], [1, 1]], "blocked": [[83, 1]], "wake_latency": [[24, 1]]}
 //! ]}
 //! ```
 //!
-//! `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and how many there were;
-//! buckets are those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits
-//! that found nobody else waiting. Each lock stands on one line.
+//! `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and a count. Buckets are
+//! those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits that found no
+//! other waiter. In a file each lock stands on one line.
 
 use core::fmt::Write as _;
 
@@ -35,30 +36,48 @@ const MOST_COST_NS: u64 = 1_000_000_000;
 #[serde(deny_unknown_fields)]
 struct Head {
     #[serde(rename = "format")]
+    /// The kind of file; checked before.
     _format: String,
     #[serde(rename = "version")]
+    /// The version; checked before.
     _version: u64,
+    /// The program.
     program: String,
+    /// C, in nanoseconds.
     cost_ns: u64,
+    /// The width of the buckets around C, in nanoseconds.
     unit_ns: u64,
+    /// The length of the recording, in nanoseconds.
     elapsed_ns: u64,
+    /// The number of locks that found the table of names full.
     overflow: u64,
     #[serde(rename = "locks")]
+    /// The locks; read one by one.
     _locks: serde::de::IgnoredAny,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lock {
+    /// The name.
     name: String,
+    /// The number of waits.
     waits: u64,
+    /// The sum of the waits, in nanoseconds.
     total_ns: u64,
+    /// The part of that sum that was spun.
     spun_ns: u64,
+    /// The longest wait, in nanoseconds.
     max_ns: u64,
+    /// The number of times that a waiter saw the holder change.
     holder_changes: u64,
+    /// The number of waits by how many others waited when they began.
     arrivals: Vec<u64>,
+    /// The waits without blocking: bucket and count.
     spun: Vec<(u64, u64)>,
+    /// The waits that blocked: bucket and count.
     blocked: Vec<(u64, u64)>,
+    /// The wake-ups: bucket and count.
     wake_latency: Vec<(u64, u64)>,
 }
 
@@ -84,13 +103,13 @@ impl Recording {
         KIND.write(&head, &self.locks, |text, (name, waits)| write_lock(text, name, &waits.counts))
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Reads a text that [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
     ///
     /// [`FileError`] if the text is no recording, is of a later version, was cut, or if its counts
-    /// do not agree with each other. It names the line and what was expected there. There is no
-    /// checksum: an edit that keeps the counts in agreement goes unnoticed.
+    /// do not agree with each other. It names the line and the content that was expected there.
+    /// There is no checksum: an edit that keeps the counts in agreement goes unnoticed.
     ///
     /// ```
     /// use stanchion_competitive::waits::Recording;

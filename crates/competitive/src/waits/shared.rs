@@ -2,11 +2,12 @@
 //! mapped.
 //!
 //! Why not a file from each process at its end: a program ends by `_exit`, by a signal, or by
-//! `exec`, and then nobody writes it. What is counted in shared memory is in the file already. Nor
-//! need the files of a hundred processes be added up, each with buckets of its own width.
+//! `exec`, and then it does not write the file. Counts in shared memory are in the file already.
+//! Nor need the files of a hundred processes be added up, each with buckets of its own width.
 //!
 //! ```text
-//! magic | width of a bucket | processes | processes that locked | waits without a name | 512 × (state | text | counters)
+//! magic | width of a bucket | processes | processes that locked | waits without a name
+//! 512 × (state | text | counters)
 //! ```
 //!
 //! All of it is 64-bit words in the machine's own order: the file is read on the machine that wrote
@@ -21,13 +22,13 @@
 //! # Invariants
 //!
 //! 1. Bytes that are all 0 but for the [`header`] are a table without waits.
-//! 2. Nothing that lies in the table is trusted: other programs write to it, and one may run wild.
-//!    Numbers are bounded, text is checked.
+//! 2. Nothing in the table is trusted: other programs write to it, and one may run wild. Numbers
+//!    are bounded, text is checked.
 //!
 //! # Orderings
 //!
-//! The text is published by the Release store of `state` and read after its Acquire load. All else
-//! is numbers by themselves: Relaxed.
+//! The text is published by the Release store of `state` and read after its Acquire load. All other
+//! words are numbers by themselves: Relaxed.
 
 use core::mem;
 use std::collections::BTreeMap;
@@ -48,25 +49,35 @@ const TAKEN: u64 = 2;
 /// Longer names than this, in bytes, are not taken.
 pub const MAX_NAME: usize = WORDS * mem::size_of::<u64>();
 
-/// How long the file is, in bytes. Most of it stays empty and takes no space.
+/// The length of the file, in bytes. Most of it stays empty and takes no space.
 pub const SIZE: usize = mem::size_of::<Shared>();
 
-/// What a table is made of, in memory that several processes share. See the file's head.
+/// A table in memory that several processes share. See the file's head.
 #[repr(C)]
 pub struct Shared {
+    /// The mark of such a file.
     magic: AtomicU64,
+    /// The width of the buckets around C, in nanoseconds.
     unit: AtomicU64,
+    /// The number of processes. Counted by each.
     processes: AtomicU64,
+    /// The number of processes that locked. Counted by each.
     lockers: AtomicU64,
+    /// The number of waits that found the table of names full. Counted by the waiter.
     nameless: AtomicU64,
+    /// Room for later versions.
     spare: [AtomicU64; 3],
+    /// The names and their counts.
     names: [Name; NAMES],
 }
 
 #[repr(C)]
 struct Name {
+    /// Free, being written, or the length of the text. Written by the thread that takes the name.
     state: AtomicU64,
+    /// The text. Written by the thread that takes the name.
     text: [AtomicU64; WORDS],
+    /// The counts. Written by every process.
     counters: Counters,
 }
 
@@ -80,7 +91,7 @@ pub enum Foreign {
     /// It is not [`SIZE`] bytes long.
     #[error("it has {found} bytes, a shared table of waits has {SIZE}")]
     Size {
-        /// How long it is.
+        /// Its length.
         found: usize,
     },
     /// It does not begin at a multiple of 8.
@@ -103,27 +114,27 @@ pub fn header(cost_ns: u64) -> [u8; 16] {
     header
 }
 
-/// What a table held in the end.
+/// The final content of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// How many processes counted in it, or would have. A child of a fork is counted once it takes
-    /// a lock.
+    /// The number of processes that counted in it, or would have. A child of a fork is counted once
+    /// it takes a lock.
     pub processes: u64,
-    /// How many of these took a lock.
+    /// The number of these that took a lock.
     pub lockers: u64,
-    /// How many waits found the table of names full.
+    /// The number of waits that found the table of names full.
     pub nameless: u64,
     /// The width of a bucket in nanoseconds.
     pub unit_ns: u64,
-    /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else
-    /// what the table was made for.
+    /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else the
+    /// value that the table was made for.
     pub cost_ns: u64,
     /// The waits by name.
     pub locks: BTreeMap<String, Distribution>,
 }
 
 impl Shared {
-    /// The table at `start`.
+    /// Returns the table at `start`.
     ///
     /// # Errors
     ///
@@ -131,8 +142,8 @@ impl Shared {
     ///
     /// # Safety
     ///
-    /// `length` bytes from `start` on must be readable and writable for `'a`, and all who access
-    /// them meanwhile, in whichever process, must do so through a table like this.
+    /// `length` bytes from `start` on must be readable and writable for `'a`. All code that
+    /// accesses them meanwhile, in any process, must do so through a table like this.
     pub unsafe fn at<'a>(start: *const u8, length: usize) -> Result<&'a Self, Foreign> {
         if length != SIZE {
             return Err(Foreign::Size { found: length });
@@ -171,14 +182,14 @@ impl Shared {
             return None;
         }
         for (index, name) in (0..).zip(&self.names) {
-            // Acquire: pairs with the Release below, in whichever process.
+            // Acquire: pairs with the Release below, in any process.
             let mut state = name.state.load(Ordering::Acquire);
             if state == 0 {
                 match name.state.compare_exchange(0, WRITING, Ordering::Relaxed, Ordering::Acquire)
                 {
                     Ok(_) => {
                         name.write(text);
-                        // Release: pairs with the Acquire of who looks for a name.
+                        // Release: pairs with the Acquire of a thread that looks for a name.
                         name.state.store(TAKEN + text.len() as u64, Ordering::Release);
                         return Some(index);
                     }
@@ -206,7 +217,7 @@ impl Shared {
         }
     }
 
-    /// What is in it now.
+    /// Returns its content now.
     #[must_use]
     pub fn gather(&self) -> Gathered {
         let unit = self.unit.load(Ordering::Relaxed).clamp(1, MAX_UNIT_NS);

@@ -1,8 +1,8 @@
-//! The table that waits are counted in: names, each with counts, and places for single locks.
+//! The table that waits are counted in: names, each with counts, and slots for single locks.
 //!
-//! Why static: a lock counts while it is held, where allocating is out of the question, and what
-//! was counted must outlive the lock. Why places beside names: many locks may have one name, and
-//! counts that only one lock adds to are cheaper ([`counters`](super::counters)).
+//! Why static: a lock counts while it is held, where allocating is out of the question, and the
+//! counts must outlive the lock. Why slots beside names: many locks may have one name, and counts
+//! that only one lock adds to are cheaper ([`counters`](super::counters)).
 //!
 //! | `Name::state` | |
 //! | --- | --- |
@@ -13,22 +13,22 @@
 //! | `Slot::name` | |
 //! | --- | --- |
 //! | 0 | free |
-//! | a name's index, and 2 | of the one lock that has it, which empties it before it gives it back |
+//! | a name's index, and 2 | of the one lock that has it; emptied before it is given back |
 //!
 //! # Invariants
 //!
-//! 1. A name's text is written by the thread whose exchange took `state` from 0 to 1, before it
-//!    stores the length; never after that.
+//! 1. A name's text is written by the thread that took `state` from 0 to 1 by its exchange, before
+//!    it stores the length; never after that.
 //! 2. Names are taken in order, from the first on: the first free one ends a search.
-//! 3. Two threads that take a name at once may take one each for the same text; whoever collects
-//!    the counts adds them up.
+//! 3. Two threads that take a name at once may take one each for the same text. The reader of the
+//!    counts adds them up.
 //! 4. Only the lock that has a slot counts there. As it is dropped, the counts go to its name.
 //!
 //! # Orderings
 //!
-//! `state`: Release of the length, Acquire of whoever reads the text. `Slot::name`: Acquire of who
-//! takes it, Release of who gives it back, so that a slot's new lock counts on from the zeros that
-//! the last one left.
+//! `state`: Release of the length, Acquire of a thread that reads the text. `Slot::name`: Acquire
+//! of the lock that takes it, Release of the lock that gives it back. So a slot's new lock counts
+//! on from the zeros that the last one left.
 
 use core::str;
 
@@ -41,14 +41,14 @@ use super::buckets::{self, IN_A_MODEL};
 use super::counters::{Counters, Writers};
 use crate::cost;
 
-/// How many names there can be: 512, and two in a model.
+/// The number of names that there can be: 512, and two in a model.
 pub const NAMES: usize = if IN_A_MODEL { 2 } else { 512 };
-/// How many locks can have a place of their own at a time, 512, and one in a model; others share
-/// that of their name.
+/// The number of locks that can have a slot of their own at a time: 512, and one in a model. Others
+/// share that of their name.
 pub const SLOTS: usize = if IN_A_MODEL { 1 } else { 512 };
 /// Longer names are cut to so many bytes, or a few less where that would split a character.
 pub const MAX_NAME: usize = 120;
-/// What locks are called that have no name.
+/// The name of locks that have none.
 pub const UNNAMED: &str = "unnamed";
 /// The name of all locks beyond the table.
 pub const OTHERS: &str = "(others)";
@@ -57,8 +57,12 @@ pub const OTHERS: &str = "(others)";
 const SLOTS_OF_ONE_NAME: usize = 16;
 
 struct Name {
+    /// Free, being written, or the length of the text and 2. Written by the thread that takes the
+    /// name.
     state: AtomicU32,
+    /// The text. Written by the thread that takes the name.
     text: UnsafeCell<[u8; MAX_NAME]>,
+    /// The counts. Written by locks that share them.
     counters: CachePadded<Counters>,
 }
 
@@ -70,7 +74,9 @@ const WRITING: u32 = 1;
 const TAKEN: u32 = 2;
 
 struct Slot {
+    /// Free, or the name's index and 2. Written by the lock that takes it or gives it back.
     name: AtomicU32,
+    /// The counts. Written by the lock's holder.
     counters: CachePadded<Counters>,
 }
 
@@ -83,12 +89,12 @@ machine::global! {
 }
 
 machine::global! {
-    /// What is counted under no name, because the table was full.
+    /// The counts under no name, because the table was full.
     static BEYOND: Counters = Counters::new();
 }
 
 machine::global! {
-    /// How many locks or records came when the table was full.
+    /// The number of locks or records that came when the table was full.
     static OVERFLOW: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -98,7 +104,7 @@ machine::global! {
 }
 
 machine::global! {
-    /// When the recording began.
+    /// The time when the recording began.
     static BEGAN: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -121,8 +127,8 @@ impl Name {
     }
 
     fn write(&self, text: &Text) {
-        // SAFETY: this thread took the name and has not published it: nobody else reads or writes
-        // (Invariant 1).
+        // SAFETY: this thread took the name and has not published it. No other thread reads or
+        // writes it (Invariant 1).
         let bytes = self.text.with_mut(|bytes| unsafe { &mut *bytes });
         *bytes = text.bytes;
         // Release: pairs with the Acquire of `text`.
@@ -136,7 +142,7 @@ impl Slot {
     }
 }
 
-/// Where a lock counts: one word of it.
+/// The slot or name where a lock counts. It fits in one word of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
@@ -152,12 +158,12 @@ impl Place {
         self.0
     }
 
-    /// What [`to_bits`](Self::to_bits) gave; none for 0.
+    /// Returns the value that gave these bits in [`to_bits`](Self::to_bits), or `None` for 0.
     pub(super) const fn from_bits(bits: u32) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
 
-    /// Whether any number of locks and threads count there.
+    /// Returns whether any number of locks and threads count there.
     pub(super) const fn is_shared(self) -> bool {
         self.0 != 0 && self.0 < FIRST_SLOT
     }
@@ -211,7 +217,7 @@ impl Place {
         }
     }
 
-    /// Gives a place of one's own back; its counts go to the name.
+    /// Gives a slot of one's own back. Its counts go to the name.
     pub(super) fn leave(self) {
         if self.0 < FIRST_SLOT {
             return;
@@ -259,7 +265,9 @@ fn named(text: &str) -> Option<usize> {
 
 /// As much of a name as is kept.
 struct Text {
+    /// The bytes of the text.
     bytes: [u8; MAX_NAME],
+    /// The number of bytes.
     length: usize,
 }
 
@@ -267,7 +275,7 @@ impl Text {
     fn kept(name: &str) -> Self {
         let mut text = Self { bytes: [0; MAX_NAME], length: 0 };
         for letter in name.chars() {
-            // A name is printed by whoever reads a recording.
+            // A reader of a recording prints a name.
             let letter = if letter.is_control() { '?' } else { letter };
             let end = text.length + letter.len_utf8();
             let Some(place) = text.bytes.get_mut(text.length..end) else { break };
@@ -325,7 +333,7 @@ pub(super) fn elapsed() -> u64 {
     }
 }
 
-/// How many locks were counted under no name.
+/// Returns the number of locks that were counted under no name.
 pub(super) fn overflow() -> u64 {
     OVERFLOW.load(Ordering::Relaxed)
 }

@@ -24,14 +24,15 @@ fn time(nanos: u64) -> String {
 }
 
 impl Distribution {
-    /// The waits as lines of text: a summary, and how many of each length were spun through (`*`)
-    /// and blocked (`#`).
+    /// Returns the waits as lines of text: a summary, and how many of each length were spun through
+    /// (`*`) and blocked (`#`).
     ///
     /// ```
     /// use stanchion_competitive::waits::{Distribution, Observation};
     /// let mut waits = Distribution::new(400);
     /// waits.add(&Observation { length_ns: 900, ..Observation::default() });
-    /// assert!(waits.table().starts_with("1 wait: 1 spun through, 0 blocked; mean 900 ns, median 900 ns, longest 900 ns\n"));
+    /// let line = "1 wait: 1 spun through, 0 blocked; mean 900 ns, median 900 ns, longest 900 ns";
+    /// assert!(waits.table().starts_with(line));
     /// ```
     #[must_use]
     pub fn table(&self) -> String {

@@ -21,14 +21,15 @@ const KIND: Kind = Kind {
     what: "a file of thresholds as `stanchion advise --thresholds` writes it",
 };
 
-/// For how many nanoseconds to spin for each named lock: the row *Opt-known* of the paper's tables
+/// The time to spin for each named lock, in nanoseconds: the row *Opt-known* of the paper's tables
 /// 3 and 4.
 ///
 /// ```
 /// use stanchion_competitive::policy::OptimalOnline;
 /// use stanchion_competitive::waits::Thresholds;
 ///
-/// let file = br#"{"format": "stanchion thresholds", "version": 1, "program": "queues", "cost_ns": 5000,
+/// let file = br#"{"format": "stanchion thresholds", "version": 1,
+///     "program": "queues", "cost_ns": 5000,
 ///     "locks": [{"name": "queue", "threshold_ns": 800}]}"#;
 /// let thresholds = Thresholds::from_json(file)?;
 /// assert_eq!(thresholds.of("queue"), Some(800));
@@ -41,7 +42,7 @@ const KIND: Kind = Kind {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thresholds {
-    /// The program whose waits they were computed from.
+    /// The program. The thresholds were computed from its waits.
     pub program: String,
     /// The C that they are best for, in nanoseconds.
     pub cost_ns: u64,
@@ -53,19 +54,26 @@ pub struct Thresholds {
 #[serde(deny_unknown_fields)]
 struct Head {
     #[serde(rename = "format")]
+    /// The kind of file; checked before.
     _format: String,
     #[serde(rename = "version")]
+    /// The version; checked before.
     _version: u64,
+    /// The program.
     program: String,
+    /// C, in nanoseconds.
     cost_ns: u64,
     #[serde(rename = "locks")]
+    /// The locks; read one by one.
     _locks: serde::de::IgnoredAny,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lock {
+    /// The name of the lock.
     name: String,
+    /// The time to spin, in nanoseconds.
     threshold_ns: u64,
 }
 
@@ -86,12 +94,12 @@ impl Thresholds {
         })
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Reads a text that [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
     ///
     /// [`FileError`] if the text is no file of thresholds, is of a later version, or was cut. It
-    /// names the line and what was expected there.
+    /// names the line and the content that was expected there.
     pub fn from_json(bytes: &[u8]) -> Result<Self, FileError> {
         let document = KIND.open::<Head>(bytes)?;
         check_name("the program", &document.head.program)

@@ -1,4 +1,4 @@
-//! What the tests with real threads have in common.
+//! Common parts of the tests with real threads.
 
 use std::sync::mpsc;
 use std::time::Duration;

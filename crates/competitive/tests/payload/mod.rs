@@ -10,13 +10,13 @@ use std::thread;
 use stanchion_competitive::PolicyMutex;
 use stanchion_competitive::policy::Policy;
 
-/// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has
-/// no undefined behaviour.
+/// Two counters that agree whenever no thread is between them. Atomic, so that even a broken lock
+/// has no undefined behaviour.
 #[derive(Debug, Default)]
 pub(crate) struct Pair(AtomicU64, AtomicU64);
 
 impl Pair {
-    /// Adds one to both, not atomically; panics if somebody else was here.
+    /// Adds one to both, not atomically. Panics if another thread was here.
     pub(crate) fn bump(&self) {
         let first = self.0.load(Relaxed);
         assert_eq!(first, self.1.load(Relaxed), "two threads were inside at once");
