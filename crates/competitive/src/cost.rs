@@ -1,10 +1,10 @@
 //! C, the cost of blocking: the time from a release until the thread that it woke runs.
 //!
-//! Why not a constant: a thread whose processor sleeps is woken by an interrupt, 20 to 60 µs away
-//! in a virtual machine. A thread that only has to take over a running processor is there in 2 to 5
-//! µs. Why not a mean of the gaps that are seen: on a busy machine a woken thread also waits for
-//! its turn, which is not the price of blocking. So C is a low quantile of the gaps, the tenth
-//! hundredth, followed by small steps.
+//! Why not a constant: if a thread's processor sleeps, the thread is woken by an interrupt, 20 to
+//! 60 µs away in a virtual machine. A thread that only has to take over a running processor is
+//! there in 2 to 5 µs. Why not a mean of the gaps that are seen: on a busy machine a woken thread
+//! also waits for its turn, which is not the price of blocking. So C is a low quantile of the gaps,
+//! the tenth hundredth, followed by small steps.
 //!
 //! There is one estimate for each mode of the process, not for each lock:
 //!

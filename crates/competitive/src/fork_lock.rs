@@ -14,13 +14,13 @@
 //! | any, of an older generation | free; the queue is a parent's | any, to held + forgetting |
 //!
 //! The word of a new lock is 0: free, in the first generation. So a table of locks needs no
-//! initialized data. A process whose generation is not the first empties an empty queue once.
+//! initialized data. A process that is not of the first generation empties an empty queue once.
 //!
 //! # Invariants
 //!
 //! 1. The word enters a held state of the current generation only by the compare-exchange of one
 //!    thread, and that thread alone takes it back.
-//! 2. `forget` runs once in each process whose generation is not the first: in its first hold.
+//! 2. `forget` runs once in each process that is not of the first generation: in its first hold.
 //!
 //! # Orderings
 //!

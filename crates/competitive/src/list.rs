@@ -31,10 +31,10 @@ use core::ptr;
 use machine::cell::UnsafeCell;
 
 /// The part of a node by which it is linked.
-pub struct Link<N>(UnsafeCell<Place<N>>);
+pub struct Link<N>(UnsafeCell<Neighbours<N>>);
 
 /// The neighbours of a node.
-struct Place<N> {
+struct Neighbours<N> {
     /// The next node, or null.
     next: *const N,
     /// The node before, or null.
@@ -51,15 +51,15 @@ impl<N> Link<N> {
     /// One of a node that is in no list.
     #[must_use]
     pub fn new() -> Self {
-        Self(UnsafeCell::new(Place { next: ptr::null(), previous: ptr::null() }))
+        Self(UnsafeCell::new(Neighbours { next: ptr::null(), previous: ptr::null() }))
     }
 
     /// # Safety
     ///
     /// The list in which it is must be borrowed mutably (Invariant 3).
-    unsafe fn write<R>(&self, body: impl FnOnce(&mut Place<N>) -> R) -> R {
+    unsafe fn write<R>(&self, body: impl FnOnce(&mut Neighbours<N>) -> R) -> R {
         // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
-        self.0.with_mut(|place| body(unsafe { &mut *place }))
+        self.0.with_mut(|links| body(unsafe { &mut *links }))
     }
 
     /// # Safety
@@ -67,7 +67,7 @@ impl<N> Link<N> {
     /// The list in which it is must be borrowed (Invariant 3).
     unsafe fn next(&self) -> *const N {
         // SAFETY: the caller's promise.
-        self.0.with(|place| unsafe { (*place).next })
+        self.0.with(|links| unsafe { (*links).next })
     }
 }
 
@@ -125,12 +125,13 @@ impl<N: Linked> List<N> {
     pub unsafe fn push(&mut self, node: &N) {
         // SAFETY: in no list until now; from now on in this one, which is borrowed mutably.
         unsafe {
-            node.link().write(|place| *place = Place { next: ptr::null(), previous: self.last });
+            node.link()
+                .write(|links| *links = Neighbours { next: ptr::null(), previous: self.last });
         }
         // SAFETY: a node in the list is alive.
         match unsafe { self.last.as_ref() } {
             // SAFETY: the list is borrowed mutably.
-            Some(last) => unsafe { last.link().write(|place| place.next = node) },
+            Some(last) => unsafe { last.link().write(|links| links.next = node) },
             None => self.first = node,
         }
         self.last = node;
@@ -144,12 +145,13 @@ impl<N: Linked> List<N> {
     pub unsafe fn push_first(&mut self, node: &N) {
         // SAFETY: in no list until now; from now on in this one, which is borrowed mutably.
         unsafe {
-            node.link().write(|place| *place = Place { next: self.first, previous: ptr::null() });
+            node.link()
+                .write(|links| *links = Neighbours { next: self.first, previous: ptr::null() });
         }
         // SAFETY: a node in the list is alive.
         match unsafe { self.first.as_ref() } {
             // SAFETY: the list is borrowed mutably.
-            Some(first) => unsafe { first.link().write(|place| place.previous = node) },
+            Some(first) => unsafe { first.link().write(|links| links.previous = node) },
             None => self.last = node,
         }
         self.first = node;
@@ -162,17 +164,17 @@ impl<N: Linked> List<N> {
     /// `node` must be in this list.
     pub unsafe fn remove(&mut self, node: &N) {
         // SAFETY: the list is borrowed mutably; so below.
-        let (next, previous) = unsafe { node.link().write(|place| (place.next, place.previous)) };
+        let (next, previous) = unsafe { node.link().write(|links| (links.next, links.previous)) };
         // SAFETY: a node in the list is alive.
         match unsafe { previous.as_ref() } {
             // SAFETY: as above.
-            Some(previous) => unsafe { previous.link().write(|place| place.next = next) },
+            Some(previous) => unsafe { previous.link().write(|links| links.next = next) },
             None => self.first = next,
         }
         // SAFETY: a node in the list is alive.
         match unsafe { next.as_ref() } {
             // SAFETY: as above.
-            Some(next) => unsafe { next.link().write(|place| place.previous = previous) },
+            Some(next) => unsafe { next.link().write(|links| links.previous = previous) },
             None => self.last = previous,
         }
     }
@@ -225,15 +227,15 @@ mod tests {
             let mut vector = Vec::new();
             for step in steps {
                 let node = &nodes[step % NODES];
-                let place = vector.iter().position(|&number| number == node.number);
-                match place {
+                let index = vector.iter().position(|&number| number == node.number);
+                match index {
                     _ if step >= NODES => {
                         // SAFETY: null or one of the nodes above.
                         let first = unsafe { list.pop().as_ref() }.map(|node| node.number);
                         prop_assert_eq!(first, (!vector.is_empty()).then(|| vector.remove(0)));
                     }
-                    Some(place) => {
-                        vector.remove(place);
+                    Some(index) => {
+                        vector.remove(index);
                         // SAFETY: by the vector, it is in the list.
                         unsafe { list.remove(node) };
                     }

@@ -1,8 +1,8 @@
 //! The locks under the traits of `lock_api` 0.4, which most crates that are generic over locks use.
 //!
-//! A guard of `lock_api` 0.4 carries nothing. So only a lock whose guards carry nothing can have
-//! these traits: a release makes the guard of `lock_api` 0.5 anew. Version 0.4 has one marker for
-//! all guards of a lock. So read guards are not `Send` here, although they are in version 0.5.
+//! A guard of `lock_api` 0.4 carries nothing. So only a lock with guards that carry nothing can
+//! have these traits: a release makes the guard of `lock_api` 0.5 anew. Version 0.4 has one marker
+//! for all guards of a lock. So read guards are not `Send` here, although they are in version 0.5.
 //!
 //! A panic of version 0.5 ends the process here, see [`acquired`].
 

@@ -144,7 +144,7 @@ impl OnceState {
 
 /// The right to run a body. Its drop ends `running` (Invariant 2).
 struct Running<'o> {
-    /// The `Once` whose body runs.
+    /// The `Once` that the body belongs to.
     once: &'o Once,
     /// The word that it leaves.
     outcome: u32,

@@ -86,7 +86,7 @@ fn semaphores() {
     assert_eq!(Semaphore::with_gate(RawPolicyMutex::new(), 2).available_permits(), 2);
 }
 
-/// `policy` decides for a mutex, and for one whose waits are recorded.
+/// `policy` decides for a mutex, and for one with recorded waits.
 fn decides<P: Policy>(policy: P, recorded: P) {
     let mutex = PolicyMutex::from_raw(RawPolicyMutex::with_policy(policy), 1);
     assert_eq!(*mutex.lock(), 1);

@@ -33,7 +33,8 @@ use machine::park;
 ///
 /// If a lock's waits all come from one distribution, its cost approaches that of
 /// [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) = 1.58 times the off-line
-/// optimum's. Counts are halved now and then, so that the policy follows a lock whose waits change.
+/// optimum's. Counts are halved now and then, so that the policy follows a lock with waits that
+/// change.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::OptimalOnlineApproximation};
@@ -42,17 +43,17 @@ use machine::park;
 /// ```
 #[derive(Debug)]
 pub struct OptimalOnlineApproximation<const STEP: u32 = 32> {
-    /// In hundredths of C, above the place in the table: 0 for none yet, else the place and 1.
+    /// In hundredths of C, above the slot in the table: 0 for none yet, else the slot and 1.
     state: AtomicU32,
 }
 
 /// The number of locks that can have a histogram at a time: 512, and one in a model.
-const PLACES: usize = if park::BUCKETS == 1 { 1 } else { 512 };
+const SLOTS: usize = if park::BUCKETS == 1 { 1 } else { 512 };
 /// Classes of a histogram; the last holds all that is longer.
 const CLASSES: usize = 16;
 /// The number of waits in one class at which all classes are halved.
 const FULL: u32 = 4_096;
-/// No place was free when this lock first asked.
+/// No slot was free when this lock first asked.
 const NONE_FREE: u32 = 0xFFFF;
 
 struct Histogram {
@@ -63,8 +64,8 @@ struct Histogram {
 }
 
 machine::global! {
-    static TABLE: [CachePadded<Histogram>; PLACES] =
-        [const { CachePadded::new(Histogram::new()) }; PLACES];
+    static TABLE: [CachePadded<Histogram>; SLOTS] =
+        [const { CachePadded::new(Histogram::new()) }; SLOTS];
 }
 
 impl Histogram {
@@ -72,7 +73,7 @@ impl Histogram {
         Self { taken: AtomicBool::new(false), counts: [const { AtomicU32::new(0) }; CLASSES] }
     }
 
-    /// Takes a free place.
+    /// Takes a free slot.
     fn take() -> Option<usize> {
         TABLE.iter().position(|histogram| {
             // A look before the exchange.
@@ -131,7 +132,7 @@ fn best(counts: &[u32; CLASSES], step: u64) -> u64 {
 }
 
 impl<const STEP: u32> OptimalOnlineApproximation<STEP> {
-    fn place(state: u32) -> u32 {
+    fn slot(state: u32) -> u32 {
         state & 0xFFFF
     }
 }
@@ -152,26 +153,26 @@ impl<const STEP: u32> Policy for OptimalOnlineApproximation<STEP> {
     }
 
     fn adjust(&self, wait: &Wait) {
-        let mut place = Self::place(self.state.load(Ordering::Relaxed));
-        if place == 0 {
-            place = Histogram::take().map_or(NONE_FREE, |place| place as u32 + 1);
+        let mut slot = Self::slot(self.state.load(Ordering::Relaxed));
+        if slot == 0 {
+            slot = Histogram::take().map_or(NONE_FREE, |slot| slot as u32 + 1);
         }
-        let threshold = if place == NONE_FREE {
+        let threshold = if slot == NONE_FREE {
             100
         } else {
             let class = percent::of(wait.length(), wait.cost(), STEP.into()) / u64::from(STEP);
-            let counts = TABLE[place as usize - 1].count((class as usize).min(CLASSES - 1));
+            let counts = TABLE[slot as usize - 1].count((class as usize).min(CLASSES - 1));
             best(&counts, STEP.into()) as u32 * STEP
         };
-        self.state.store(threshold << 16 | place, Ordering::Relaxed);
+        self.state.store(threshold << 16 | slot, Ordering::Relaxed);
     }
 }
 
 impl<const STEP: u32> Drop for OptimalOnlineApproximation<STEP> {
     fn drop(&mut self) {
-        match Self::place(self.state.load(Ordering::Relaxed)) {
+        match Self::slot(self.state.load(Ordering::Relaxed)) {
             0 | NONE_FREE => (),
-            place => TABLE[place as usize - 1].give_back(),
+            slot => TABLE[slot as usize - 1].give_back(),
         }
     }
 }
@@ -220,20 +221,16 @@ mod tests {
     #[test]
     fn places_come_back_and_a_full_table_is_no_harm() {
         let contention = Contention::of_cost(10_000);
-        let locks: [_; PLACES + 8] =
+        let locks: [_; SLOTS + 8] =
             core::array::from_fn(|_| OptimalOnlineApproximation::<32>::INIT);
         for policy in &locks {
             policy.adjust(&Wait::of(1_000_000, 10_000));
         }
         let without = locks.iter().filter(|policy| policy.threshold(&contention) == 10_000).count();
-        assert!(
-            without >= 8,
-            "the table holds {PLACES}, {without} of {} went without",
-            locks.len()
-        );
+        assert!(without >= 8, "the table holds {SLOTS}, {without} of {} went without", locks.len());
         drop(locks);
         let next = OptimalOnlineApproximation::<32>::INIT;
         next.adjust(&Wait::of(1_000_000, 10_000));
-        assert_eq!(next.threshold(&contention), 0, "a place came back");
+        assert_eq!(next.threshold(&contention), 0, "a slot came back");
     }
 }

@@ -1,7 +1,7 @@
 //! A name to count waits under, for programs that measure waits themselves.
 
 use super::distribution::{Distribution, Observation};
-use super::table::{self, Place};
+use super::table::{self, Target};
 
 /// A name in the table, to which any number of threads add waits at any time. It is not tied to a
 /// lock: it is for a program that measures the waits of locks of other crates.
@@ -17,7 +17,7 @@ use super::table::{self, Place};
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// The counts of the name in the table.
-    place: Place,
+    target: Target,
 }
 
 impl Record {
@@ -26,13 +26,13 @@ impl Record {
     /// nothing.
     #[must_use]
     pub fn register(name: &str) -> Self {
-        Self { place: Place::shared(name) }
+        Self { target: Target::shared(name) }
     }
 
     /// Counts one wait.
     #[inline]
     pub fn add(self, wait: &Observation) {
-        let (counters, writers) = self.place.counters();
+        let (counters, writers) = self.target.counters();
         counters.add(wait, table::unit(), writers);
     }
 
@@ -40,22 +40,22 @@ impl Record {
     /// their own have counted under it.
     #[must_use]
     pub fn waits(self) -> Distribution {
-        Distribution::reconcile(table::unit(), self.place.counters().0.read())
+        Distribution::reconcile(table::unit(), self.target.counters().0.read())
     }
 
     /// The record as a number that is not 0, for keeping it in an atomic word.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
-        self.place.to_bits()
+        self.target.to_bits()
     }
 
-    /// Returns the record whose [`to_bits`](Self::to_bits) is `bits`, or `None` for 0 and for bits
-    /// that no record can give. If the record was not registered yet, waits that are added to it
-    /// are counted under the name that comes to have its slot.
+    /// Returns the record with `bits` as its [`to_bits`](Self::to_bits), or `None` for 0 and for
+    /// bits that no record can give. If the record was not registered yet, waits that are added to
+    /// it are counted under the name that comes to have its slot.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
-        match Place::from_bits(bits) {
-            Some(place) if place.is_shared() => Some(Self { place }),
+        match Target::from_bits(bits) {
+            Some(target) if target.is_shared() => Some(Self { target }),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use lock_api::Mutex as LockApiMutex;
 use machine::atomic::{AtomicU32, Ordering};
 
 use super::distribution::{Distribution, Observation};
-use super::table::{self, Place, UNNAMED};
+use super::table::{self, Target, UNNAMED};
 use crate::mutex::RawPolicyMutex;
 use crate::policy::{Contention, Policy, Wait};
 
@@ -38,7 +38,7 @@ use crate::policy::{Contention, Policy, Wait};
 #[derive(Debug)]
 pub struct Recorder<P = crate::policy::Adaptive> {
     /// The slot where it counts, 0 before the first wait. Written by the lock's holder.
-    place: AtomicU32,
+    target: AtomicU32,
     /// The name that it counts under.
     name: &'static str,
     /// The policy.
@@ -61,7 +61,7 @@ impl<P> Recorder<P> {
     /// Returns a recorder under `name`, as [`named`](Recorder::named) does, around `policy`.
     #[must_use]
     pub const fn with_policy(name: &'static str, policy: P) -> Self {
-        Self { place: AtomicU32::new(0), name, policy }
+        Self { target: AtomicU32::new(0), name, policy }
     }
 
     /// The policy that decides.
@@ -75,17 +75,17 @@ impl<P> Recorder<P> {
     #[must_use]
     pub fn waits(&self) -> Distribution {
         // Relaxed: the table is static, and its counts are read as they are.
-        match Place::from_bits(self.place.load(Ordering::Relaxed)) {
+        match Target::from_bits(self.target.load(Ordering::Relaxed)) {
             None => Distribution::new(table::unit()),
-            Some(place) => Distribution::reconcile(table::unit(), place.counters().0.read()),
+            Some(target) => Distribution::reconcile(table::unit(), target.counters().0.read()),
         }
     }
 
     #[cold]
-    fn settle(&self) -> Place {
-        let place = Place::own(self.name);
-        self.place.store(place.to_bits(), Ordering::Relaxed);
-        place
+    fn settle(&self) -> Target {
+        let target = Target::own(self.name);
+        self.target.store(target.to_bits(), Ordering::Relaxed);
+        target
     }
 }
 
@@ -112,8 +112,8 @@ impl<P: Policy> Policy for Recorder<P> {
     #[inline]
     fn adjust(&self, wait: &Wait) {
         // Relaxed: only the lock's holder is here, and the lock orders its holders.
-        let place = Place::from_bits(self.place.load(Ordering::Relaxed));
-        let (counters, writers) = place.unwrap_or_else(|| self.settle()).counters();
+        let target = Target::from_bits(self.target.load(Ordering::Relaxed));
+        let (counters, writers) = target.unwrap_or_else(|| self.settle()).counters();
         counters.add(&Observation::from(wait), table::unit(), writers);
         self.policy.adjust(wait);
     }
@@ -126,8 +126,8 @@ impl<P: Policy> Policy for Recorder<P> {
 
 impl<P> Drop for Recorder<P> {
     fn drop(&mut self) {
-        if let Some(place) = Place::from_bits(self.place.load(Ordering::Relaxed)) {
-            place.leave();
+        if let Some(target) = Target::from_bits(self.target.load(Ordering::Relaxed)) {
+            target.leave();
         }
     }
 }

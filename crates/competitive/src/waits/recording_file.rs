@@ -245,16 +245,16 @@ fn fill(what: &str, counts: &mut [u64], pairs: &[(u64, u64)]) -> Result<(), Stri
     let buckets = counts.len();
     let mut least = 0;
     for &(bucket, count) in pairs {
-        let place = usize::try_from(bucket).ok().filter(|&place| place < buckets);
-        let Some(place) = place.filter(|&place| place >= least) else {
+        let index = usize::try_from(bucket).ok().filter(|&index| index < buckets);
+        let Some(index) = index.filter(|&index| index >= least) else {
             return Err(format!(
                 "{what} has the bucket {bucket} where one from {least} to {} was expected",
                 buckets - 1
             ));
         };
         within(&format!("the count of bucket {bucket} of {what}"), count, 1, MOST)?;
-        counts[place] = count;
-        least = place + 1;
+        counts[index] = count;
+        least = index + 1;
     }
     Ok(())
 }

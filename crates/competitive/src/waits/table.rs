@@ -144,15 +144,15 @@ impl Slot {
 
 /// The slot or name where a lock counts. It fits in one word of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct Target(u32);
 
-/// A place without a name.
+/// The target of locks without a name.
 const NAMELESS: u32 = 1;
 const FIRST_NAME: u32 = 2;
 const FIRST_SLOT: u32 = FIRST_NAME + NAMES as u32;
 
 #[allow(clippy::modulo_one, reason = "a model has one slot")]
-impl Place {
+impl Target {
     /// As a word of which 0 means none.
     pub(super) const fn to_bits(self) -> u32 {
         self.0
@@ -233,10 +233,10 @@ impl Place {
 }
 
 #[cold]
-fn beyond() -> Place {
+fn beyond() -> Target {
     begin();
     OVERFLOW.fetch_add(1, Ordering::Relaxed);
-    Place(NAMELESS)
+    Target(NAMELESS)
 }
 
 /// Finds a name or takes a free one; none if the table is full.
@@ -278,8 +278,8 @@ impl Text {
             // A reader of a recording prints a name.
             let letter = if letter.is_control() { '?' } else { letter };
             let end = text.length + letter.len_utf8();
-            let Some(place) = text.bytes.get_mut(text.length..end) else { break };
-            letter.encode_utf8(place);
+            let Some(room) = text.bytes.get_mut(text.length..end) else { break };
+            letter.encode_utf8(room);
             text.length = end;
         }
         text

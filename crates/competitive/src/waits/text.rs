@@ -52,7 +52,7 @@ impl Distribution {
             time(self.max_ns()),
         );
         if let Some(share) = self.share_of_two() {
-            let _ = writeln!(text, "{:.1} % found nobody else waiting", 100.0 * share);
+            let _ = writeln!(text, "{:.1} % found no other thread waiting", 100.0 * share);
         }
         if let [Some(tenth), Some(half)] = [0.1, 0.5].map(|q| self.wake_latency_quantile_ns(q)) {
             let _ = writeln!(
