@@ -17,9 +17,9 @@ use std::path::PathBuf;
 /// Lets two galaxies pass each other, on several threads, with locks of your choice, and says how
 /// long they waited.
 ///
-/// The masses are two points; the stars around them have none. The checksum is over the places and
-/// speeds of all stars at the end, bit for bit; it depends on --stars, --steps, --seed and --ratio,
-/// and on nothing else.
+/// The masses are two points; the stars around them have none. The checksum is over the positions
+/// and velocities of all stars at the end, bit for bit; it depends on --stars, --steps, --seed and
+/// --ratio, and on nothing else.
 #[derive(Debug, Parser)]
 #[command(
     name = "galaxy",
@@ -60,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     no_pin: bool,
 
-    /// Writes frame-00000.png and so on into this directory, over those that are there.
+    /// Writes frame-00000.png and so on into this directory, and overwrites files of these names.
     #[arg(long, value_name = "DIR")]
     frames: Option<PathBuf>,
 
@@ -82,8 +82,11 @@ struct Arguments {
 }
 
 struct Simulate<'a> {
+    /// The options of the run.
     options: &'a Options,
+    /// The number of steps from one frame to the next.
     every: u64,
+    /// Called with the display.
     watch: &'a mut dyn FnMut(&Scene) -> ControlFlow<()>,
 }
 
@@ -182,7 +185,7 @@ fn work(
     Ok(1)
 }
 
-/// What is not as it should be.
+/// Returns the fault of a run, if there is one.
 pub(crate) fn wrong(run: &Run, reference: Option<sequential::Outcome>) -> Option<String> {
     if let Some(fault) = run.fault {
         return Some(fault.to_string());

@@ -1,7 +1,8 @@
 //! `galaxy`: a near-collision of two galaxies at the command line.
 //!
 //! ```text
-//! cargo run --release -p examples --example galaxy -- --stars 20000 --threads 2 --frames frames --lock mcs --check
+//! cargo run --release -p examples --example galaxy -- \
+//!     --stars 20000 --threads 2 --frames frames --lock mcs --check
 //! ```
 //!
 //! | exit code | meaning |

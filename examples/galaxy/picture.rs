@@ -1,4 +1,4 @@
-//! What the display shows, as a picture.
+//! The display of a run, as a picture.
 
 use examples::frames::brightness;
 use stanchion_applications::galaxy::{HEIGHT, Scene, WIDTH};

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use examples::{report, table};
 use stanchion_applications::galaxy::{Options, Run, sequential};
@@ -7,12 +7,19 @@ use std::path::Path;
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The name of the lock.
     pub(crate) lock: &'a str,
+    /// The options of the run.
     pub(crate) options: Options,
+    /// Its result.
     pub(crate) run: &'a Run,
+    /// The result of the sequential program, if it was asked for.
     pub(crate) reference: Option<sequential::Outcome>,
+    /// The number of frames, and their directory.
     pub(crate) frames: Option<(u64, &'a Path)>,
+    /// Set if each lock has a line.
     pub(crate) by_lock: bool,
+    /// Set if there is a histogram.
     pub(crate) histogram: bool,
 }
 

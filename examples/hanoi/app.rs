@@ -67,16 +67,22 @@ struct Arguments {
     histogram: bool,
 }
 
-/// Where the output goes.
+/// The streams of the output.
 pub(crate) struct Streams<'a> {
+    /// The report goes here.
     pub(crate) out: &'a mut dyn Write,
+    /// Messages go here.
     pub(crate) err: &'a mut dyn Write,
+    /// Set if `out` is a terminal.
     pub(crate) out_is_terminal: bool,
+    /// Set if `err` is a terminal.
     pub(crate) err_is_terminal: bool,
 }
 
 struct Play<'a> {
+    /// The options of the run.
     options: &'a Options,
+    /// Called with the display.
     watch: &'a mut dyn FnMut(&Scene),
 }
 
@@ -162,7 +168,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
     }
 }
 
-/// What is not as it should be.
+/// Returns the fault of a run, if there is one.
 pub(crate) fn wrong(run: &Run, options: &Options) -> Option<String> {
     let needed = hanoi::closed_form(options.disks, options.pegs);
     let moves = needed * u64::from(options.rounds);
@@ -177,6 +183,7 @@ pub(crate) fn wrong(run: &Run, options: &Options) -> Option<String> {
 
 /// The pegs on the terminal, one below the other.
 struct Board {
+    /// Set if the display is drawn again and again.
     live: bool,
     /// Lines to go back for the next picture.
     shown: usize,
@@ -188,7 +195,7 @@ impl Board {
             return Ok(());
         }
         if self.shown > 0 {
-            // Up, and away with what is there.
+            // Up, and away with the old display.
             write!(out, "\x1b[{}A\x1b[J", self.shown)?;
         }
         let picture = report::picture(scene);

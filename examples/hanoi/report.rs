@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use examples::table;
 use stanchion_applications::hanoi::{Disk, Options, Run, Scene};
@@ -7,10 +7,15 @@ use std::io::{self, Write};
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The name of the lock.
     pub(crate) lock: &'a str,
+    /// The options of the run.
     pub(crate) options: Options,
+    /// Its result.
     pub(crate) run: &'a Run,
+    /// Set if each lock has a line.
     pub(crate) by_lock: bool,
+    /// Set if there is a histogram.
     pub(crate) histogram: bool,
 }
 

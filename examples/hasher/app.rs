@@ -13,15 +13,15 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-/// Hashes each file at or below a path, and says how fast: one thread a file, which reads with
+/// Hashes each file at or below a path, and prints how fast: one thread a file, which reads with
 /// plain blocking calls.
 ///
-/// What is compared is who runs the threads, by --runtime: each reads the same files and hashes
-/// them the same way, so what the times of two runs differ by is that. Run each twice or more:
-/// without --cold the files are in memory, and it counts what a thread costs; with it they come
-/// from the disk, and it counts who goes on while a thread waits. `activations` does and `kernel`
-/// does, `tokio` with up to --threads; `user` and `rayon` lose a processor for each thread that
-/// waits.
+/// The runs to compare differ in the runtime of the threads, --runtime: each reads the same files
+/// and hashes them the same way, so only the runtime makes the times differ. Run each twice or
+/// more. Without --cold the files are in memory, and the cost of a thread counts. With it they come
+/// from the disk, and it counts whether other threads go on while one waits: with `activations` and
+/// `kernel` they do, with `tokio` up to --threads; `user` and `rayon` lose a processor for each
+/// thread that waits.
 ///
 /// The hash is XXH64: it tells files apart, and is not for security. That of the tree is over all
 /// names and hashes in order, so it is the same however the files were shared out, and wherever the
@@ -37,20 +37,20 @@ struct Arguments {
     #[arg(value_name = "PATH", default_value = ".")]
     path: PathBuf,
 
-    /// What the threads are.
+    /// The kind of threads.
     #[arg(long, value_name = "NAME", default_value = CREWS[0].name, value_parser = crews())]
     runtime: String,
 
-    /// How many processors; without it as many as there are.
+    /// The number of processors; without it as many as there are.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     processors: Option<u16>,
 
-    /// How many kernel threads, at most, for a runtime that starts more than one a processor.
+    /// The most kernel threads, for a runtime that starts more than one a processor.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
 
-    /// Asks the kernel first to forget what it has of the files (`posix_fadvise`). Names and
-    /// attributes stay in its memory: to drop those needs privilege.
+    /// Asks the kernel first to drop the content of the files from its memory (`posix_fadvise`).
+    /// Names and attributes stay there: to drop those needs privilege.
     #[arg(long)]
     cold: bool,
 

@@ -1,15 +1,15 @@
 //! Making the kernel forget the content of files, so that they are read from the disk again.
 //!
-//! `posix_fadvise` with `POSIX_FADV_DONTNEED`, which anybody may: it drops what the page cache has
-//! of a file, as far as it has been written back. Names, attributes and the file system's own
+//! `posix_fadvise` with `POSIX_FADV_DONTNEED`, which any process may call: it drops a file from the
+//! page cache, as far as it has been written back. Names, attributes and the file system's own
 //! blocks stay: to drop those needs privilege (`/proc/sys/vm/drop_caches`).
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Writes back and forgets the content of what is at or below `path`. What cannot be opened is
-/// passed over: reading it will say why.
+/// Writes back and forgets the content of the files at or below `path`. A file that cannot be
+/// opened is passed over: reading it will report the reason.
 ///
 /// # Errors
 ///

@@ -11,26 +11,29 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-/// How many there may be.
+/// The size of a crew.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
+    /// The number of processors.
     pub(crate) processors: usize,
     /// Kernel threads in all, for those that start more than one a processor.
     pub(crate) threads: usize,
 }
 
-/// What went wrong before anything was read.
+/// An error before anything was read.
 pub(crate) type Refused = Box<dyn Error + Send + Sync>;
 
-/// What was found, and what there is to say about the run.
+/// The result of a run, and a text about it.
 pub(crate) type Outcome = Result<(Found, String), Refused>;
 
 /// A crew by name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
+    /// The name in `--runtime`.
     pub(crate) name: &'static str,
+    /// The line in `--help`.
     pub(crate) about: &'static str,
-    /// Hashes what is at the path, or below it.
+    /// Hashes the files at the path, or below it.
     pub(crate) run: fn(Size, &Path) -> Outcome,
 }
 
@@ -125,12 +128,12 @@ fn rayon(size: Size, root: &Path) -> Outcome {
 /// A job that waits for its thread.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Sends jobs to whoever starts the threads.
+/// Sends jobs to the thread that starts the threads.
 struct Kernel(mpsc::Sender<Option<Job>>);
 
 impl Crew for Kernel {
     fn start(&self, job: impl FnOnce() + Send + 'static) {
-        // Whoever starts threads goes on until the last job has ended.
+        // The thread that starts threads goes on until the last job has ended.
         let _ = self.0.send(Some(Box::new(job)));
     }
 }
@@ -144,8 +147,8 @@ impl Drop for Ended {
     }
 }
 
-/// A thread for each job, so many at a time. Who starts them is the caller, so that no job waits
-/// for a thread while it has one.
+/// Runs a thread for each job, so many at a time. The caller starts them, so that no job waits for
+/// a thread while it has one.
 fn kernel(size: Size, root: &Path) -> Outcome {
     let (jobs, waiting) = mpsc::channel::<Option<Job>>();
     let walk = Walk::new(Kernel(jobs.clone()), root);

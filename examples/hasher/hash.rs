@@ -1,5 +1,5 @@
-//! XXH64: a hash for telling files apart, **not** for security; whoever wants to can make two files
-//! with the same.
+//! XXH64: a hash for telling files apart, **not** for security: it is easy to make two files with
+//! the same hash on purpose.
 //!
 //! The same numbers as `xxhsum -H1`. Source: Y. Collet, the xxHash specification, version 0.1.1,
 //! section "XXH64".
@@ -20,9 +20,11 @@ const STRIPE: usize = 32;
 /// The hash of some bytes that come one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Hash {
+    /// The four lanes of the state.
     lanes: [u64; 4],
     /// Bytes that are no whole stripe yet.
     rest: [u8; STRIPE],
+    /// The number of bytes so far.
     length: u64,
 }
 
@@ -104,7 +106,7 @@ impl Hash {
 /// Most files are read into so many bytes of the thread's own stack.
 const SMALL: usize = 8 << 10;
 
-/// What is longer is read so many bytes at a time.
+/// The number of bytes that are read at a time from a longer file.
 const LARGE: usize = 128 << 10;
 
 /// The hash of all that is still to be read, and how many bytes that was.

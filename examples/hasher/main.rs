@@ -6,8 +6,8 @@
 //! cargo run --release -p examples --example hasher -- crates --runtime tokio --cold
 //! ```
 //!
-//! Whoever runs the threads, the work is the same: what the times of two runs differ by is
-//! `--runtime`. `--help` says what each is good at.
+//! The work is the same with every runtime: only `--runtime` makes the times of two runs differ.
+//! `--help` tells what each is good at.
 //!
 //! | exit code | meaning |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::walk::{Found, Hashed};
 use std::io::{self, Write};
@@ -7,11 +7,17 @@ use std::time::Duration;
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The path that was hashed.
     pub(crate) root: &'a Path,
+    /// The result.
     pub(crate) found: &'a Found,
+    /// The name of the runtime.
     pub(crate) runtime: &'a str,
+    /// The number of processors.
     pub(crate) processors: usize,
+    /// A text of the runtime about the run.
     pub(crate) said: &'a str,
+    /// The time that the run took.
     pub(crate) elapsed: Duration,
 }
 

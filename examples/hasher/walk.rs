@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Who runs the jobs.
+/// A runtime that runs the jobs.
 pub(crate) trait Crew: Sized + Send + Sync + 'static {
-    /// Has `job` run, sooner or later, by whichever thread. Called by a thread of the crew.
+    /// Has `job` run, sooner or later, by any thread. Called by a thread of the crew.
     fn start(&self, job: impl FnOnce() + Send + 'static);
 }
 
@@ -21,20 +21,24 @@ pub(crate) trait Crew: Sized + Send + Sync + 'static {
 pub(crate) struct Hashed {
     /// Below the root.
     pub(crate) path: PathBuf,
+    /// The hash of the file.
     pub(crate) hash: u64,
+    /// The length of the file.
     pub(crate) bytes: u64,
 }
 
-/// What the walk came to.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// By path.
     pub(crate) files: Vec<Hashed>,
+    /// The number of directories.
     pub(crate) directories: u64,
     /// Links, which are not followed, and pipes, devices and sockets.
     pub(crate) links: u64,
+    /// The number of files that are neither directories nor regular.
     pub(crate) special: u64,
-    /// What could not be read, by path.
+    /// The paths that could not be read, with the errors.
     pub(crate) faults: Vec<(PathBuf, io::Error)>,
 }
 
@@ -59,16 +63,21 @@ impl Found {
 
 /// A walk that goes on.
 pub(crate) struct Walk<C> {
+    /// The runtime.
     crew: C,
+    /// The path that the walk began at.
     root: PathBuf,
+    /// The result so far. Written by every job.
     found: Mutex<Found>,
     /// Jobs that have been started and have not ended.
     jobs: AtomicUsize,
+    /// Notified when the last job has ended.
     ended: Condvar,
 }
 
 /// One job, until it is dropped.
 struct Job<C> {
+    /// The walk that the job is of.
     walk: Arc<Walk<C>>,
     /// Below the root.
     path: PathBuf,
@@ -79,8 +88,8 @@ impl<C> Drop for Job<C> {
         if std::thread::panicking() {
             self.walk.fault(&self.path, io::Error::other("the thread that read it has panicked"));
         }
-        // AcqRel: with all the others' ends, so that whoever sees 0 sees what all have found. (The
-        // lock says so too.)
+        // AcqRel: with the ends of all other jobs. So the thread that sees 0 sees the results of
+        // all. (The lock ensures that too.)
         if self.walk.jobs.fetch_sub(1, Ordering::AcqRel) == 1 {
             let _found = self.walk.found();
             self.walk.ended.notify_all();
@@ -89,8 +98,8 @@ impl<C> Drop for Job<C> {
 }
 
 impl<C: Crew> Walk<C> {
-    /// A walk of what is at `root`, or below it, by that crew. Its first job is
-    /// [`begin`](Self::begin)'s.
+    /// Returns a walk of the files at `root`, or below it, by that crew. Its first job is that of
+    /// [`begin`](Self::begin).
     pub(crate) fn new(crew: C, root: &Path) -> Arc<Self> {
         Arc::new(Self {
             crew,
@@ -112,7 +121,7 @@ impl<C: Crew> Walk<C> {
         }
     }
 
-    /// Waits until all jobs have ended: what they have found.
+    /// Waits until all jobs have ended. Returns the result.
     pub(crate) fn end(&self) -> Found {
         let mut found = self.found();
         // Acquire: pairs with the ends of the jobs.
@@ -135,7 +144,7 @@ impl<C: Crew> Walk<C> {
 
 impl<C> Walk<C> {
     fn found(&self) -> MutexGuard<'_, Found> {
-        // Nobody panics while he has it, and each change is whole.
+        // No thread panics while it has it, and each change is whole.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -145,7 +154,7 @@ impl<C> Walk<C> {
 }
 
 impl<C: Crew> Job<C> {
-    /// Where it is.
+    /// Returns its path.
     fn place(&self) -> PathBuf {
         match self.path.as_os_str().is_empty() {
             // A file with a slash behind it would be none.

@@ -45,7 +45,7 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 2_000, value_parser = examples::at_least_one)]
     steps: u64,
 
-    /// How the gangs take turns.
+    /// The way in which the gangs take turns.
     #[arg(long, value_name = "HOW", default_value = "cooperative", conflicts_with = "mpi")]
     switching: How,
 
@@ -74,7 +74,7 @@ enum How {
     Cooperative,
     /// Members are stopped by a signal.
     Signal,
-    /// Members of the gang whose turn it is have the higher priority; needs the right to real-time
+    /// Members of the gang in turn have the higher priority; needs the right to real-time
     /// priorities.
     Priority,
 }
@@ -89,7 +89,7 @@ impl From<How> for Switching {
     }
 }
 
-/// What went wrong, and the exit code for it.
+/// An error, and the exit code for it.
 #[derive(Debug, thiserror::Error)]
 enum Stopped {
     #[error("{0}")]
@@ -195,7 +195,7 @@ fn as_rank(_: &Arguments, _: &mut dyn Write) -> Result<Option<String>, Stopped> 
     Err(Stopped::Refused(format!("--mpi: this program was built without MPI: {mend}")))
 }
 
-/// Writes the report and the picture; what is wrong, if something is.
+/// Writes the report and the picture. Returns the fault, if there is one.
 fn finish(
     arguments: &Arguments,
     how: &str,

@@ -1,4 +1,4 @@
-//! What a plate looks like, as a picture.
+//! A plate, as a picture.
 
 use crate::plate::HOT;
 

@@ -1,9 +1,9 @@
-//! A plate, and what its members do: each has some of its rows.
+//! A plate, and the work of its members: each has some of its rows.
 //!
 //! The plate's rim is cold and a round stove in it is hot. In each step a cell moves towards the
-//! mean of its four neighbours. For that a member needs the rows next to its own, so in each step
-//! all hand one row up and one row down: few words, and nobody can go on without them. This is the
-//! fine grain that gangs are for.
+//! mean of its four neighbours. For that a member needs the rows next to its own. So in each step
+//! all members hand one row up and one row down: few words, and no member can go on without them.
+//! This is the fine grain that gangs are for.
 //!
 //! ```text
 //! row -1  . . . . . .   the last row of the member before
@@ -13,14 +13,14 @@
 //! row 3   . . . . . .   the first row of the member after
 //! ```
 //!
-//! Each cell is computed by the same operations in the same order whoever has it, so the end does
-//! not depend on the number of members, to the last bit.
+//! Each cell is computed by the same operations in the same order whichever member has it. So the
+//! end does not depend on the number of members, to the last bit.
 
 use stanchion_gang::{Ended, Member};
 use std::ops::Range;
 
-/// What of the way to its neighbours' mean a cell goes in a step, a quarter of it; more than 1
-/// would not be stable.
+/// The part of the way to its neighbours' mean that a cell goes in a step, a quarter of it. More
+/// than 1 would not be stable.
 const PACE: f64 = 0.8;
 
 /// Steps from one look at the largest change to the next.
@@ -34,13 +34,14 @@ pub(crate) fn rows(side: usize, members: usize, index: usize) -> Range<usize> {
     index * side / members..(index + 1) * side / members
 }
 
-/// What is to be computed.
+/// The task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Plate {
     /// Cells from side to side.
     pub(crate) side: usize,
+    /// The number of steps.
     pub(crate) steps: u64,
-    /// Where the stove is, as parts of the side from the top and from the left.
+    /// The position of the stove, as parts of the side from the top and from the left.
     pub(crate) stove: [f64; 2],
 }
 
@@ -79,9 +80,13 @@ impl Warm {
 
 /// Some rows of a plate, with one more above and one more below.
 struct Share<'p> {
+    /// The task.
     plate: &'p Plate,
+    /// The rows of this member.
     rows: Range<usize>,
+    /// The cells now, with a row of each neighbour.
     now: Vec<f64>,
+    /// The cells after the next step.
     next: Vec<f64>,
 }
 
@@ -153,7 +158,7 @@ impl<'p> Share<'p> {
     }
 }
 
-/// What each member does. Member 0 gets the whole plate.
+/// Does the work of a member. Member 0 gets the whole plate.
 pub(crate) fn warm(member: &mut Member, plate: &Plate) -> Result<Option<Warm>, Ended> {
     let mut share = Share::new(plate, rows(plate.side, member.len(), member.index()));
     let mut change = 0.0;

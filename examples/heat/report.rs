@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::plate::{Plate, Warm};
 use std::io::{self, Write};
@@ -7,7 +7,9 @@ use std::time::Duration;
 
 /// One gang.
 pub(crate) struct Row {
+    /// The task.
     pub(crate) plate: Plate,
+    /// The plate in the end.
     pub(crate) warm: Warm,
     /// From the start of the first gang to the end of this one.
     pub(crate) elapsed: Duration,
@@ -15,11 +17,15 @@ pub(crate) struct Row {
 
 /// All gangs and what belongs to them.
 pub(crate) struct Report<'a> {
+    /// The way in which the gangs took turns.
     pub(crate) how: &'a str,
+    /// The plates of the gangs.
     pub(crate) rows: &'a [Row],
     /// The same plates on one thread, or nothing.
     pub(crate) alone: &'a [Warm],
+    /// The metrics of the gangs, if they were asked for.
     pub(crate) metrics: Option<&'a str>,
+    /// The file of the picture, if there is one.
     pub(crate) picture: Option<&'a Path>,
 }
 

@@ -23,11 +23,11 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool
-/// whose ready work is managed as you say, or over threads of another kind.
+/// that manages ready work as you choose, or over threads of another kind.
 ///
 /// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4,
-/// a body crosses it in 2.8. The places do not depend on the runtime, the threads or the memory, to
-/// the last bit.
+/// a body crosses it in 2.8. The positions do not depend on the runtime, the threads or the memory,
+/// to the last bit.
 #[derive(Debug, Parser)]
 #[command(
     name = "nbody",
@@ -46,7 +46,7 @@ struct Arguments {
     #[command(flatten)]
     threads: strategies::Threads,
 
-    /// What runs it. Several, with commas between them, run one after another.
+    /// The runtime. Several, with commas between them, run one after another.
     #[arg(long, value_name = "NAME", default_value = "pool", value_delimiter = ',')]
     runtime: Vec<Which>,
 
@@ -54,21 +54,21 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = value_parser!(u16).range(1..=1024))]
     processors: Option<u16>,
 
-    /// Stars whose forces are computed at once, at least; 16 with --memory, so that near stars
-    /// share their misses.
+    /// The least number of stars that are computed at once; 16 with --memory, so that near
+    /// stars share their misses.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, default_value_if("memory", ArgPredicate::IsPresent, "16"), value_parser = value_parser!(u32).range(1..))]
     grain: u32,
 
-    /// How much of the stars fits into memory, in percent; what does not, is read when it is
-    /// wanted. Without it all is there and nobody looks. A step of 2,000 stars has some 600 misses
-    /// at 50 percent: a run with more stars or steps takes its time, and says how far it is.
+    /// The part of the stars that fits into memory, in percent; the others are read when they are
+    /// wanted. Without it all stars are there and no misses happen. A step of 2,000 stars has some
+    /// 600 misses at 50 percent: a run with more stars or steps takes long, and prints its
+    /// progress.
     #[arg(long, allow_negative_numbers = true, value_name = "PERCENT", value_parser = value_parser!(u32).range(*MEMORY.start() as i64..=*MEMORY.end() as i64))]
     memory: Option<u32>,
 
-    /// What it takes to read what is not in memory: a time that the thread sleeps in the kernel, or
-    /// `file`: it reads from a file whose pages the system was told to forget. Where it cannot be
-    /// told or does not listen (files in memory, systems other than Linux) the read takes what it
-    /// takes.
+    /// The cost of reading stars that are not in memory: a time that the thread sleeps in the
+    /// kernel, or `file`: it reads from a file that the system was told to forget. If the
+    /// system ignores that (files in memory, systems other than Linux) the read takes its own time.
     #[arg(long, value_name = "TIME|file", default_value = "50ms", requires = "memory")]
     miss: Miss,
 
@@ -81,8 +81,8 @@ struct Arguments {
     #[arg(long, hide = true)]
     copy: bool,
 
-    /// How the pool manages ready work. Several, with commas between them, run one after another;
-    /// `all` is each.
+    /// The way in which the pool manages ready work. Several, with commas between them, run one
+    /// after another; `all` is each.
     #[arg(long, value_name = "NAME", default_value = strategies::DEFAULT, value_delimiter = ',', value_parser = strategies::values_or_all())]
     strategy: Vec<String>,
 
@@ -103,8 +103,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Writes frame-00000.png and so on into this directory, over those that are there, while the
-    /// first strategy runs.
+    /// Writes frame-00000.png and so on into this directory, and overwrites files of these names,
+    /// while the first strategy runs.
     #[arg(long, value_name = "DIR")]
     frames: Option<PathBuf>,
 
@@ -120,20 +120,29 @@ struct Arguments {
 
 /// The same for every strategy.
 struct Task<'a> {
+    /// The bodies at the start.
     bodies: &'a [Body],
+    /// The options of the simulation.
     options: Options,
+    /// The number of steps.
     steps: u64,
-    /// What fits, and what a miss is.
+    /// The part that fits, and the cost of a miss.
     memory: Option<(u32, Miss)>,
+    /// The progress to report to.
     progress: &'a Progress,
 }
 
-/// What one way of running it came to.
+/// The result of one way of running it.
 pub(crate) struct Course {
+    /// The checksum of the positions.
     pub(crate) checksum: u64,
+    /// The energy at the start.
     pub(crate) start: Energy,
+    /// The energy at the end.
     pub(crate) end: Energy,
+    /// The simulation at the end.
     pub(crate) simulation: Simulation,
+    /// The time that it took.
     pub(crate) seconds: f64,
 }
 
@@ -171,12 +180,15 @@ enum Stopped {
 
 /// A run over a runtime, and what that says of itself.
 struct Over<'a, 'f> {
+    /// The task.
     task: &'a Task<'a>,
+    /// The frames to write, and the number of steps from one to the next.
     frames: Option<(&'f mut Frames, u64)>,
+    /// Set if the forces are checked.
     check: bool,
 }
 
-/// What comes of it.
+/// The result of a run.
 type Ran = Result<(Course, String, Option<ForceError>), Stopped>;
 
 impl Over<'_, '_> {
@@ -201,7 +213,7 @@ impl Over<'_, '_> {
         })
     }
 
-    /// The same with so much memory, and what was touched in it.
+    /// Runs the same with so much memory. Returns the touches in it as well.
     fn course_in<R: Runtime>(
         &mut self,
         percent: u32,

@@ -12,8 +12,11 @@ use std::process::{Child, Command, Stdio};
 /// A row of a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
+    /// The name of the copy.
     pub(crate) name: String,
+    /// The time that it took.
     pub(crate) seconds: f64,
+    /// The checksum of its positions.
     pub(crate) checksum: u64,
 }
 
@@ -33,7 +36,7 @@ impl Line {
     }
 }
 
-/// The arguments of a copy. What belongs to `--copies` goes away, whichever way it was written.
+/// Returns the arguments of a copy. Those of `--copies` are removed, in either form.
 pub(crate) fn arguments(all: &[OsString]) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut rest = all.iter().skip(1);
@@ -72,7 +75,7 @@ fn lines(child: Child) -> Result<Vec<Line>, String> {
     lines.filter(|lines| !lines.is_empty()).ok_or_else(|| format!("a copy said: {}", text.trim()))
 }
 
-/// Writes the table, and says whether all came to `checksum`.
+/// Writes the table. Returns whether all copies came to `checksum`.
 pub(crate) fn report(
     out: &mut dyn Write,
     copies: &[Vec<Line>],

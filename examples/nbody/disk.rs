@@ -1,11 +1,11 @@
-//! Where blocks come from that do not fit into memory: a wait, or a file whose pages the system was
-//! told to forget.
+//! The source of blocks that do not fit into memory: a wait, or a file with pages that the system
+//! was told to forget.
 //!
-//! The file holds nothing that the program computes with; it is read for the time that a read
+//! The file holds no data that the program computes with. It is read for the time that a read
 //! takes. It is made in the directory for temporary files, has no name from then on, and is gone
 //! with the program. Before each read `posix_fadvise(POSIX_FADV_DONTNEED)` drops the pages of the
-//! block. Where the system does not know that advice, or the file lies in memory (`tmpfs` ignores
-//! it), reads are answered from memory: the report says how long a read took.
+//! block. If the system does not know that advice, or the file lies in memory (`tmpfs` ignores it),
+//! reads are answered from memory. The report tells how long a read took.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a block in the file: so many that the system reads no two of them at once.
 const BYTES: usize = 256 << 10;
 
-/// What a miss is.
+/// The cost of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// The thread sleeps in the kernel for so long.
@@ -52,11 +52,15 @@ impl std::fmt::Display for Miss {
     }
 }
 
-/// What misses wait for.
+/// The reader that misses wait for.
 pub(crate) struct Reader {
+    /// The way in which it reads.
     means: Means,
+    /// The number of reads. Counted by the threads that miss.
     reads: AtomicU64,
+    /// The sum of their times, in nanoseconds.
     nanos: AtomicU64,
+    /// The first error of a read.
     failed: OnceLock<io::Error>,
 }
 
@@ -81,7 +85,7 @@ impl Reader {
         })
     }
 
-    /// How long a read took in the mean; or why one failed.
+    /// Returns the mean time of a read, or the error of one that failed.
     pub(crate) fn mean(self) -> io::Result<Option<Duration>> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
@@ -96,7 +100,7 @@ impl Reader {
     pub(crate) fn read(&self, block: usize) {
         let began = Instant::now();
         match &self.means {
-            // To the kernel: no runtime is told that this waits.
+            // A call to the kernel: no runtime learns that this waits.
             Means::Sleep(length) => std::thread::sleep(*length),
             #[cfg(unix)]
             Means::File(file) => {
@@ -123,7 +127,7 @@ fn file(blocks: usize) -> io::Result<Means> {
         block[..8].copy_from_slice(&(number as u64).to_le_bytes());
         file.write_all(&block)?;
     }
-    // Only what is on the disk can be forgotten.
+    // Only data on the disk can be forgotten.
     file.sync_all()?;
     Ok(Means::File(file))
 }

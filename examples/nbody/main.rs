@@ -2,20 +2,25 @@
 //! another kind, at the command line.
 //!
 //! ```text
-//! cargo run --release -p examples --example nbody -- --bodies 20000 --steps 50 --strategy work-stealing
+//! cargo run --release -p examples --example nbody -- \
+//!     --bodies 20000 --steps 50 --strategy work-stealing
 //! cargo run --release -p examples --example nbody -- --runtime activations --memory 50
-//! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 --runtime kernel,user,activations,activations-stay --memory 50 --miss 5ms
+//! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 \
+//!     --runtime kernel,user,activations,activations-stay --memory 50 --miss 5ms
 //! ```
 //!
-//! With `--memory` a run is small unless it is told otherwise. The second command line has 1,200
-//! misses: a minute of them in all, and six seconds where sixteen at a time are waited for, as by
-//! the threads that `--runtime activations` makes; nearly a minute with `user`.
+//! With `--memory` a run is small unless its size is given. The second command line has 1,200
+//! misses: a minute of them in all. They take six seconds if sixteen at a time are waited for, as
+//! by the threads that `--runtime activations` makes. They take nearly a minute with `user`.
 //!
 //! | exit code | meaning |
 //! | --- | --- |
-//! | 0 | done, and every run came to the same places; with `--check` also one thread without a pool |
-//! | 1 | other places |
-//! | 2 | the arguments are no good, the pool cannot be built, the frames cannot be written, a block cannot be read, or a copy failed |
+//! | 0 | done, and every run came to the same positions; with `--check` also one thread alone |
+//! | 1 | other positions |
+//! | 2 | see below |
+//!
+//! Code 2: the arguments are no good, the pool cannot be built, the frames cannot be written, a
+//! block cannot be read, or a copy failed.
 
 mod app;
 mod copies;

@@ -1,4 +1,4 @@
-//! What the cluster looks like, as a picture.
+//! The cluster, as a picture.
 
 use examples::frames::brightness;
 use stanchion_applications::nbody::Vector;
@@ -6,7 +6,8 @@ use stanchion_applications::nbody::Vector;
 /// Cells from side to side, and from top to bottom.
 pub(crate) const SIZE: usize = 480;
 
-/// How far from the centre the picture reaches: half of the mass is within a quarter of that.
+/// The distance from the centre to the edge of the picture: half of the mass is within a quarter of
+/// it.
 const REACH: f64 = 3.0;
 
 /// Red, green and blue of each cell, from the top left row by row: the more bodies, the brighter.

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::app::Course;
 use crate::disk::Miss;
@@ -8,23 +8,33 @@ use std::path::Path;
 
 /// One strategy of the pool, or another runtime.
 pub(crate) struct Row {
+    /// The name of the runtime or strategy.
     pub(crate) name: String,
+    /// Its result.
     pub(crate) course: Course,
+    /// Its metrics.
     pub(crate) metrics: String,
 }
 
 /// All runs and what belongs to them.
 pub(crate) struct Report<'a> {
+    /// The bodies at the start.
     pub(crate) bodies: &'a [Body],
+    /// The options of the simulation.
     pub(crate) options: Options,
+    /// The seed of the bodies.
     pub(crate) seed: u64,
+    /// The number of threads.
     pub(crate) threads: usize,
-    /// What fits, and what a miss is.
+    /// The part that fits, and the cost of a miss.
     pub(crate) memory: Option<(u32, Miss)>,
     /// At least one.
     pub(crate) rows: &'a [Row],
+    /// The result of one thread alone, if it was asked for.
     pub(crate) alone: Option<&'a Course>,
+    /// The error of the forces, if it was asked for.
     pub(crate) error: Option<ForceError>,
+    /// The number of frames, and their directory.
     pub(crate) frames: Option<(u64, &'a Path)>,
 }
 

@@ -1,7 +1,7 @@
-//! Who can run the program: `--runtime`, and what each brings beside fork and join.
+//! The runtimes of the program: `--runtime`, and the parts of each beside fork and join.
 //!
-//! A miss is not among that: it is an ordinary call that waits in the kernel, of which no runtime
-//! is told.
+//! A miss is not among those parts: it is an ordinary call that waits in the kernel, and no runtime
+//! learns of it.
 
 use clap::ValueEnum;
 use examples::strategies::OnPool;
@@ -13,10 +13,10 @@ use stanchion_competitive::policy::{Adaptive, AlwaysBlock};
 use stanchion_threadpool::Strategy;
 use std::panic::resume_unwind;
 
-/// What `--runtime` may be.
+/// The values of `--runtime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Which {
-    /// Tasks of a pool of threads, whose ready work is managed as `--strategy` says.
+    /// Tasks of a pool of threads, with ready work managed by `--strategy`.
     Pool,
     /// A thread of the system for each fork, and locks that sleep at once.
     Kernel,
@@ -28,8 +28,8 @@ pub(crate) enum Which {
     /// A user-level thread for each fork, on activations: when one blocks in the kernel another has
     /// its processor.
     Activations,
-    /// The same, whose threads stay on the kernel thread on which they began, as all do that safe
-    /// Rust can make: one waits while that is blocked by another.
+    /// The same with threads that stay on the kernel thread on which they began, as all do that
+    /// safe Rust can make: one waits while another blocks that kernel thread.
     ActivationsStay,
 }
 
@@ -39,12 +39,12 @@ const THREADS: usize = 2_048;
 /// Bytes of a user-level thread's stack.
 const STACK: usize = 128 << 10;
 
-/// What the program asks of a runtime.
+/// The demands of the program on a runtime.
 pub(crate) trait Runtime: Fork {
     /// The lock of what its threads share.
     type Lock: RawMutex + Send + Sync;
 
-    /// What it says of itself when all is done.
+    /// Returns a text about the run when all is done.
     fn says(&self) -> String;
 }
 
@@ -58,14 +58,16 @@ impl<S: Strategy> Runtime for OnPool<'_, S> {
 
 /// Threads of the system, with locks of the type `L`.
 pub(crate) struct Kernel<L> {
+    /// The threads.
     threads: Threads,
+    /// Names the kind of lock.
     lock: core::marker::PhantomData<fn() -> L>,
 }
 
-/// Whose locks sleep at once, as those of the paper's Topaz.
+/// Threads with locks that sleep at once, as those of the paper's Topaz.
 pub(crate) type Blocking = Kernel<RawPolicyMutex<AlwaysBlock>>;
 
-/// Whose locks spin first.
+/// Threads with locks that spin first.
 pub(crate) type Competitive = Kernel<RawPolicyMutex<Adaptive>>;
 
 impl<L> Default for Kernel<L> {
@@ -89,8 +91,9 @@ impl<L> Fork for Kernel<L> {
 /// User-level threads.
 #[derive(Debug)]
 pub(crate) struct User {
+    /// The runtime of the user-level threads.
     runtime: stanchion_activations::Runtime,
-    /// Whether those that have begun go on wherever a processor is free.
+    /// Set if threads that have begun go on wherever a processor is free.
     migrate: bool,
 }
 

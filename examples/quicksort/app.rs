@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = values(STACKS))]
     stack: Option<String>,
 
-    /// Where the nodes of a structure without locks come from.
+    /// The memory of the nodes of a structure without locks.
     #[arg(long, value_name = "NAME", default_value = "counted")]
     memory: Memory,
 
@@ -62,10 +62,13 @@ struct Arguments {
     no_pin: bool,
 }
 
-/// Where the output goes.
+/// The streams of the output.
 pub(crate) struct Streams<'a> {
+    /// The report goes here.
     pub(crate) out: &'a mut dyn Write,
+    /// Messages go here.
     pub(crate) err: &'a mut dyn Write,
+    /// Set if `err` is a terminal.
     pub(crate) err_is_terminal: bool,
 }
 

@@ -14,7 +14,7 @@ use stanchion_lockfree::queue::{
 };
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 
-/// What a structure needs besides its name.
+/// The choices that a structure needs besides its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     Lock,
@@ -25,12 +25,15 @@ pub(crate) enum Needs {
 /// A structure by name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
+    /// The name in the option.
     pub(crate) name: &'static str,
+    /// The line in `--help`.
     about: &'static str,
+    /// The further choices.
     pub(crate) needs: Needs,
 }
 
-/// What `--queue` may be.
+/// The values of `--queue`.
 pub(crate) const QUEUES: &[Entry] = &[
     Entry {
         name: "michael-scott",
@@ -51,7 +54,7 @@ pub(crate) const QUEUES: &[Entry] = &[
     Entry { name: "locked", about: "a ring buffer under one lock", needs: Needs::Lock },
 ];
 
-/// What `--stack` may be.
+/// The values of `--stack`.
 pub(crate) const STACKS: &[Entry] = &[
     Entry {
         name: "treiber",
@@ -79,7 +82,7 @@ pub(crate) fn values(entries: &[Entry]) -> Vec<PossibleValue> {
     entries.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about)).collect()
 }
 
-/// Which of the two families, and the name in it.
+/// The family, and the name in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Structure {
     Queue(String),
@@ -97,14 +100,18 @@ impl Structure {
     }
 }
 
-/// What came of a run, and what its structure promises.
+/// The result of a run, and the promise of its structure.
 pub(crate) type Outcome = Result<(Run, Progress), Refused>;
 
 /// A run to be made over some structure.
 pub(crate) struct Sorting<'a> {
+    /// The options of the run.
     pub(crate) options: &'a Options,
+    /// The numbers to sort.
     pub(crate) numbers: Vec<u32>,
+    /// The wrapper of each thread's work.
     pub(crate) around: &'a Around,
+    /// Called with the number of sorted numbers.
     pub(crate) watch: &'a mut dyn FnMut(usize),
 }
 
@@ -153,7 +160,9 @@ impl Sorting<'_> {
 
 /// A run over a structure with a lock.
 struct WithLock<'a, 's> {
+    /// The sort.
     sorting: Sorting<'a>,
+    /// The structure that was chosen.
     structure: &'s Structure,
 }
 

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::pool::Structure;
 use examples::level::Shared;
@@ -9,12 +9,17 @@ use std::io::{self, Write};
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The structure that was chosen.
     pub(crate) structure: &'a Structure,
     /// Its lock or its memory.
     pub(crate) with: &'a str,
+    /// The promise of the structure.
     pub(crate) progress: Progress,
+    /// The options of the run.
     pub(crate) options: Options,
+    /// The other applications, and the processor time of the threads.
     pub(crate) shared: &'a Shared,
+    /// The result.
     pub(crate) run: &'a Run,
 }
 

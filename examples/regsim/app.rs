@@ -75,10 +75,10 @@ enum Refused {
     TooLarge(PathBuf),
 }
 
-/// What the checksum of the parallel run is worth.
+/// The value of the checksum of the parallel run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nobody asked.
+    /// It was not asked for.
     Unchecked,
     /// The same as the sequential one.
     Same(sequential::Outcome),
@@ -111,7 +111,9 @@ impl Verdict {
 }
 
 struct Simulate<'a> {
+    /// The circuit.
     netlist: &'a Netlist,
+    /// The options of the run.
     options: &'a Options,
 }
 
@@ -184,7 +186,7 @@ pub(crate) fn run(
     }
 }
 
-/// What to say when the checksums differ.
+/// Returns the message for checksums that differ.
 pub(crate) fn mismatch(report: &report::Report<'_>, reference: sequential::Outcome) -> String {
     format!(
         "{}: checksum {:016x} with {} on {} threads, but {:016x} sequentially: \

@@ -1,7 +1,8 @@
 //! `regsim`: the parallel register-level simulator at the command line.
 //!
 //! ```text
-//! cargo run --release -p examples --example regsim -- examples/data/s5378.bench --cycles 2000 --threads 2 --lock mcs --check
+//! cargo run --release -p examples --example regsim -- \
+//!     examples/data/s5378.bench --cycles 2000 --threads 2 --lock mcs --check
 //! ```
 //!
 //! | exit code | meaning |

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::app::Verdict;
 use examples::{report, table};
@@ -8,12 +8,19 @@ use std::path::Path;
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The file of the circuit.
     pub(crate) file: &'a Path,
+    /// The circuit.
     pub(crate) netlist: &'a Netlist,
+    /// The name of the lock.
     pub(crate) lock: &'a str,
+    /// The options of the run.
     pub(crate) options: Options,
+    /// The result.
     pub(crate) run: &'a Run,
+    /// The value of the checksum.
     pub(crate) verdict: Verdict,
+    /// Set if there is a histogram.
     pub(crate) histogram: bool,
 }
 

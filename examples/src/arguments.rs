@@ -1,14 +1,14 @@
-//! What clap cannot say, and what every program does with what it says.
+//! Arguments beyond clap's, and the handling of its messages that every program needs.
 
 use clap::Parser;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// A number from 1 up. Not clap's range, whose message names the largest `u64`.
+/// Parses a number from 1 up. Not clap's range: its message names the largest `u64`.
 ///
 /// # Errors
 ///
-/// What is wrong with `text`.
+/// The fault of `text`.
 pub fn at_least_one(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_owned()),
@@ -21,8 +21,8 @@ pub fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The arguments, or the exit code of a program that was asked for help or cannot use what it was
-/// given; `out` or `err` has been told.
+/// Returns the arguments. Returns the exit code instead if the program was asked for help or cannot
+/// use its arguments; then a message is written to `out` or `err`.
 ///
 /// # Errors
 ///
@@ -33,8 +33,8 @@ pub fn parse<A: Parser>(
     err: &mut dyn Write,
 ) -> Result<A, u8> {
     A::try_parse_from(arguments).map_err(|message| {
-        // `--help` and `--version` come this way too. Nobody is left to be told if the writing
-        // fails.
+        // `--help` and `--version` come this way too. If the writing fails, there is no place left
+        // for a message.
         if message.use_stderr() {
             let _ = write!(err, "{message}");
             2

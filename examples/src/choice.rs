@@ -43,7 +43,7 @@ pub enum Refused {
 }
 
 impl Choice {
-    /// Opens the files, so that what is wrong with them is known before the run.
+    /// Opens the files, so that their faults are known before the run.
     ///
     /// # Errors
     ///
@@ -75,11 +75,14 @@ impl fmt::Display for Choice {
     }
 }
 
-/// What runs a program with the locks chosen.
+/// The chosen locks, with which a program runs.
 #[derive(Debug)]
 pub struct Locks<'a> {
+    /// The choice.
     choice: &'a Choice,
+    /// The thresholds of the policy, if they come from a file.
     thresholds: Option<Thresholds>,
+    /// The file for the recorded waits, if there is one.
     waits: Option<(&'a Path, File)>,
     /// Locks made that have a threshold in the file.
     known: Cell<usize>,
@@ -111,13 +114,13 @@ impl Locks<'_> {
         }
     }
 
-    /// After the run: writes the waits, if they are wanted, and says on `out` what the files were
-    /// good for.
+    /// Ends the run: writes the waits, if they are wanted, and writes to `out` what the files were
+    /// used for.
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the waits cannot be written. That `out` cannot be written to is left for its
-    /// next user to find.
+    /// [`Refused`] if the waits cannot be written. A failure to write to `out` is left for its next
+    /// user to find.
     pub fn finish(self, out: &mut dyn Write) -> Result<(), Refused> {
         if let Some(thresholds) = &self.thresholds {
             let _ = writeln!(

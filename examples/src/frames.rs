@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 /// A directory that gets a file for each frame: `frame-00000.png`, `frame-00001.png` and so on.
 #[derive(Debug)]
 pub struct Frames {
+    /// The directory of the frames.
     directory: PathBuf,
+    /// The width and the height.
     size: (usize, usize),
+    /// The number of frames so far.
     written: u64,
 }
 
@@ -36,21 +39,21 @@ impl Frames {
         written
     }
 
-    /// Where the frames are.
+    /// Returns the directory of the frames.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// How many there are.
+    /// Returns the number of frames.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 }
 
-/// How bright a cell with so many bodies is, 0 to 255: one can be seen, 64 and more are white, with
-/// a step for each doubling.
+/// Returns the brightness of a cell with so many bodies, 0 to 255: one can be seen, 64 and more are
+/// white, with a step for each doubling.
 #[must_use]
 pub fn brightness(bodies: u32) -> u8 {
     match bodies {

@@ -16,17 +16,20 @@ pub struct Level {
     level: u32,
 }
 
-/// The processors, and what the threads of a run had of them.
+/// The processors, and the time that the threads of a run had of them.
 #[derive(Debug)]
 pub struct Shared {
+    /// The number of applications that share the processors.
     level: u32,
+    /// The wrapper of each thread's work.
     around: Around,
+    /// The processor time of each thread, by number. Written by the thread when it ends.
     accounts: Arc<Mutex<Vec<(usize, Account)>>>,
 }
 
 impl Level {
-    /// Starts the other applications. They are there until what it returns is dropped, and only for
-    /// the threads of a run that has its [`Shared::around`].
+    /// Starts the other applications. They are there until the result is dropped, and only for the
+    /// threads of a run that has its [`Shared::around`].
     ///
     /// # Errors
     ///
@@ -51,7 +54,7 @@ impl Level {
 }
 
 impl Shared {
-    /// What surrounds each thread of the run.
+    /// Returns the wrapper of each thread's work.
     #[must_use]
     pub fn around(&self) -> &Around {
         &self.around
@@ -63,7 +66,7 @@ impl Shared {
         self.level
     }
 
-    /// After the run: writes what the threads had, if they were stopped.
+    /// Ends the run: writes the processor time of the threads, if they were stopped.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! What the examples share: the locks that each can have, the arguments that choose one, the lines
-//! of a report that are alike, and the table of waits.
+//! Common parts of the examples: the locks that each can have, the arguments that choose one, the
+//! lines of a report that are alike, and the table of waits.
 //!
-//! An example is a [`Program`]: generic in its lock, it says what to do with a maker of locks.
-//! [`Choice`] is the arguments `--lock` and `--policy`, and runs a program with the lock that they
-//! name. So a lock is added to all examples by a line in [`locks`], and a policy by a line in
-//! [`policies`].
+//! An example is a [`Program`]: generic in its lock, it has a method that runs with a maker of
+//! locks. [`Choice`] has the arguments `--lock` and `--policy`, and runs a program with the lock
+//! that they name. So a lock is added to all examples by a line in [`locks`], and a policy by a
+//! line in [`policies`].
 
 mod arguments;
 mod bar;
@@ -33,7 +33,7 @@ use lock_api::RawMutex;
 
 /// Something to do with locks of any type.
 pub trait Program {
-    /// What comes of it.
+    /// The type of its result.
     type Outcome;
 
     /// Does it with locks from `make`, which wants to know the name of each.

@@ -8,9 +8,9 @@ use lock_api::RawMutex;
 /// A lock by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What `--lock` calls it.
+    /// The name in `--lock`.
     pub name: &'static str,
-    /// What `--help` says of it.
+    /// The line in `--help`.
     pub about: &'static str,
 }
 

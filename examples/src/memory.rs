@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// What `--memory` may be.
+/// The values of `--memory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Memory {
     /// Counted pointers into a pool of nodes, as in the papers.

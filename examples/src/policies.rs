@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// A policy by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What `--policy` calls it.
+    /// The name in `--policy`.
     pub name: &'static str,
-    /// What `--help` says of it.
+    /// The line in `--help`.
     pub about: &'static str,
 }
 
@@ -52,7 +52,7 @@ policies! {
 /// The policy with a threshold for each lock, which come from a file.
 const OPTIMAL_ONLINE: &str = "optimal-online=";
 
-/// Runs `program` with mutexes whose policies come from `make`, which is told their names; with
+/// Runs `program` with mutexes that get their policies from `make`, by their names. With
 /// `recorded`, their waits are recorded from now on.
 pub(crate) fn run_with<Q: Policy + 'static, P: Program>(
     make: impl Fn(&str) -> Q,
@@ -68,7 +68,7 @@ pub(crate) fn run_with<Q: Policy + 'static, P: Program>(
     })
 }
 
-/// What `--policy` was given.
+/// The value of `--policy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     /// One of the table.
@@ -86,7 +86,7 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// For clap: reads what `--policy` may be, and suggests the nearest of what it may not be.
+/// A parser of `--policy` for clap. It suggests the nearest of the known names for an unknown one.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser;
 

@@ -1,23 +1,27 @@
-//! How far a run of many steps is: a bar on a terminal, and elsewhere a line now and then.
+//! The progress of a run of many steps: a bar on a terminal, and elsewhere a line now and then.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-/// How often a line is written, at most.
+/// The least time from one line to the next.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Steps that are counted where a user sees them: on standard error.
 #[derive(Debug)]
 pub struct Progress {
+    /// The name of the program.
     program: &'static str,
+    /// The name of the steps.
     what: &'static str,
+    /// The number of steps.
     steps: u64,
     /// Hidden where there is no terminal.
     bar: ProgressBar,
+    /// The time when the run began.
     began: Instant,
-    /// When the next line is due.
+    /// The time when the next line is due.
     next: Mutex<Duration>,
 }
 
@@ -35,8 +39,8 @@ impl Progress {
         }
     }
 
-    /// A step is done. Without a terminal that is told if it is ten seconds since the beginning, or
-    /// since it was told last.
+    /// Counts a step that is done. Without a terminal, writes a line if the last one, or the
+    /// beginning, is ten seconds ago.
     pub fn step(&self) {
         self.bar.inc(1);
         if self.bar.is_hidden()
@@ -46,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// What there is to be told so long after the beginning.
+    /// Returns the line to write so long after the beginning, if one is due.
     fn line(&self, elapsed: Duration) -> Option<String> {
         let mut next = self.next.lock().ok()?;
         (elapsed >= *next).then(|| {

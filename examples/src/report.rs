@@ -1,5 +1,5 @@
-//! What the reports of the programs have in common. Each line begins with a word and is told at
-//! column 13.
+//! Common parts of the programs' reports. Each line begins with a word. Its text begins at column
+//! 13.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
@@ -39,31 +39,31 @@ pub fn write_elapsed(
     }
 }
 
-/// Writes what thread `who` has done, and where, if it had a processor of its own.
+/// Writes the work of a thread, and its processor, if it had one of its own.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write_thread(
     out: &mut dyn Write,
-    who: usize,
+    thread: usize,
     done: &str,
     processor: Option<usize>,
 ) -> io::Result<()> {
-    write!(out, "thread {who:<5} {done}")?;
+    write!(out, "thread {thread:<5} {done}")?;
     match processor {
         Some(processor) => writeln!(out, ", on processor {processor}"),
         None => writeln!(out),
     }
 }
 
-/// Flushes what was `written` to `out`, and says on `err` why it cannot be, unless the reader has
-/// gone.
+/// Flushes the report that was `written` to `out`. If that fails, writes the reason to `err`,
+/// unless the reader has gone.
 pub fn end(program: &str, written: io::Result<()>, out: &mut dyn Write, err: &mut dyn Write) {
     if let Err(error) = written.and_then(|()| out.flush())
         && error.kind() != ErrorKind::BrokenPipe
     {
-        // Nobody is left to be told if this fails.
+        // If this fails, there is no place left for a message.
         let _ = writeln!(err, "{program}: cannot write the report: {error}");
     }
 }

@@ -14,15 +14,15 @@ use std::thread::available_parallelism;
 /// A strategy by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What `--strategy` calls it.
+    /// The name in `--strategy`.
     pub name: &'static str,
-    /// What `--help` says of it.
+    /// The line in `--help`.
     pub about: &'static str,
 }
 
 /// Something to do over a pool of any strategy.
 pub trait OverPool {
-    /// What comes of it.
+    /// The type of its result.
     type Outcome;
 
     /// Does it.
@@ -68,7 +68,7 @@ strategies! {
 /// The strategy of a run that names none.
 pub const DEFAULT: &str = "work-stealing";
 
-/// What stands for every strategy.
+/// The name that stands for every strategy.
 const ALL: &str = "all";
 
 /// For clap: what `--strategy` may be.
@@ -103,7 +103,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// How many.
+    /// Returns the number of threads.
     #[must_use]
     pub fn number(self) -> usize {
         let processors = || available_parallelism().map_or(1, NonZero::get);

@@ -1,9 +1,9 @@
-//! How long threads waited, as a table and as a histogram.
+//! The waits of threads, as a table and as a histogram.
 
 use stanchion_applications::{LockWaits, Waits, groups};
 use std::io::{self, Write};
 
-/// Writes a line for each row: how often what it names was waited for, and how long.
+/// Writes a line for each row: the number and the length of the waits for the named lock.
 ///
 /// # Errors
 ///
@@ -41,8 +41,8 @@ pub fn write_waits(out: &mut dyn Write, rows: &[(&str, &Waits)]) -> io::Result<(
 }
 
 /// Writes a line for each lock, or for each group of locks that share a name, then one for all,
-/// then one for what is `more` than locks. With `histogram`, also how many of all waits for locks
-/// took how long.
+/// then one for the waits in `more` that are not for locks. With `histogram`, also writes how many
+/// of all waits for locks took how long.
 ///
 /// # Errors
 ///

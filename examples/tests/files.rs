@@ -26,7 +26,7 @@ fn choice(arguments: &[&str]) -> Choice {
     Arguments::try_parse_from(arguments).expect("good arguments").lock
 }
 
-/// Two threads meet at two locks; for a third nobody waits.
+/// A program in which two threads meet at two locks, and no thread waits for a third.
 struct Contended;
 
 impl Program for Contended {

@@ -207,7 +207,7 @@ fn links_are_not_followed_and_what_may_not_be_read_is_told() {
         assert!(line(&done, "hashed").starts_with(&hashed), "{}", done.out);
         assert!(line(&done, "left out").starts_with("left out     3 links, "), "{}", done.out);
     }
-    // Named by the user, a link is followed; one that leads to itself is told.
+    // A link that the user names is followed. A link that leads to itself is reported.
     let link = format!("{}/sub/up/sub", scratch.path());
     assert!(run(&[&link]).out.contains(" 1 files"), "through the link");
     assert_eq!(run(&[&format!("{}/round", scratch.path())]).code, 1);

@@ -28,7 +28,7 @@ fn small(more: &[&str]) -> Done {
     run(&[&["--side", "20", "--steps", "60"], more].concat())
 }
 
-/// What the report says of each gang.
+/// Returns the report's text on each gang.
 #[track_caller]
 fn checksums(done: &Done) -> Vec<&str> {
     assert_eq!((done.code, done.err.as_str()), (0, ""), "{}", done.out);

@@ -69,7 +69,7 @@ fn no_cut_changes_what_is_counted() {
     for length in 1..=TEXT.len() as u64 + 2 {
         assert_eq!(in_parts(TEXT.as_bytes(), length).expect("text"), whole, "parts of {length}");
     }
-    // A word over many parts, and over more than one block of what is read on.
+    // A word over many parts, and over more than one block of the text that is read on.
     let long = format!("{} end", "w".repeat(LONGEST - 10));
     let whole = counted(long.as_bytes()).expect("text");
     assert_eq!(whole.words, 2);
@@ -176,7 +176,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
         done.out
     );
     assert!(done.out.contains("2 not text"), "{}", done.out);
-    // That something is no text is no failure, and need not be told.
+    // A file that is no text is no failure, and need not be reported.
     let quiet = run(&["--quiet", scratch.path()]);
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
 }

@@ -34,7 +34,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "hybrid")]
     structure: Family,
 
-    /// Where the nodes of the stack without locks come from.
+    /// The memory of the nodes of the stack without locks.
     #[arg(long, value_name = "NAME", default_value = "counted")]
     memory: Memory,
 
@@ -45,7 +45,7 @@ struct Arguments {
     #[command(flatten)]
     level: Level,
 
-    /// How tours are compared.
+    /// The way in which tours are compared.
     #[arg(long, value_name = "NAME", default_value = "ascent")]
     bound: Bounds,
 
@@ -53,8 +53,8 @@ struct Arguments {
     #[arg(long)]
     no_head_start: bool,
 
-    /// Refuses what is estimated to look at more tours than this; about a million a second are
-    /// looked at on each processor.
+    /// Refuses an instance that is estimated to need more tours than this; about a million a second
+    /// are looked at on each processor.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 5_000_000_000, value_parser = at_least_one)]
     limit: u64,
 
@@ -64,7 +64,7 @@ struct Arguments {
     no_pin: bool,
 }
 
-/// What `--bound` may be.
+/// The values of `--bound`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bounds {
     /// By spanning trees of distances made even by Held and Karp's ascent: for the answer.
@@ -73,10 +73,13 @@ enum Bounds {
     Tree,
 }
 
-/// Where the output goes.
+/// The streams of the output.
 pub(crate) struct Streams<'a> {
+    /// The report goes here.
     pub(crate) out: &'a mut dyn Write,
+    /// Messages go here.
     pub(crate) err: &'a mut dyn Write,
+    /// Set if `err` is a terminal.
     pub(crate) err_is_terminal: bool,
 }
 
@@ -168,7 +171,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
     }
 }
 
-/// Nobody knows how long it will take.
+/// Returns a spinner: the length of the run is not known.
 fn spinner(shown: bool) -> ProgressBar {
     if !shown {
         return ProgressBar::hidden();

@@ -14,12 +14,12 @@ use stanchion_lockfree::stack::{LockedStack, TreiberStack};
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 use stanchion_spin::{PreemptionSafe, TestAndSet};
 
-/// What `--structure` may be.
+/// The values of `--structure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Family {
     /// Skew heap, stack and counters under test-and-set locks.
     Ordinary,
-    /// The same locks, whose holder asks not to be preempted.
+    /// The same locks with holders that ask not to be preempted.
     PreemptionSafe,
     /// Herlihy's heap, Treiber's stack, LL/SC counters.
     NonBlocking,
@@ -33,7 +33,7 @@ impl Family {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Whether `--memory` matters.
+    /// Returns whether `--memory` matters.
     pub(crate) fn has_nodes(self) -> bool {
         matches!(self, Self::NonBlocking | Self::Hybrid)
     }
@@ -43,9 +43,13 @@ type Heap<L> = LockedHeap<u64, Tour, L>;
 
 /// A search to be made over some structures.
 pub(crate) struct Search<'a> {
+    /// The cities.
     pub(crate) instance: &'a Instance,
+    /// The options of the search.
     pub(crate) options: &'a Options,
+    /// The wrapper of each thread's work.
     pub(crate) around: &'a Around,
+    /// Called with the state of the search.
     pub(crate) watch: &'a mut dyn FnMut(Scene),
 }
 

@@ -1,13 +1,14 @@
 //! `tsp`: the shortest tour through the cities of a TSPLIB file, at the command line.
 //!
 //! ```text
-//! cargo run --release -p examples --example tsp -- examples/data/gr17.tsp --threads 2 --structure hybrid
+//! cargo run --release -p examples --example tsp -- \
+//!     examples/data/gr17.tsp --threads 2 --structure hybrid
 //! ```
 //!
 //! | exit code | meaning |
 //! | --- | --- |
 //! | 0 | the tour is the shortest |
-//! | 1 | something is wrong with it: a structure lost something or gave it out twice, or the program is wrong |
+//! | 1 | it is wrong: a structure lost a tour or gave it out twice, or the program is wrong |
 //! | 2 | the arguments or the file are no good, or the instance is too large |
 
 mod app;

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::family::Family;
 use examples::Memory;
@@ -10,12 +10,19 @@ use std::path::Path;
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The file of the instance.
     pub(crate) file: &'a Path,
+    /// The instance.
     pub(crate) instance: &'a Instance,
+    /// The family of structures.
     pub(crate) family: Family,
+    /// The memory of their nodes.
     pub(crate) memory: Memory,
+    /// The options of the search.
     pub(crate) options: Options,
+    /// The other applications, and the processor time of the threads.
     pub(crate) shared: &'a Shared,
+    /// The result.
     pub(crate) run: &'a Run,
 }
 

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Counts the words in files and in all files below directories, over a pool of threads, and says
-/// which are the most frequent.
+/// Counts the words in files and in all files below directories, over a pool of threads, and prints
+/// the most frequent ones.
 ///
 /// Words are letters and digits that follow each other; case does not matter. Each directory, each
 /// file and each MiB of a large file is a task. Links below a directory are not followed, and what
@@ -27,11 +27,11 @@ struct Arguments {
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// How many of the most frequent words are listed.
+    /// The number of the most frequent words that are listed.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 20)]
     top: usize,
 
-    /// Looks also at files and directories whose names begin with a dot.
+    /// Looks also at files and directories with names that begin with a dot.
     #[arg(long)]
     hidden: bool,
 
@@ -42,7 +42,7 @@ struct Arguments {
     #[command(flatten)]
     threads: strategies::Threads,
 
-    /// How the pool manages ready work.
+    /// The way in which the pool manages ready work.
     #[arg(long, value_name = "NAME", default_value = strategies::DEFAULT, value_parser = strategies::values())]
     strategy: String,
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What stands in the way of a path. The others are counted all the same.
+/// An obstacle on the way to a path. The other paths are counted all the same.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("cannot be read: {0}")]
@@ -19,7 +19,7 @@ pub(crate) enum Fault {
 pub(crate) const LONGEST: usize = 1 << 16;
 
 impl Fault {
-    /// Whether the path is as it should be, only no text.
+    /// Returns whether the path is as it should be, only no text.
     pub(crate) fn is_harmless(&self) -> bool {
         !matches!(self, Self::Unreadable(_))
     }

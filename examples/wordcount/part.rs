@@ -22,15 +22,15 @@ pub(crate) const PART: u64 = 1 << 20;
 /// The parts of a file of `length` bytes: at least one, of `part` bytes each.
 pub(crate) fn parts(length: u64, part: u64) -> impl ExactSizeIterator<Item = Range<u64>> {
     let number = length.div_ceil(part).max(1) as usize;
-    // The last may go on behind the end: files grow, and those of /proc say that they are empty.
+    // The last may go on behind the end: files grow, and those of /proc claim to be empty.
     (0..number).map(move |which| which as u64 * part..(which as u64 + 1) * part)
 }
 
-/// Reads the bytes that belong to a part of `file`, and says which is the first.
+/// Reads the bytes that belong to a part of `file`. Returns the number of the first as well.
 ///
 /// # Errors
 ///
-/// [`Fault`], also if there is no space where one is looked for.
+/// [`Fault`], also if there is no space where the part looks for one.
 pub(crate) fn read(
     file: &mut (impl Read + Seek),
     part: Range<u64>,
@@ -46,8 +46,8 @@ pub(crate) fn read(
             // A space before the first byte is the last of the part before; a later one ends a word
             // that began there.
             Some(space) => drop(bytes.drain(..space.max(1))),
-            // All of it belongs to a word that begins before: whoever has that word reads on, and
-            // finds it too long or not.
+            // All of it belongs to a word that begins before. The part with that word reads on, and
+            // finds whether it is too long.
             None => return Ok((part.end, Vec::new())),
         }
     }
@@ -59,7 +59,7 @@ pub(crate) fn read(
     Ok((first, bytes))
 }
 
-/// Reads on to the first space after `bytes`, whose last word begins at byte `word` of the file.
+/// Reads on to the first space after `bytes`. Their last word begins at byte `word` of the file.
 fn finish(file: &mut impl Read, bytes: &mut Vec<u8>, word: u64) -> Result<(), Fault> {
     let mut block = [0; 4096];
     let mut more = 0;

@@ -1,4 +1,4 @@
-//! What a run looks like on the terminal.
+//! The report of a run on the terminal.
 
 use crate::walk::{Found, Passed};
 use std::io::{self, Write};
@@ -6,11 +6,15 @@ use std::time::Duration;
 
 /// A run and all that belongs to it.
 pub(crate) struct Report<'a> {
+    /// The result.
     pub(crate) found: &'a Found,
+    /// The name of the strategy.
     pub(crate) strategy: &'a str,
+    /// The number of threads.
     pub(crate) threads: usize,
-    /// How many words are listed.
+    /// The number of words that are listed.
     pub(crate) top: usize,
+    /// The time that the run took.
     pub(crate) elapsed: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What was counted.
+//! The counts of a run.
 
 use crate::fault::Fault;
 use std::collections::HashMap;
@@ -6,21 +6,25 @@ use std::collections::HashMap;
 /// Counts of some text, or of many texts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
+    /// The number of files.
     pub(crate) files: u64,
+    /// The number of bytes.
     pub(crate) bytes: u64,
+    /// The number of lines.
     pub(crate) lines: u64,
+    /// The number of words.
     pub(crate) words: u64,
-    /// How often each word was met, in lower case.
+    /// The number of times that each word was met, in lower case.
     pub(crate) each: HashMap<String, u64>,
 }
 
 impl Tally {
-    /// Counts `text`, whose first byte is number `from` of its file. Words are letters and digits
+    /// Counts `text`. Its first byte is number `from` of its file. Words are letters and digits
     /// that follow each other.
     ///
     /// # Errors
     ///
-    /// [`Fault`] if it is no text; then what was counted is worth nothing.
+    /// [`Fault`] if it is no text; then the counts are worth nothing.
     pub(crate) fn count(&mut self, text: &[u8], from: u64) -> Result<(), Fault> {
         if let Some(zero) = text.iter().position(|&byte| byte == 0) {
             return Err(Fault::Zero(from + zero as u64));

@@ -18,31 +18,38 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What to count, and how.
+/// The options of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search<'a> {
+    /// The paths that it begins at.
     pub(crate) roots: &'a [PathBuf],
-    /// Whether names that begin with a dot are looked at.
+    /// Set if names that begin with a dot are looked at.
     pub(crate) hidden: bool,
     /// Bytes of a part.
     pub(crate) part: u64,
 }
 
-/// What came of it.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
+    /// The counts.
     pub(crate) tally: Tally,
+    /// The number of directories.
     pub(crate) directories: u64,
+    /// The paths that were passed over.
     pub(crate) passed: Passed,
     /// By path.
     pub(crate) faults: Vec<(PathBuf, Fault)>,
+    /// The metrics of the pool.
     pub(crate) metrics: String,
 }
 
-/// What was not looked at.
+/// The paths that were not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
+    /// The number of names that begin with a dot.
     pub(crate) hidden: u64,
+    /// The number of links.
     pub(crate) links: u64,
     /// Pipes, devices and sockets.
     pub(crate) special: u64,
@@ -84,8 +91,9 @@ fn together(mut tables: Vec<Tally>) -> Tally {
     one
 }
 
-/// What the tasks share.
+/// The data that the tasks share.
 struct Walk<'a> {
+    /// The options.
     search: Search<'a>,
     /// A table for each worker.
     tables: Vec<Mutex<Tally>>,
@@ -95,13 +103,16 @@ struct Walk<'a> {
 
 /// A file of more than one part, and what its parts have come to so far.
 struct Parts {
+    /// The path of the file.
     path: PathBuf,
+    /// The number of parts that are not counted yet. Counted down by the tasks.
     left: AtomicUsize,
+    /// The sum of the counted parts. Written by the tasks.
     sum: Mutex<Result<Tally, Fault>>,
 }
 
 impl Walk<'_> {
-    /// Looks at what is at `path`.
+    /// Looks at the file or directory at `path`.
     fn visit<'s>(&'s self, scope: &Scope<'s>, path: &Path, data: io::Result<Metadata>) {
         match data {
             Ok(data) if data.is_dir() => {
@@ -134,8 +145,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Counts the first part, which most often says whether it is text, and creates a task for each
-    /// other.
+    /// Counts the first part, which most often shows whether it is text, and creates a task for
+    /// each other.
     fn file<'s>(&'s self, scope: &Scope<'s>, path: &Path, length: u64) {
         let mut parts = parts(length, self.search.part);
         let first = parts.next().map_or(Ok(Tally::default()), |part| count(path, part));
@@ -164,12 +175,13 @@ impl Walk<'_> {
             match (&mut *sum, counted) {
                 (Ok(sum), Ok(tally)) => sum.merge(tally),
                 (Ok(_), Err(fault)) => *sum = Err(fault),
-                // The first in the file, whichever part came first.
+                // The first in the file, in whichever order the parts came.
                 (Err(first), Err(fault)) if fault.place() < first.place() => *first = fault,
                 (Err(_), _) => {}
             }
         }
-        // AcqRel: the last has what the others put in the sum. (So it would with the lock alone.)
+        // AcqRel: the last task sees the parts that the others added to the sum. (So it would with
+        // the lock alone.)
         if file.left.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }

@@ -1,20 +1,21 @@
-//! A bounded buffer: some threads put, others take, and each end has a lock of its own, so that who
-//! puts does not wait for who takes.
+//! A bounded buffer: some threads put, others take, and each end has a lock of its own. So a thread
+//! that puts does not wait for one that takes.
 //!
-//! It is here to show how a crate of your own is looked at on a simulated multiprocessor. The
-//! algorithm is sound and so are its locks; with eight processors it is as fast as the work allows,
-//! and with sixteen no faster, because of something that is nowhere in its text: both ends lie on
-//! one cache line. So each put takes the line away from those who take, and each take from those
-//! who put. `Buffer<T, N, Near>` is the buffer as one would write it; `Buffer<T, N, Apart>` is the
-//! same with one line more, an alignment.
+//! It shows how to look at a crate of your own on a simulated multiprocessor. The algorithm is
+//! sound and so are its locks. With eight processors it is as fast as the work allows. With sixteen
+//! it is no faster, because of something that is nowhere in its text: both ends lie on one cache
+//! line. So each put takes the line away from the threads that take, and each take from those that
+//! put. `Buffer<T, N, Near>` is the buffer as a programmer would first write it.
+//! `Buffer<T, N, Apart>` is the same with one line more, an alignment.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg stanchion_simulated" cargo run --manifest-path examples/bounded_buffer/Cargo.toml
+//! RUSTFLAGS="--cfg stanchion_simulated" \
+//!     cargo run --manifest-path examples/bounded_buffer/Cargo.toml
 //! ```
 //!
-//! simulates both, prints what they cost and which words share a line, and draws who waited. The
-//! tests run for real by plain `cargo test`, under loom with `RUSTFLAGS="--cfg stanchion_loom"`,
-//! and simulated with the flag above.
+//! simulates both, prints their costs and the words that share a line, and draws the waiting
+//! threads. The tests run for real by plain `cargo test`, under loom with
+//! `RUSTFLAGS="--cfg stanchion_loom"`, and simulated with the flag above.
 
 #[cfg(stanchion_simulated)]
 pub mod simulation;
@@ -41,7 +42,9 @@ use stanchion::spin::TicketMutex;
 /// });
 /// ```
 pub struct Buffer<T, const N: usize, E = Near> {
+    /// The end that entries come in at.
     put: E,
+    /// The end that entries go out at.
     take: E,
     /// Entry `n` is in slot `n % N`, from when it has passed `put` until it has passed `take`.
     slots: [UnsafeCell<Option<T>>; N],
@@ -49,10 +52,10 @@ pub struct Buffer<T, const N: usize, E = Near> {
 
 /// One end of a buffer.
 pub struct End {
-    /// Whoever holds it lets an entry pass. Inside: how many had passed the other end when that was
-    /// last looked at.
+    /// The turn at this end: its holder lets an entry pass. Inside is the number of entries that
+    /// had passed the other end at the last look.
     turn: TicketMutex<usize>,
-    /// How many entries have passed.
+    /// The number of entries that have passed. Written by the holder of the turn.
     passed: AtomicUsize,
 }
 
@@ -76,9 +79,9 @@ impl Borrow<End> for Apart {
     }
 }
 
-// SAFETY: a slot is touched by whoever has the turn at `put` before its entry has passed there, and
-// by whoever has it at `take` from then until the entry has passed `take`. `T: Send` because the
-// one is not the thread of the other.
+// SAFETY: the holder of the turn at `put` touches a slot before its entry has passed there. From
+// then until the entry has passed `take`, the holder of the turn at `take` touches it. `T: Send`
+// because these are two threads.
 unsafe impl<T: Send, const N: usize, E: Sync> Sync for Buffer<T, N, E> {}
 
 impl<T, const N: usize, E: Borrow<End> + Default> Buffer<T, N, E> {
@@ -103,7 +106,7 @@ impl<T, const N: usize, E: Borrow<End> + Default> Buffer<T, N, E> {
     pub fn put(&self, entry: T) {
         let (put, take) = (self.put.borrow(), self.take.borrow());
         let mut taken = put.turn.lock();
-        // Relaxed: only who has the turn changes it.
+        // Relaxed: only the holder of the turn changes it.
         let number = put.passed.load(Ordering::Relaxed);
         if number - *taken == N {
             // Acquire: pairs with the Release in `take`, before which the slot was emptied.
@@ -121,7 +124,7 @@ impl<T, const N: usize, E: Borrow<End> + Default> Buffer<T, N, E> {
     pub fn take(&self) -> T {
         let (put, take) = (self.put.borrow(), self.take.borrow());
         let mut filled = take.turn.lock();
-        // Relaxed: only who has the turn changes it.
+        // Relaxed: only the holder of the turn changes it.
         let number = take.passed.load(Ordering::Relaxed);
         if number == *filled {
             // Acquire: pairs with the Release in `put`, before which the slot was filled.

@@ -1,5 +1,5 @@
-//! Simulates both buffers on machines of 2 to 16 processors, prints what they cost, and draws the
-//! last runs; see the library.
+//! Simulates both buffers on machines of 2 to 16 processors, prints their costs, and draws the last
+//! runs; see the library.
 
 #[cfg(not(stanchion_simulated))]
 fn main() {
@@ -53,7 +53,8 @@ mod shown {
         Ok(())
     }
 
-    /// Prints what was counted, and draws who waited: the whole run, and a few microseconds of it.
+    /// Prints the counts, and draws the waiting threads: the whole run, and a few microseconds of
+    /// it.
     fn show(name: &str, run: &Run<f64>) -> Result<(), Box<dyn Error>> {
         let statistics = &run.statistics;
         println!("\nThe ends {name}: {statistics}");

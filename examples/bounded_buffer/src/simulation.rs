@@ -1,4 +1,4 @@
-//! What is simulated: half of the threads put, the others take, each on a processor of its own.
+//! The simulated program: half of the threads put, the others take, each on a processor of its own.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -10,19 +10,20 @@ use crate::{Buffer, End};
 
 /// Entries that each thread puts or takes.
 pub const ENTRIES: usize = 1_000;
-/// How many entries the buffer has room for.
+/// The number of entries that the buffer has room for.
 const ROOM: usize = 64;
-/// What a thread computes for each entry, in nanoseconds, on the average.
+/// The time that a thread computes for each entry, in nanoseconds, on the average.
 pub const WORK: u64 = 400;
-/// When all threads begin, in nanoseconds of virtual time: they have been made by then, and sleep.
+/// The time when all threads begin, in nanoseconds of virtual time: they have been made by then,
+/// and sleep.
 pub const BEGIN: u64 = 1_000_000;
 
-/// Runs the buffer with as many threads as processors, on a machine of today; returns how many
-/// nanoseconds an entry took, from its being put to the next one's, whoever puts it.
+/// Runs the buffer with as many threads as processors, on a machine of today. Returns how many
+/// nanoseconds an entry took, from its being put to that of the next one, by any thread.
 ///
 /// # Errors
 ///
-/// What the simulator says of a run that does not end.
+/// The simulator's error for a run that does not end.
 pub fn simulate<E>(processors: usize) -> Result<Run<f64>, Failure>
 where
     E: Borrow<End> + Default + Send + Sync + 'static,

@@ -40,7 +40,8 @@ fn two_that_put_lose_nothing() {
     println!("model two_that_put_lose_nothing: {explored}");
 }
 
-/// What the example shows is so: the same numbers on every computer, so they can be held to.
+/// The claims of the example hold: the numbers are the same on every computer, so they can be
+/// tested.
 #[cfg(stanchion_simulated)]
 mod simulated {
     use super::*;

@@ -31,10 +31,11 @@ use stanchion::spin::TicketMutex;
 /// });
 /// ```
 pub struct Journal<T, const N: usize> {
-    /// Which slot is to be written next; whoever holds the lock may write it.
+    /// The slot that is to be written next. Only the holder of the lock may write it.
     next: TicketMutex<usize>,
     /// Entries that readers may read. Slots below it are never written again.
     written: AtomicUsize,
+    /// The entries. Each is written once, by the holder of the lock.
     slots: [UnsafeCell<Option<T>>; N],
 }
 
@@ -53,12 +54,12 @@ impl<T: Copy, const N: usize> Journal<T, N> {
         }
     }
 
-    /// Appends an entry and says which it is; gives it back if the journal is full.
+    /// Appends an entry and returns its number. If the journal is full, gives the entry back.
     pub fn append(&self, entry: T) -> Result<usize, T> {
         let mut next = self.next.lock();
         let Some(slot) = self.slots.get(*next) else { return Err(entry) };
-        // SAFETY: nobody reads this slot before the store below, and nobody else writes while we
-        // hold the lock.
+        // SAFETY: no thread reads this slot before the store below, and no other thread writes
+        // while this one holds the lock.
         slot.with_mut(|slot| unsafe { *slot = Some(entry) });
         // Release: pairs with the Acquire load in `get`, which thereby sees the slot.
         self.written.store(*next + 1, Ordering::Release);

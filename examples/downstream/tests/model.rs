@@ -14,7 +14,7 @@ fn writers_and_a_reader_agree() {
             thread::spawn(move || journal.append(1).unwrap())
         };
         let mine = journal.append(2).unwrap();
-        // What has been appended can be read at once, by whoever appended it.
+        // The thread that appended an entry can read it at once.
         assert_eq!(journal.get(mine), Some(2));
         if let Some(first) = journal.get(0) {
             assert!(first == 1 || first == 2);
@@ -42,8 +42,8 @@ fn a_reader_that_takes_no_lock_sees_whole_entries() {
     println!("model a_reader_that_takes_no_lock_sees_whole_entries: {explored}");
 }
 
-/// The journal under a mutex that puts its waiters to sleep: whoever sleeps is woken, and finds the
-/// other's entries.
+/// The journal under a mutex that puts its waiters to sleep: a sleeping thread is woken, and finds
+/// the other's entries.
 #[test]
 fn writers_that_sleep_for_one_another_agree() {
     let explored = Model::new().preemptions(2).check(|| {
@@ -65,7 +65,8 @@ fn writers_that_sleep_for_one_another_agree() {
     println!("model writers_that_sleep_for_one_another_agree: {explored}");
 }
 
-/// The models above can fail: the same publication with `Relaxed` is a data race, and loom says so.
+/// The models above can fail: the same publication with `Relaxed` is a data race, and loom reports
+/// it.
 #[cfg(stanchion_loom)]
 #[test]
 #[should_panic]
@@ -74,7 +75,7 @@ fn a_relaxed_publication_is_caught() {
     use stanchion::machine::cell::UnsafeCell;
 
     struct Entry(UnsafeCell<u32>, AtomicUsize);
-    // SAFETY: untrue, which is what the model is to find.
+    // SAFETY: untrue. The model is to find that.
     unsafe impl Sync for Entry {}
 
     Model::new().check(|| {
@@ -95,8 +96,8 @@ fn a_relaxed_publication_is_caught() {
     });
 }
 
-/// A stack whose nodes are made by the ordinary `new`: a publication with `Relaxed` is caught too,
-/// and the report names the lines in this file.
+/// A stack of nodes that are made by the ordinary `new`: a publication with `Relaxed` is caught
+/// too, and the report names the lines in this file.
 #[cfg(stanchion_loom)]
 mod ordinary_stack {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -108,12 +109,16 @@ mod ordinary_stack {
     use super::*;
 
     struct Node {
+        /// The value.
         value: UnsafeCell<u32>,
+        /// The next node, or null.
         next: AtomicPtr<Node>,
     }
 
     struct Stack {
+        /// The first node, or null.
         head: AtomicPtr<Node>,
+        /// The ordering of the publication.
         publish: Ordering,
     }
 

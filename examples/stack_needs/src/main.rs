@@ -1,12 +1,12 @@
-//! How large a stack must be for what threads commonly do: the smallest with which each of some
-//! tasks ends, found by trying.
+//! The size of a stack that threads commonly need: the smallest with which each of some tasks ends,
+//! found by trying.
 //!
 //! ```text
 //! cargo run --manifest-path examples/stack_needs/Cargo.toml [--release]
 //! ```
 //!
-//! Then what a parked thread costs on stacks of some sizes. Each try is a process of its own, as an
-//! overflow ends it.
+//! Then the cost of a parked thread on stacks of some sizes. Each try is a process of its own,
+//! because an overflow ends it.
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use stanchion_activations::{Runtime, park};
 
-/// A task, and what it is called.
+/// A task, with its name.
 type Task = (&'static str, fn());
 
 const TASKS: [Task; 13] = [
@@ -67,7 +67,7 @@ fn main() {
     }
 }
 
-/// How many threads are parked at a time.
+/// The number of threads that are parked at a time.
 const PARKED: usize = 20_000;
 
 /// Prints what a thread costs that has parked on a stack of that size.

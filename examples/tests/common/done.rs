@@ -2,15 +2,18 @@
 
 use std::ffi::OsString;
 
-/// What came of it.
+/// The result of a program.
 pub(crate) struct Done {
+    /// The exit code.
     pub(crate) code: u8,
+    /// The text that it wrote to its output.
     pub(crate) out: String,
+    /// The text of its messages.
     pub(crate) err: String,
 }
 
 impl Done {
-    /// What `app` does as `program` with these arguments, and with streams for what it prints.
+    /// Runs `app` as `program` with these arguments, and with streams for its output.
     pub(crate) fn of(
         program: &str,
         arguments: &[&str],

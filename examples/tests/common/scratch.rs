@@ -14,7 +14,7 @@ impl Scratch {
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 
-    /// A directory with these files in it, whose directories are made.
+    /// Makes a directory with these files in it, and the directories that they need.
     #[allow(dead_code, reason = "some programs read no directory")]
     pub(crate) fn with(name: &str, files: &[(&str, &[u8])]) -> Self {
         let scratch = Self::new(name);
