@@ -235,8 +235,8 @@ impl<L: RawMutex> Stations<L> {
         gates
     }
 
-    /// Takes the gates that thread `thread` has to evaluate in a phase of `parity`, in exchange for an
-    /// empty list.
+    /// Takes the gates that thread `thread` has to evaluate in a phase of `parity`, in exchange for
+    /// an empty list.
     pub fn take_due(
         &self,
         thread: usize,

@@ -13,7 +13,7 @@ pub(crate) struct Checked;
 /// A note in front of each piece, as close as the piece's alignment lets it be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Note {
-    /// Whether the piece is lent, or given back.
+    /// A mark that tells whether the piece is lent, or given back.
     mark: usize,
     /// The size that was asked for.
     size: usize,
