@@ -4,8 +4,9 @@
 //! cargo run --release -p stanchion-simulator --example speed
 //! ```
 //!
-//! Two programs: `own`, in which each thread adds to a word of its own (the run switches threads for every access), and `one`, in which all
-//! add to the same word. Shared accesses are counted by the simulator; a second is a second of this computer.
+//! Two programs: `own`, in which each thread adds to a word of its own (the run switches threads
+//! for every access), and `one`, in which all add to the same word. Shared accesses are counted by
+//! the simulator; a second is a second of this computer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

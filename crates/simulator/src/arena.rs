@@ -1,8 +1,11 @@
-//! Where a simulated run's memory lives, so that an address says the same on every run and on every computer.
+//! Where a simulated run's memory lives, so that an address says the same on every run and on every
+//! computer.
 //!
-//! The memory systems tell cache lines apart by address. Real addresses depend on the loader, on what the process allocated before and on the
-//! kernel's dice, so which words share a line, and the order of a map of addresses, would differ from run to run. Numbering lines in
-//! the order of their first touch is not enough: it hides where lines are, not which words are on them. So the run brings its own memory.
+//! The memory systems tell cache lines apart by address. Real addresses depend on the loader, on
+//! what the process allocated before and on the kernel's dice, so which words share a line, and the
+//! order of a map of addresses, would differ from run to run. Numbering lines in the order of their
+//! first touch is not enough: it hides where lines are, not which words are on them. So the run
+//! brings its own memory.
 //!
 //! ```text
 //! one reservation: 4,096 slots (fewer where less is granted)      one slot: 4 GiB, taken by one run
@@ -11,27 +14,33 @@
 //! +--------+--------+--------+- - - -+                            +------------------+- - - - - +-------+-------+-------+
 //! ```
 //!
-//! A word's [identity](Identities) is its offset in the slot. Where a block or a stack goes depends on nothing but the requests made of
-//! that slot before, in their order (`reserved/space.rs`).
+//! A word's [identity](Identities) is its offset in the slot. Where a block or a stack goes depends
+//! on nothing but the requests made of that slot before, in their order (`reserved/space.rs`).
 //!
 //! # Lines
 //!
-//! A block of half a line or more (64 bytes) begins a line of its own, 128 bytes; nothing else is ever put on its lines. Smaller blocks are packed
-//! with others of their size, and so may share a line with what another thread allocated. That is how an allocator without
-//! a cache for each thread behaves, and false sharing that such an allocator brings is shown, not hidden. Pad what must not share.
+//! A block of half a line or more (64 bytes) begins a line of its own, 128 bytes; nothing else is
+//! ever put on its lines. Smaller blocks are packed with others of their size, and so may share a
+//! line with what another thread allocated. That is how an allocator without a cache for each
+//! thread behaves, and false sharing that such an allocator brings is shown, not hidden. Pad what
+//! must not share.
 //!
 //! # What is not in the slot
 //!
-//! Foreign memory: statics, what was allocated before the run, what the run's body borrows from its caller's stack, and everything if the
-//! program has not made [`Arena`] its global allocator. Its lines are told apart in the order of their first touch; which words share one is as
-//! the process has it. Statics keep their place on their lines from run to run of one build. A caller's stack does not: the kernel moves it
-//! by multiples of 16 bytes from one process to the next. So what the threads share is best made in the body. Its own stack, and those of all virtual
-//! threads, are in the slot in any case.
+//! Foreign memory: statics, what was allocated before the run, what the run's body borrows from its
+//! caller's stack, and everything if the program has not made [`Arena`] its global allocator. Its
+//! lines are told apart in the order of their first touch; which words share one is as the process
+//! has it. Statics keep their place on their lines from run to run of one build. A caller's stack
+//! does not: the kernel moves it by multiples of 16 bytes from one process to the next. So what the
+//! threads share is best made in the body. Its own stack, and those of all virtual threads, are in
+//! the slot in any case.
 //!
-//! What a library makes once and keeps, a buffer or a cache, is a part of the first run that asks for it, and keeps that run's slot: a second
-//! run in the same process does not make it again, and may lay out its own memory otherwise. The standard library's output buffer is made beforehand.
+//! What a library makes once and keeps, a buffer or a cache, is a part of the first run that asks
+//! for it, and keeps that run's slot: a second run in the same process does not make it again, and
+//! may lay out its own memory otherwise. The standard library's output buffer is made beforehand.
 //!
-//! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is foreign (`elsewhere.rs`).
+//! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is
+//! foreign (`elsewhere.rs`).
 //!
 //! # Life of a slot
 //!
@@ -40,8 +49,8 @@
 //! | free: no page of it is open | a run takes it |
 //! | taken: `live` counts the run, its blocks and its stacks | the last of them is gone: its pages are given back |
 //!
-//! A block may be freed after the run, outside of it, and by another thread: what a run returns is a plain value. A run that fails leaves its
-//! stacks behind, and its slot is not used again.
+//! A block may be freed after the run, outside of it, and by another thread: what a run returns is
+//! a plain value. A run that fails leaves its stacks behind, and its slot is not used again.
 
 mod identity;
 #[cfg_attr(not(all(unix, target_pointer_width = "64", not(miri))), path = "arena/elsewhere.rs")]
@@ -59,7 +68,8 @@ use std::sync::OnceLock;
 pub(crate) use identity::{Identities, name, place};
 pub(crate) use reserved::{ArenaStack, Slot};
 
-/// Bytes that never hold two separate blocks of 64 bytes or more: the longest line of the machines that are described.
+/// Bytes that never hold two separate blocks of 64 bytes or more: the longest line of the machines
+/// that are described.
 pub(crate) const LINE: usize = 128;
 
 /// Why a run has no memory.
@@ -103,7 +113,8 @@ pub(crate) enum ArenaError {
 }
 
 thread_local! {
-    /// The slot that allocations of this thread come from, plus one; 0 is none. Without a destructor, so it can be read at any time.
+    /// The slot that allocations of this thread come from, plus one; 0 is none. Without a
+    /// destructor, so it can be read at any time.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -135,26 +146,30 @@ impl Drop for Scope {
     }
 }
 
-/// Until the result is dropped, allocations of this thread are the simulator's own, not the simulated program's.
+/// Until the result is dropped, allocations of this thread are the simulator's own, not the
+/// simulated program's.
 #[inline]
 pub(crate) fn outside() -> Scope {
     Scope::enter(0)
 }
 
-/// A global allocator that gives each simulated run memory of its own, so that its cache lines are the same on every run.
+/// A global allocator that gives each simulated run memory of its own, so that its cache lines are
+/// the same on every run.
 ///
-/// Outside a simulation it is [`System`], at the cost of reading a thread-local and of comparing the address that is freed. Inside one, a block comes
-/// from the run's own 4 GiB, in constant time; a block of 64 bytes or more has its 128-byte lines to itself. A block may outlive its run and
+/// Outside a simulation it is [`System`], at the cost of reading a thread-local and of comparing
+/// the address that is freed. Inside one, a block comes from the run's own 4 GiB, in constant time;
+/// a block of 64 bytes or more has its 128-byte lines to itself. A block may outlive its run and
 /// may be freed by any thread.
 ///
-/// Without it a simulation works, but what its program allocates lies wherever the process's allocator happens to put it, and results
-/// that depend on which words share a line may differ from run to run. So they may, with it, for what was made before the run: make what the
-/// virtual threads share in the body of the run, not outside.
+/// Without it a simulation works, but what its program allocates lies wherever the process's
+/// allocator happens to put it, and results that depend on which words share a line may differ from
+/// run to run. So they may, with it, for what was made before the run: make what the virtual
+/// threads share in the body of the run, not outside.
 ///
 /// # Errors
 ///
-/// As any allocator it returns null if there is no memory left: a run that holds more than 4 GiB ends the process
-/// ([`handle_alloc_error`](std::alloc::handle_alloc_error)).
+/// As any allocator it returns null if there is no memory left: a run that holds more than 4 GiB
+/// ends the process ([`handle_alloc_error`](std::alloc::handle_alloc_error)).
 ///
 /// # Examples
 ///
@@ -168,9 +183,11 @@ pub(crate) fn outside() -> Scope {
 pub struct Arena;
 
 impl Arena {
-    /// Whether this program's global allocator is `Arena`: the first call that can tell tries it out, later ones know.
+    /// Whether this program's global allocator is `Arena`: the first call that can tell tries it
+    /// out, later ones know.
     ///
-    /// False also where there are no slots: without `mmap`, with 32-bit addresses, if the kernel refuses the address space.
+    /// False also where there are no slots: without `mmap`, with 32-bit addresses, if the kernel
+    /// refuses the address space.
     #[must_use]
     pub fn is_installed() -> bool {
         static INSTALLED: OnceLock<bool> = OnceLock::new();
@@ -187,8 +204,9 @@ impl Arena {
     }
 }
 
-// SAFETY: `System` and the slots are allocators by themselves, and a block goes back to the one it came from: no block of `System` lies in the
-// reservation, which is mapped for good, and every block of a slot does.
+// SAFETY: `System` and the slots are allocators by themselves, and a block goes back to the one it
+// came from: no block of `System` lies in the reservation, which is mapped for good, and every
+// block of a slot does.
 unsafe impl GlobalAlloc for Arena {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -219,7 +237,8 @@ unsafe impl GlobalAlloc for Arena {
         }
     }
 
-    /// A block that moves stays in the house it was born in: what came from outside the run does not become a part of its layout.
+    /// A block that moves stays in the house it was born in: what came from outside the run does
+    /// not become a part of its layout.
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if reserved::holds(block.addr()) {

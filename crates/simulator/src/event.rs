@@ -1,6 +1,7 @@
 //! What is to happen, in the order of virtual time.
 //!
-//! Events of the same moment happen in the order in which they were announced, so a run has one order only.
+//! Events of the same moment happen in the order in which they were announced, so a run has one
+//! order only.
 
 use crate::{Time, thread::ThreadId};
 use core::cmp::Reverse;
@@ -27,7 +28,8 @@ pub(crate) enum What {
     Back(usize),
 }
 
-/// Counts the changes of what a thread does: an event that was announced for an earlier one is stale.
+/// Counts the changes of what a thread does: an event that was announced for an earlier one is
+/// stale.
 pub(crate) type Stretch = u64;
 
 /// The events to come.

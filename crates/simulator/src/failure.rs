@@ -22,7 +22,8 @@ pub enum Failure {
         "a simulation was begun inside a simulation: run one after the other, each from the program itself"
     )]
     Nested,
-    /// The body panicked, or another thread whose panic nobody caught, or the destructor of a static of the run.
+    /// The body panicked, or another thread whose panic nobody caught, or the destructor of a
+    /// static of the run.
     #[error("{who} panicked at {at}: {message}")]
     Panicked {
         /// "the body", or the thread's number and name, or "the destructor of a static of the run".

@@ -1,10 +1,11 @@
 //! What the code of a virtual thread can ask of its machine: for those who write a backend.
 //!
-//! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a word may be read and written before a run and
-//! after it, which costs nothing and is not counted.
+//! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a
+//! word may be read and written before a run and after it, which costs nothing and is not counted.
 //!
-//! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
-//! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
+//! An access **takes effect when it is issued**: [`access`] returns to a thread that is the
+//! earliest of all, and nothing else runs until it calls the simulator again. So the caller does
+//! the plain operation right after it, and a run is sequentially consistent.
 
 use crate::arena;
 use crate::state::State;
@@ -18,7 +19,8 @@ use std::sync::{Mutex, PoisonError};
 pub use crate::local::{Global, Local};
 pub use crate::memory::Kind;
 
-/// Where the code's clock stands when a run begins, in nanoseconds: not 0, which some code takes for "never".
+/// Where the code's clock stands when a run begins, in nanoseconds: not 0, which some code takes
+/// for "never".
 const EPOCH_NS: u64 = 1_000_000_000;
 
 /// Why [`park`] came back.
@@ -54,7 +56,8 @@ pub fn is_running() -> bool {
     world::is_running()
 }
 
-/// Charges an access of the word at `address`, and lets all that is earlier happen before it. Nothing outside a run.
+/// Charges an access of the word at `address`, and lets all that is earlier happen before it.
+/// Nothing outside a run.
 #[inline]
 pub fn access(address: *const (), kind: Kind) {
     let alone = with(|world, id| {
@@ -73,13 +76,15 @@ pub fn access(address: *const (), kind: Kind) {
     }
 }
 
-/// Whether this machine releases by an exchange, so that a store that releases is one. `false` outside a run.
+/// Whether this machine releases by an exchange, so that a store that releases is one. `false`
+/// outside a run.
 #[must_use]
 pub fn releases_by_exchange() -> bool {
     with(|world, _| world.state.machine.release_by_exchange).unwrap_or(false)
 }
 
-/// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses are in order.
+/// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses
+/// are in order.
 pub fn fence() {
     if is_running() {
         glance();
@@ -92,7 +97,8 @@ fn glance() {
     synchronize();
 }
 
-/// The code's clock, in nanoseconds; see [`Machine::scale`](crate::Machine::scale). Free, unless it is read again and again with nothing in between.
+/// The code's clock, in nanoseconds; see [`Machine::scale`](crate::Machine::scale). Free, unless it
+/// is read again and again with nothing in between.
 #[must_use]
 pub fn now() -> u64 {
     if with(|world, id| world.state.glance(id)) == Some(true) {
@@ -122,8 +128,8 @@ fn scaled_by(nanos: u64, scale: f64) -> Time {
     if picos >= u64::MAX as f64 { Time::NEVER } else { Time::picos(picos as u64) }
 }
 
-/// A length on the machine's clock, on the code's: the most that has passed by then. Not just a division, whose rounding would make a moment
-/// that has come seem to lie ahead.
+/// A length on the machine's clock, on the code's: the most that has passed by then. Not just a
+/// division, whose rounding would make a moment that has come seem to lie ahead.
 fn unscaled(time: Time, scale: f64) -> u64 {
     let near = (time.as_picos() as f64 / 1e3 / scale) as u64;
     match near.checked_add(1) {
@@ -169,8 +175,9 @@ pub fn pause(nanos: u64) {
     world::spend(scaled(nanos), Activity::Spinning);
 }
 
-/// Looks at the word until another processor has written on its line, or until `nanos` of the code's clock have passed (`u64::MAX`: for ever);
-/// returns how many have. The caller then looks for itself; it may find nothing new.
+/// Looks at the word until another processor has written on its line, or until `nanos` of the
+/// code's clock have passed (`u64::MAX`: for ever); returns how many have. The caller then looks
+/// for itself; it may find nothing new.
 ///
 /// On a machine without caches this is a pause between two looks.
 pub fn watch(address: *const (), nanos: u64) -> u64 {
@@ -198,8 +205,8 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     unscaled(time() - begin, scale).min(nanos)
 }
 
-/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in nanoseconds of the code's clock: a few
-/// instructions.
+/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in
+/// nanoseconds of the code's clock: a few instructions.
 const TURN_NS: u64 = 2;
 
 /// How long one [`hint`] takes, in whole nanoseconds of the code's clock, at least 1.
@@ -249,8 +256,8 @@ pub fn sleep(nanos: u64) {
     suspend();
 }
 
-/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is woken or `until` on the code's clock (`u64::MAX`:
-/// never).
+/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is
+/// woken or `until` on the code's clock (`u64::MAX`: never).
 ///
 /// `changed` is asked once, and going to sleep is one step with it as seen from every [`wake`].
 pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> Parked {
@@ -298,19 +305,22 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
     .unwrap_or(Parked::Woken)
 }
 
-/// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says how many. The word is not read.
+/// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says
+/// how many. The word is not read.
 pub fn wake(address: *const (), count: usize) -> usize {
     glance();
     with(|world, id| world.state.wake(id, address, count))
         .unwrap_or_else(|| outside("machine::park::wake"))
 }
 
-/// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails; a backend whose threads are joined catches that.
+/// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails; a
+/// backend whose threads are joined catches that.
 ///
 /// # Panics
 ///
-/// With the text of [`Failure::Threads`](crate::Failure::Threads) or [`Failure::Memory`](crate::Failure::Memory) if there is no room for it, and if
-/// the machine has no such processor.
+/// With the text of [`Failure::Threads`](crate::Failure::Threads) or
+/// [`Failure::Memory`](crate::Failure::Memory) if there is no room for it, and if the machine has
+/// no such processor.
 pub fn spawn(
     name: Option<String>,
     pinned: Option<usize>,
@@ -404,7 +414,8 @@ pub fn processor() -> usize {
         .unwrap_or_else(|| outside("machine::topology"))
 }
 
-/// Keeps the running thread on one processor from now on, or frees it; returns what was in force before. A place in a gang is left.
+/// Keeps the running thread on one processor from now on, or frees it; returns what was in force
+/// before. A place in a gang is left.
 ///
 /// # Panics
 ///
@@ -431,8 +442,9 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
-/// Brings a thread that could run, and has no processor, to the one of the running thread, and keeps it there; returns where it was kept before.
-/// Costs a wake-up. `None` if it runs, waits, has ended, or belongs to an address space or a gang, which see to their own.
+/// Brings a thread that could run, and has no processor, to the one of the running thread, and
+/// keeps it there; returns where it was kept before. Costs a wake-up. `None` if it runs, waits, has
+/// ended, or belongs to an address space or a gang, which see to their own.
 ///
 /// # Panics
 ///
@@ -452,7 +464,8 @@ pub fn pull(thread: usize) -> Option<Option<usize>> {
     .flatten()
 }
 
-/// Undoes a [`pull`]: the thread is kept where it was kept `before`, and goes there at once if it does not run now, else at the end of its slice.
+/// Undoes a [`pull`]: the thread is kept where it was kept `before`, and goes there at once if it
+/// does not run now, else at the end of its slice.
 ///
 /// # Panics
 ///
@@ -491,7 +504,8 @@ pub fn presence(thread: usize) -> Presence {
     .unwrap_or_else(|| outside("machine::presence"))
 }
 
-/// What the code's [clock](now) read when the thread of that number last lost or got a processor. `None` if it has had none yet, and if it has ended.
+/// What the code's [clock](now) read when the thread of that number last lost or got a processor.
+/// `None` if it has had none yet, and if it has ended.
 #[must_use]
 pub fn switched(thread: usize) -> Option<u64> {
     glance();
@@ -509,16 +523,18 @@ pub fn entropy() -> u64 {
     with(|world, _| world.state.random.next()).unwrap_or_else(|| outside("machine::hint::entropy"))
 }
 
-/// A number for the word at `address` that is the same on every run: what a table hashed by address must hash instead.
+/// A number for the word at `address` that is the same on every run: what a table hashed by address
+/// must hash instead.
 #[must_use]
 pub fn identity(address: *const ()) -> u64 {
     with(|world, _| world.state.identities.of(address)).unwrap_or_else(|| outside("an address"))
 }
 
-/// Names the words in `bytes` bytes from `address` on, for [`Statistics::words`](crate::Statistics::words).
+/// Names the words in `bytes` bytes from `address` on, for
+/// [`Statistics::words`](crate::Statistics::words).
 ///
-/// What has the same name is counted together. Of nested names the one that begins last holds, and the shortest of those; a name stays with its
-/// place, whatever comes to lie there later.
+/// What has the same name is counted together. Of nested names the one that begins last holds, and
+/// the shortest of those; a name stays with its place, whatever comes to lie there later.
 ///
 /// Takes no time. Nothing outside a run, and in a run that does not count words.
 pub fn label(address: *const (), bytes: usize, name: &str) {
@@ -531,7 +547,8 @@ pub fn label(address: *const (), bytes: usize, name: &str) {
     .unwrap_or_default();
 }
 
-/// A copy of `text` for the rest of the process, which is what a `&'static str` says and a static of the run does not keep. One for each text.
+/// A copy of `text` for the rest of the process, which is what a `&'static str` says and a static
+/// of the run does not keep. One for each text.
 #[must_use]
 pub fn keep(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());

@@ -1,13 +1,16 @@
 //! Statics that every run has anew: one value a thread, or one for all.
 //!
-//! The code under simulation runs on one thread of the operating system, so its `thread_local!` would be one for all virtual threads, and its
-//! statics would carry state from one run into the next. A backend gives it these instead.
+//! The code under simulation runs on one thread of the operating system, so its `thread_local!`
+//! would be one for all virtual threads, and its statics would carry state from one run into the
+//! next. A backend gives it these instead.
 //!
 //! # Invariants
 //!
-//! 1. A value is boxed and stays where it is until its thread (its run) ends: references to it are handed out only to that thread (run).
-//! 2. The key is the address of the static and the type of its value, so nothing else than such a value is ever found under it. The address alone
-//!    would not do: it need not be a static's, and of two constants that are alike the compiler may make one.
+//! 1. A value is boxed and stays where it is until its thread (its run) ends: references to it are
+//!    handed out only to that thread (run).
+//! 2. The key is the address of the static and the type of its value, so nothing else than such a
+//!    value is ever found under it. The address alone would not do: it need not be a static's, and
+//!    of two constants that are alike the compiler may make one.
 
 use crate::world;
 use core::any::{Any, TypeId};
@@ -48,7 +51,8 @@ impl Locals {
         }
     }
 
-    /// Drops all values, the first made first, outside the run: their destructors find no other statics. The first panic of those, if any.
+    /// Drops all values, the first made first, outside the run: their destructors find no other
+    /// statics. The first panic of those, if any.
     pub(crate) fn drop_all(&mut self) -> Result<(), Box<dyn Any + Send>> {
         let mut outcome = Ok(());
         while let Some(value) = self.retire() {
@@ -63,11 +67,13 @@ impl Locals {
         outcome
     }
 
-    /// Takes out the next value to be dropped, the first made first; what is asked for afterwards is told that it is gone.
+    /// Takes out the next value to be dropped, the first made first; what is asked for afterwards
+    /// is told that it is gone.
     fn retire(&mut self) -> Option<Box<dyn Any>> {
         self.values.iter_mut().find_map(|(_, value)| match value {
             Value::Made(_) => match core::mem::replace(value, Value::Dropped) {
-                // SAFETY: it came from `Box::leak` in `made`, and is taken out once: its place says `Dropped` now.
+                // SAFETY: it came from `Box::leak` in `made`, and is taken out once: its place says
+                // `Dropped` now.
                 Value::Made(made) => Some(unsafe { Box::from_raw(made.as_ptr()) }),
                 _ => None,
             },
@@ -76,7 +82,8 @@ impl Locals {
     }
 }
 
-/// A static of which every virtual thread has its own, made at its first use and dropped when the thread ends.
+/// A static of which every virtual thread has its own, made at its first use and dropped when the
+/// thread ends.
 pub struct Local<T: 'static> {
     init: fn() -> T,
 }
@@ -92,7 +99,8 @@ impl<T: 'static> Local<T> {
     ///
     /// # Panics
     ///
-    /// Outside a run, when the thread has dropped its value already, and when `init` uses the value that it is to make.
+    /// Outside a run, when the thread has dropped its value already, and when `init` uses the value
+    /// that it is to make.
     pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> R {
         self.try_with(body).expect(
             "a thread-local value was used after it was dropped, or while it was being made",
@@ -127,7 +135,8 @@ impl<T: 'static> Global<T> {
     ///
     /// # Safety
     ///
-    /// It must be in a static, and whoever reads it may not keep a reference to the value beyond the end of the run.
+    /// It must be in a static, and whoever reads it may not keep a reference to the value beyond
+    /// the end of the run.
     #[must_use]
     pub const unsafe fn new(init: fn() -> T) -> Self {
         Self { init }
@@ -139,11 +148,13 @@ impl<T: 'static> Deref for Global<T> {
 
     /// # Panics
     ///
-    /// Outside a run, and while `init` makes the value: when it uses that itself, or waits and another thread uses it.
+    /// Outside a run, and while `init` makes the value: when it uses that itself, or waits and
+    /// another thread uses it.
     fn deref(&self) -> &T {
         let found = made(key::<T, _>(self), self.init, |access| world::with_globals(access))
             .expect("a static of the run was used while it was being made");
-        // SAFETY: Invariants 1 and 2: the box lives until the run ends, and nobody keeps the reference for longer (`new`'s contract).
+        // SAFETY: Invariants 1 and 2: the box lives until the run ends, and nobody keeps the
+        // reference for longer (`new`'s contract).
         unsafe { found.as_ref() }
     }
 }

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 /// The most processors that a machine can have.
 pub const PROCESSORS: usize = 1_024;
 
-/// A multiprocessor: processors, memory system, scheduler. Plain data; [`machines`](crate::machines) has the papers' own.
+/// A multiprocessor: processors, memory system, scheduler. Plain data;
+/// [`machines`](crate::machines) has the papers' own.
 ///
 /// A run refuses a description that [`check`](Self::check) refuses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,14 +29,17 @@ pub struct Machine {
     pub scheduling: Scheduling,
     /// What keeps two processors that run the same loop from marching in step.
     pub jitter: Jitter,
-    /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose constants are meant for a processor
-    /// of today (a lock that spins for 4 µs) keeps its proportions on a machine that is so many times slower. 1 on a machine of today.
+    /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose
+    /// constants are meant for a processor of today (a lock that spins for 4 µs) keeps its
+    /// proportions on a machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
-    /// How long the pause hint of its processors takes. Whoever spins on a word looks at it so far apart, and notices a write at its next look. 0 if
-    /// there is no such instruction: spinners look without a break, and a turn of a loop that waits for something else takes 2 ns of the code's
-    /// clock.
+    /// How long the pause hint of its processors takes. Whoever spins on a word looks at it so far
+    /// apart, and notices a write at its next look. 0 if there is no such instruction: spinners
+    /// look without a break, and a turn of a loop that waits for something else takes 2 ns of the
+    /// code's clock.
     pub pause: Time,
-    /// Whether a lock is released by an exchange, because the machine has no other way that orders (Symmetry).
+    /// Whether a lock is released by an exchange, because the machine has no other way that orders
+    /// (Symmetry).
     pub release_by_exchange: bool,
 }
 
@@ -77,8 +81,9 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Json`] with line and column, if it is not JSON or not of this shape: a field that is missing or unknown is named.
-    /// [`Unreadable::Invalid`] if [`check`](Self::check) refuses it.
+    /// [`Unreadable::Json`] with line and column, if it is not JSON or not of this shape: a field
+    /// that is missing or unknown is named. [`Unreadable::Invalid`] if [`check`](Self::check)
+    /// refuses it.
     pub fn from_json(text: &str) -> Result<Self, Unreadable> {
         let machine: Self = serde_json::from_str(text)?;
         machine.check()?;
@@ -86,7 +91,8 @@ impl Machine {
     }
 }
 
-/// A line of a description that is a time, with its unit. Line by line, because values of serde_json do not keep the order of fields.
+/// A line of a description that is a time, with its unit. Line by line, because values of
+/// serde_json do not keep the order of fields.
 fn with_unit(line: &str) -> Option<String> {
     /// The whole numbers that are no times.
     const COUNTS: [&str; 4] = ["\"processors\"", "\"line\"", "\"sockets\"", "\"applications\""];
@@ -101,7 +107,8 @@ fn with_unit(line: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// Caches that write through to memory and invalidate one another over one bus: Symmetry Model A.
+    /// Caches that write through to memory and invalidate one another over one bus: Symmetry Model
+    /// A.
     WriteThrough(WriteThrough),
     /// Caches that own what they write (MESI), over one bus: Symmetry Model B, Challenge.
     WriteBack(WriteBack),
@@ -109,7 +116,8 @@ pub enum Memory {
     Update(Update),
     /// No caches for shared words; each is at home at one processor: Makbilan.
     Uncached(Uncached),
-    /// Caches that own what they write, lines at home in a directory, processors in sockets: servers of today.
+    /// Caches that own what they write, lines at home in a directory, processors in sockets:
+    /// servers of today.
     Directory(Directory),
 }
 
@@ -143,7 +151,8 @@ pub struct WriteBack {
     pub line: usize,
     /// Reading or writing a word in the cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
+    /// that.
     pub exchange: Time,
     /// Fetching a line from memory, on an idle bus.
     pub miss: Time,
@@ -167,7 +176,8 @@ pub struct Update {
     pub line: usize,
     /// Reading a word in the cache, or writing one that no other cache has.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
+    /// that.
     pub exchange: Time,
     /// Fetching a line, on an idle bus.
     pub miss: Time,
@@ -207,9 +217,11 @@ pub struct Directory {
     pub sockets: usize,
     /// Reading or writing a word in the processor's own cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
+    /// that.
     pub exchange: Time,
-    /// Fetching a line that several have to read, or that nobody has, from the socket's shared cache or memory.
+    /// Fetching a line that several have to read, or that nobody has, from the socket's shared
+    /// cache or memory.
     pub memory: Time,
     /// Fetching a line that a processor of the same socket has alone.
     pub near: Time,
@@ -219,10 +231,12 @@ pub struct Directory {
     pub upgrade: Time,
     /// The same with copies on another socket.
     pub far_upgrade: Time,
-    /// Whether reading a line that its owner has written takes it away from him, so that the reader can write it without asking ("migratory"
-    /// lines: who reads what another has written mostly writes it next). A line that its owner has only read is shared as on other machines.
+    /// Whether reading a line that its owner has written takes it away from him, so that the reader
+    /// can write it without asking ("migratory" lines: who reads what another has written mostly
+    /// writes it next). A line that its owner has only read is shared as on other machines.
     pub migrates: bool,
-    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies it until it arrives.
+    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies
+    /// it until it arrives.
     pub line_busy: Time,
     /// How long a request across sockets occupies the link between them.
     pub link_busy: Time,
@@ -240,23 +254,26 @@ pub struct Scheduling {
     pub park: Time,
     /// What a thread spends on waking another.
     pub wake: Time,
-    /// What it spends beyond that if the woken thread finds an idle processor, which must be told: an interrupt, dear in virtual machines.
+    /// What it spends beyond that if the woken thread finds an idle processor, which must be told:
+    /// an interrupt, dear in virtual machines.
     pub kick: Time,
     /// From there until the woken thread can run. With `park` and a switch, the papers' C.
     pub wakeup: Time,
     /// What the thread that makes another spends on it.
     pub spawn: Time,
-    /// How many applications share the processors, this one among them: each processor runs the others for so many quanta less one after
-    /// each of ours.
+    /// How many applications share the processors, this one among them: each processor runs the
+    /// others for so many quanta less one after each of ours.
     pub applications: usize,
-    /// For how long beyond its slice a thread stays that has asked not to be preempted; see [`os::keep`](crate::os::keep).
+    /// For how long beyond its slice a thread stays that has asked not to be preempted; see
+    /// [`os::keep`](crate::os::keep).
     pub grace: Time,
-    /// From a processor's broadcast until the others take the interrupt; see [`os::gang`](crate::os::gang).
+    /// From a processor's broadcast until the others take the interrupt; see
+    /// [`os::gang`](crate::os::gang).
     pub interrupt: Time,
     /// By how much some of them take it later than others, at most.
     pub skew: Time,
-    /// Telling a program of an event that concerns its processors, until it can do something about it; see
-    /// [`os::activations`](crate::os::activations).
+    /// Telling a program of an event that concerns its processors, until it can do something about
+    /// it; see [`os::activations`](crate::os::activations).
     pub upcall: Time,
 }
 

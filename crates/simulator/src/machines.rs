@@ -10,17 +10,21 @@
 //! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 10 us | 2.8 ms |
 //! | `modern-2s` | a server with two sockets | David, Guerraoui and Trigonakis 2013 | 128 | directory | 5 us | 2.8 ms |
 //!
-//! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until the thread can run.
+//! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until
+//! the thread can run.
 //!
-//! A paper never gives all that a description needs. In the source of each machine every constant says where it is from: a section of a paper, a sum
-//! from figures of the paper, or that it was estimated, and how. So of what a simulation shows the *shape* can be held against a paper, and the
-//! figures only as far as the constants behind them come from there.
+//! A paper never gives all that a description needs. In the source of each machine every constant
+//! says where it is from: a section of a paper, a sum from figures of the paper, or that it was
+//! estimated, and how. So of what a simulation shows the *shape* can be held against a paper, and
+//! the figures only as far as the constants behind them come from there.
 
 //! # How near the measured machine is
 //!
-//! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that [`modern_measured`] makes of its times, by one
-//! thread and by two that hold the lock for 25 ns. On a virtual machine with two processors, 33 to 34 of the 38 ratios were within 30 % in three runs
-//! while the two shared a cache (a fetch took 29 ns), and 28 to 30 in three while they did not (116 to 128 ns). Those that were not, mostly:
+//! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that
+//! [`modern_measured`] makes of its times, by one thread and by two that hold the lock for 25 ns.
+//! On a virtual machine with two processors, 33 to 34 of the 38 ratios were within 30 % in three
+//! runs while the two shared a cache (a fetch took 29 ns), and 28 to 30 in three while they did not
+//! (116 to 128 ns). Those that were not, mostly:
 //!
 //! | figure | simulated / real | why, as far as is known |
 //! | --- | --- | --- |
@@ -31,9 +35,10 @@
 //! | `Ticket`, `TimePublishedMcs`, two caches | 1.4 to 1.9 | not found; perhaps a fetch too many where one line has two words |
 //! | `AlwaysBlock`, `LastThreeSamples`, two caches | 0.5 to 0.65 | not found |
 //!
-//! The causes are the nearest ones to hand, not shown by experiment. The host moves such processors at any time, and figures of a run in which that
-//! happened unnoticed are off throughout: a fourth run with a shared cache had 30, its locks nearly twice as fast as in the other three, and one more
-//! 22, with a fetch of 17 ns measured beside locks as slow as without a shared cache.
+//! The causes are the nearest ones to hand, not shown by experiment. The host moves such processors
+//! at any time, and figures of a run in which that happened unnoticed are off throughout: a fourth
+//! run with a shared cache had 30, its locks nearly twice as fast as in the other three, and one
+//! more 22, with a fetch of 17 ns measured beside locks as slow as without a shared cache.
 
 mod challenge;
 mod firefly;

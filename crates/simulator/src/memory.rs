@@ -1,8 +1,10 @@
 //! Memory systems: when is an access done, and what did it take?
 //!
-//! A memory system is a plain state machine. The run hands it the accesses of all processors in the order in which they are *issued* (their
-//! `at` never decreases), and an access takes effect in that order: what it invalidates is invalid for every access issued later. Its
-//! time may lie far in the future, when it had to queue for the bus or its line. So contention is nowhere put in: it is what queueing makes of it.
+//! A memory system is a plain state machine. The run hands it the accesses of all processors in the
+//! order in which they are *issued* (their `at` never decreases), and an access takes effect in
+//! that order: what it invalidates is invalid for every access issued later. Its time may lie far
+//! in the future, when it had to queue for the bus or its line. So contention is nowhere put in: it
+//! is what queueing makes of it.
 //!
 //! Each protocol is a file with a table of what every access does in every state.
 
@@ -53,7 +55,8 @@ pub(crate) struct Access {
 pub(crate) struct Done {
     /// When the processor goes on.
     pub(crate) at: Time,
-    /// When other caches see what was written, so that who spins there looks again: often before the writer goes on.
+    /// When other caches see what was written, so that who spins there looks again: often before
+    /// the writer goes on.
     pub(crate) reaches: Time,
     /// Whether it was satisfied by the processor's own cache, without a transaction.
     pub(crate) hit: bool,
@@ -138,7 +141,8 @@ impl System {
         done
     }
 
-    /// How long a spinner leaves between two looks where it has no cache in which it can look unnoticed; `None` where it has one.
+    /// How long a spinner leaves between two looks where it has no cache in which it can look
+    /// unnoticed; `None` where it has one.
     pub(crate) fn poll(&self) -> Option<Time> {
         match &self.protocol {
             Protocol::Uncached(modules) => Some(modules.local()),
@@ -167,7 +171,8 @@ impl System {
         &self.totals
     }
 
-    /// Looks at the invariants of all lines (those of [`mesi`]; the other protocols have none that their types do not have).
+    /// Looks at the invariants of all lines (those of [`mesi`]; the other protocols have none that
+    /// their types do not have).
     ///
     /// # Panics
     ///

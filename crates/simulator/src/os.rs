@@ -1,4 +1,5 @@
-//! What the machine's operating system does for those who ask: the protocols of the papers that schedulers and locks together need.
+//! What the machine's operating system does for those who ask: the protocols of the papers that
+//! schedulers and locks together need.
 //!
 //! | module | what | from |
 //! | --- | --- | --- |
@@ -9,7 +10,8 @@
 //! | [`gang`] | slots of threads that run at the same time | Feitelson and Rudolph 1992 |
 //! | [`watch`] | a sleeper is woken when another thread is switched | Linux's records of switches, exactly |
 //!
-//! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each function panics, naming itself.
+//! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each
+//! function panics, naming itself.
 
 pub mod activations;
 pub(crate) mod delay;

@@ -1,14 +1,17 @@
 //! Who gets a processor: threads in turn, for a quantum each, beside other applications.
 //!
-//! There is one queue of ready threads, first come first served, from which an idle processor takes the first that may run on it; a woken
-//! thread takes an idle processor at once, its last one if that is among them. A slice ends when its thread notices, at its next shared access or
-//! in a stretch of computation, and only if somebody else wants the processor. A spinning thread notices nothing: for it an event is announced
-//! when somebody begins to want its processor.
+//! There is one queue of ready threads, first come first served, from which an idle processor takes
+//! the first that may run on it; a woken thread takes an idle processor at once, its last one if
+//! that is among them. A slice ends when its thread notices, at its next shared access or in a
+//! stretch of computation, and only if somebody else wants the processor. A spinning thread notices
+//! nothing: for it an event is announced when somebody begins to want its processor.
 //!
 //! # Invariants
 //!
-//! 1. A thread is `Running` or `Spinning` if and only if it is the `current` of exactly one processor, which is its `processor`.
-//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could run one of them, unless it is an address space's.
+//! 1. A thread is `Running` or `Spinning` if and only if it is the `current` of exactly one
+//!    processor, which is its `processor`.
+//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could
+//!    run one of them, unless it is an address space's.
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
 use crate::Time;
@@ -182,7 +185,8 @@ impl State {
             || self.has_rival(id)
     }
 
-    /// Whether a ready thread may have the processor of `id`. A thread of the processor's slot has none: see [`gang`](crate::os::gang), Invariant 2.
+    /// Whether a ready thread may have the processor of `id`. A thread of the processor's slot has
+    /// none: see [`gang`](crate::os::gang), Invariant 2.
     fn has_rival(&self, id: ThreadId) -> bool {
         let processor = self.threads[id.index()].processor;
         self.threads[id.index()].space.is_none()
@@ -225,7 +229,8 @@ impl State {
         self.take_off(id, if stays { Status::Stopped } else { Status::Ready }, at);
     }
 
-    /// Finds another processor for `id`, which has just lost its own, if it has not been put back there: an idle one, or it waits for one.
+    /// Finds another processor for `id`, which has just lost its own, if it has not been put back
+    /// there: an idle one, or it waits for one.
     pub(crate) fn settle(&mut self, id: ThreadId, at: Time) {
         if self.threads[id.index()].status != Status::Ready {
             return;
@@ -330,7 +335,8 @@ impl State {
         thread.stretch += 1;
     }
 
-    /// `id` did `activity` on its processor from its own time until `end`, which is its own time now.
+    /// `id` did `activity` on its processor from its own time until `end`, which is its own time
+    /// now.
     #[inline]
     pub(crate) fn spend(&mut self, id: ThreadId, activity: Activity, end: Time) {
         let thread = &mut self.threads[id.index()];

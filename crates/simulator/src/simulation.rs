@@ -49,7 +49,8 @@ pub struct Run<R> {
 }
 
 impl Simulation {
-    /// A run on `machine`: seed 0, stacks of 64 KiB, no timeline, at most 1,000 seconds of virtual time, 10^9 shared accesses and 16,384 threads.
+    /// A run on `machine`: seed 0, stacks of 64 KiB, no timeline, at most 1,000 seconds of virtual
+    /// time, 10^9 shared accesses and 16,384 threads.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self {
@@ -81,7 +82,8 @@ impl Simulation {
         self
     }
 
-    /// Bytes of each thread's stack, rounded up to 64 KiB. A thread that needs more ends the process, as on a real machine.
+    /// Bytes of each thread's stack, rounded up to 64 KiB. A thread that needs more ends the
+    /// process, as on a real machine.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
@@ -95,19 +97,23 @@ impl Simulation {
         self
     }
 
-    /// Counts what is asked of single words: all that have a [label](inside::label), and the `count` others that were waited for longest. Memory for
-    /// each word that is touched, and a look into a map for each access.
+    /// Counts what is asked of single words: all that have a [label](inside::label), and the
+    /// `count` others that were waited for longest. Memory for each word that is touched, and a
+    /// look into a map for each access.
     #[must_use]
     pub fn words(mut self, count: usize) -> Self {
         self.words = Some(count);
         self
     }
 
-    /// Has threads stop `count` times, each at one of the run's first `among` shared accesses, and each for 1 µs to 8 ms, as the seed chooses. The processor
-    /// is another's meanwhile; to those who look the thread is [blocked](inside::Presence::Blocked), as by a page that has to be fetched.
+    /// Has threads stop `count` times, each at one of the run's first `among` shared accesses, and
+    /// each for 1 µs to 8 ms, as the seed chooses. The processor is another's meanwhile; to those
+    /// who look the thread is [blocked](inside::Presence::Blocked), as by a page that has to be
+    /// fetched.
     ///
-    /// For tests: what goes wrong only if a thread is stopped in one certain place, or two are, is found by few seeds otherwise, and by none if there are as many
-    /// processors as threads. `among` should be about as many accesses as the run makes ([`Statistics::accesses`]).
+    /// For tests: what goes wrong only if a thread is stopped in one certain place, or two are, is
+    /// found by few seeds otherwise, and by none if there are as many processors as threads.
+    /// `among` should be about as many accesses as the run makes ([`Statistics::accesses`]).
     #[must_use]
     pub fn delays(mut self, count: usize, among: u64) -> Self {
         self.delays = (count, among);
@@ -137,14 +143,17 @@ impl Simulation {
 
     /// Runs `body` as the first thread, and all that it spawns, to the end.
     ///
-    /// The calling thread does all the work: several simulations can run at the same time, one on each thread of the program.
+    /// The calling thread does all the work: several simulations can run at the same time, one on
+    /// each thread of the program.
     ///
-    /// All virtual threads have one copy of the program's own `std::thread_local!`s, and one count of panics. So the first use of such a value
-    /// must not wait in its initializer: a second thread would make another, and the first one's references would go. And if a run fails
-    /// while a destructor waits in a thread that unwinds, `std::thread::panicking` says so from then on, on the calling thread.
+    /// All virtual threads have one copy of the program's own `std::thread_local!`s, and one count
+    /// of panics. So the first use of such a value must not wait in its initializer: a second
+    /// thread would make another, and the first one's references would go. And if a run fails while
+    /// a destructor waits in a thread that unwinds, `std::thread::panicking` says so from then on,
+    /// on the calling thread.
     ///
-    /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it: who waits in a `std::thread::scope`, say, would
-    /// not be waited for.
+    /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it:
+    /// who waits in a `std::thread::scope`, say, would not be waited for.
     ///
     /// ```compile_fail,E0373
     /// # use stanchion_simulator::{Simulation, machines};
@@ -154,7 +163,8 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// The machine is impossible, the body panics, nothing can happen any more, or a limit is reached: see [`Failure`].
+    /// The machine is impossible, the body panics, nothing can happen any more, or a limit is
+    /// reached: see [`Failure`].
     pub fn run<R: 'static>(&self, body: impl FnOnce() -> R + 'static) -> Result<Run<R>, Failure> {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         if inside::is_running() {

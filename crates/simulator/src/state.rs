@@ -1,18 +1,22 @@
 //! All that a run knows: who is where, what is to happen, what the memory holds.
 //!
-//! Nothing here switches threads; the functions change the state and say whether the calling thread must now be suspended.
+//! Nothing here switches threads; the functions change the state and say whether the calling thread
+//! must now be suspended.
 //!
 //! # Spinning costs nothing
 //!
-//! A thread that looks at a word in its own cache until it changes does nothing that another processor could notice. So it is taken out of the
-//! events, and comes back when a write or an exchange of another processor on the *line* is done (its value may be the same: an exchange that
-//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or when it loses its processor. If it pauses between two
-//! looks ([`Machine::pause`]), it comes back when the pause is over in which the write fell.
+//! A thread that looks at a word in its own cache until it changes does nothing that another
+//! processor could notice. So it is taken out of the events, and comes back when a write or an
+//! exchange of another processor on the *line* is done (its value may be the same: an exchange that
+//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or
+//! when it loses its processor. If it pauses between two looks ([`Machine::pause`]), it comes back
+//! when the pause is over in which the write fell.
 //!
-//! Between its look and its going to sleep other threads may have written: `written` keeps, for each line (more exactly, for each of a few
-//! thousand groups of lines), how many accesses the run had seen at the last write, and the thread keeps when it looked at the word. Whether its copy
-//! of the line is gone would not do: an update leaves it, a write by another thread of the same processor does, and a look at another word of the
-//! line brings it back.
+//! Between its look and its going to sleep other threads may have written: `written` keeps, for
+//! each line (more exactly, for each of a few thousand groups of lines), how many accesses the run
+//! had seen at the last write, and the thread keeps when it looked at the word. Whether its copy of
+//! the line is gone would not do: an update leaves it, a write by another thread of the same
+//! processor does, and a look at another word of the line brings it back.
 
 use crate::arena::Identities;
 use crate::event::{Events, Stretch, What};
@@ -31,7 +35,8 @@ use crate::timeline::Timeline;
 use crate::{Machine, Time};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Groups of lines whose last write is remembered together. A collision makes a waiter look once too often.
+/// Groups of lines whose last write is remembered together. A collision makes a waiter look once
+/// too often.
 const GROUPS: usize = 4_096;
 
 /// Calls that take no time, one after the other, that are free.
@@ -62,7 +67,8 @@ pub(crate) struct State {
     written: Box<[u64]>,
     /// The moment of the last event.
     pub(crate) now: Time,
-    /// Whether a thread may have to leave its processor at a moment that is not known before; see `os::interrupt`.
+    /// Whether a thread may have to leave its processor at a moment that is not known before; see
+    /// `os::interrupt`.
     pub(crate) interruptible: bool,
     /// The words of watches that have seen a switch, which nobody has taken yet; see `os::watch`.
     pub(crate) seen_switch: BTreeSet<u64>,
@@ -206,7 +212,8 @@ impl State {
         self.thread_mut(id).wait = Wait::Nothing;
     }
 
-    /// `id` begins to watch a word until `until`; `false` if its line has been written since it looked: it must look again.
+    /// `id` begins to watch a word until `until`; `false` if its line has been written since it
+    /// looked: it must look again.
     pub(crate) fn watch(&mut self, id: ThreadId, address: *const (), until: Time) -> bool {
         let identity = self.identities.of(address);
         let line = self.memory.line_of(identity);
@@ -314,8 +321,9 @@ impl State {
         }
     }
 
-    /// A call of `id` that takes no time. A loop of such calls must not stand still: a few are free, each after those takes as long as reading
-    /// a clock does on a machine of today. Says whether it did.
+    /// A call of `id` that takes no time. A loop of such calls must not stand still: a few are
+    /// free, each after those takes as long as reading a clock does on a machine of today. Says
+    /// whether it did.
     pub(crate) fn glance(&mut self, id: ThreadId) -> bool {
         let thread = self.thread_mut(id);
         let (at, times) = thread.glances;
@@ -426,7 +434,8 @@ impl State {
     }
 }
 
-/// When somebody who has paused since `began`, for `pause` before each look, looks for the first time at `at` or later.
+/// When somebody who has paused since `began`, for `pause` before each look, looks for the first
+/// time at `at` or later.
 fn next_look(began: Time, pause: Time, at: Time) -> Time {
     if pause == Time::ZERO {
         return at;

@@ -171,7 +171,8 @@ pub struct ThreadStatistics {
     pub accesses: Accesses,
     /// How often it was taken off its processor while it could have gone on.
     pub preemptions: u64,
-    /// How often it stayed beyond its slice because it had asked not to be preempted; see [`os::keep`](crate::os::keep).
+    /// How often it stayed beyond its slice because it had asked not to be preempted; see
+    /// [`os::keep`](crate::os::keep).
     pub graces: u64,
     /// How often it was preempted all the same: it kept its processor for too long.
     pub breaches: u64,
@@ -214,8 +215,9 @@ pub struct Statistics {
     pub threads: Vec<ThreadStatistics>,
     /// How long each processor had a thread of the program on it.
     pub processors: Vec<Time>,
-    /// What was asked of which words, those first that were waited for longest: all that have a label, and as many others as
-    /// [`Simulation::words`](crate::Simulation::words) asked for. Empty if it did not.
+    /// What was asked of which words, those first that were waited for longest: all that have a
+    /// label, and as many others as [`Simulation::words`](crate::Simulation::words) asked for.
+    /// Empty if it did not.
     pub words: Vec<WordStatistics>,
 }
 
@@ -226,7 +228,8 @@ impl Statistics {
         self.threads.iter().map(|thread| thread.times).sum()
     }
 
-    /// Which part of the run the bus was busy. On a machine with several links or memories, the sum of theirs, which can be more than 1.
+    /// Which part of the run the bus was busy. On a machine with several links or memories, the sum
+    /// of theirs, which can be more than 1.
     #[must_use]
     pub fn bus_use(&self) -> f64 {
         if self.elapsed == Time::ZERO {
@@ -235,7 +238,8 @@ impl Statistics {
         self.accesses.occupied.as_secs() / self.elapsed.as_secs()
     }
 
-    /// What was asked of the words of that label, if the run counted words and one of these was touched.
+    /// What was asked of the words of that label, if the run counted words and one of these was
+    /// touched.
     #[must_use]
     pub fn word(&self, label: &str) -> Option<&WordStatistics> {
         self.words.iter().find(|word| word.labelled && word.name == label)

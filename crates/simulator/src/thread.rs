@@ -60,7 +60,8 @@ pub(crate) enum Wait {
     Sleep,
 }
 
-/// How many accesses of its own a thread remembers: a loop that waits for one word may read so many less one others beside it.
+/// How many accesses of its own a thread remembers: a loop that waits for one word may read so many
+/// less one others beside it.
 const LOOKS: usize = 4;
 
 /// What ended a wait.
@@ -74,7 +75,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Thread {
     pub(crate) name: Option<String>,
     pub(crate) status: Status,
-    /// Its own moment: how far it has run ahead of the events. Meaningless while it is not on a processor.
+    /// Its own moment: how far it has run ahead of the events. Meaningless while it is not on a
+    /// processor.
     pub(crate) time: Time,
     /// Since when it has been in `status`.
     pub(crate) since: Time,
@@ -93,10 +95,12 @@ pub(crate) struct Thread {
     pub(crate) switched: Option<Time>,
     /// How often it has gone to sleep on a word.
     pub(crate) sleeps: u64,
-    /// The words that it accessed last, and how many accesses the run had seen then, the oldest to be replaced next; see `State::watch`.
+    /// The words that it accessed last, and how many accesses the run had seen then, the oldest to
+    /// be replaced next; see `State::watch`.
     looks: [(u64, u64); LOOKS],
     oldest: usize,
-    /// When it last called something that takes no time, and how often since anything took some; see `State::glance`.
+    /// When it last called something that takes no time, and how often since anything took some;
+    /// see `State::glance`.
     pub(crate) glances: (Time, u32),
     /// How many accesses it may still make; see `os::freeze`.
     pub(crate) accesses_left: u64,
@@ -153,7 +157,8 @@ impl Thread {
         self.oldest = (self.oldest + 1) % LOOKS;
     }
 
-    /// How many accesses the run had seen when this thread last accessed a word; `None` if that is too long ago to be known.
+    /// How many accesses the run had seen when this thread last accessed a word; `None` if that is
+    /// too long ago to be known.
     pub(crate) fn last_look(&self, word: u64) -> Option<u64> {
         self.looks.iter().filter(|(other, _)| *other == word).map(|(_, seen)| *seen).max()
     }

@@ -39,7 +39,8 @@ pub enum Rows {
 
 /// The spans of a run, in the order in which the run came upon them.
 ///
-/// Of each thread that is their order in time. Threads run ahead of one another, so spans of different threads may lie the other way round.
+/// Of each thread that is their order in time. Threads run ahead of one another, so spans of
+/// different threads may lie the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     pub(crate) spans: Vec<Span>,

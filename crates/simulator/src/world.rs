@@ -1,15 +1,19 @@
-//! A run as its threads see it: coroutines that run ahead of the events, and the loop that brings them together.
+//! A run as its threads see it: coroutines that run ahead of the events, and the loop that brings
+//! them together.
 //!
 //! # Invariants
 //!
-//! 1. `CURRENT` points to the world of the run whose virtual thread runs on this thread of the operating system, and is null at all other times; the
-//!    world is on the stack of `World::run`, below the coroutine's caller, so it outlives every coroutine that runs.
-//! 2. No reference to the world exists while a coroutine runs user code: `with` ends before its caller goes on, and the loop
-//!    reaches the world through a raw pointer, between two resumptions only. Inside `with`, where a panic calls the program's own panic hook,
-//!    `CURRENT` is null: user code that runs there is outside the run.
+//! 1. `CURRENT` points to the world of the run whose virtual thread runs on this thread of the
+//!    operating system, and is null at all other times; the world is on the stack of `World::run`,
+//!    below the coroutine's caller, so it outlives every coroutine that runs.
+//! 2. No reference to the world exists while a coroutine runs user code: `with` ends before its
+//!    caller goes on, and the loop reaches the world through a raw pointer, between two resumptions
+//!    only. Inside `with`, where a panic calls the program's own panic hook, `CURRENT` is null:
+//!    user code that runs there is outside the run.
 //! 3. A yielder is used only by the coroutine that it was given to, and only while that runs.
-//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns is not touched again. It borrows nothing, as who lent it
-//!    something could take that back: a body is `'static`.
+//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns is not touched
+//!    again. It borrows nothing, as who lent it something could take that back: a body is
+//!    `'static`.
 
 use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
@@ -78,12 +82,13 @@ pub(crate) fn is_running() -> bool {
     !CURRENT.get().is_null()
 }
 
-/// Calls `body` with the world of the running virtual thread, and with that thread. `None` outside a run.
+/// Calls `body` with the world of the running virtual thread, and with that thread. `None` outside
+/// a run.
 #[inline]
 pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R> {
     let nobody = Turn::of(ptr::null_mut());
-    // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference exists, and to which none is made before
-    // `nobody` is dropped.
+    // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference
+    // exists, and to which none is made before `nobody` is dropped.
     let world = unsafe { nobody.before.as_mut() }?;
     let current = world.current;
     // What the simulator itself allocates is none of the program's memory.
@@ -111,7 +116,8 @@ pub(crate) fn outside(what: &str) -> ! {
     )
 }
 
-/// Lets all that is earlier happen first. On return the running thread is the earliest of all, and within its slice.
+/// Lets all that is earlier happen first. On return the running thread is the earliest of all, and
+/// within its slice.
 #[inline]
 pub(crate) fn synchronize() {
     let ahead = with(|world, id| {
@@ -128,7 +134,8 @@ pub(crate) fn synchronize() {
     if with(|world, id| world.state.is_to_freeze(id) && freeze(world, id)) == Some(true) {
         suspend();
     }
-    // Being taken off its processor, it comes back at the beginning of a slice, and as the earliest.
+    // Being taken off its processor, it comes back at the beginning of a slice, and as the
+    // earliest.
     if with(|world, id| world.state.is_out_of_time(id) && world.state.end_slice(id)) == Some(true) {
         suspend();
     }
@@ -142,8 +149,9 @@ fn freeze(world: &mut World, id: ThreadId) -> bool {
 
 /// Leaves the coroutine; comes back when an event says that the thread runs.
 pub(crate) fn suspend() {
-    // A destructor that runs while its thread unwinds may wait; the standard library's count of panics is the operating system thread's, and
-    // the others see it. They only make their guards believe in a poisoned lock.
+    // A destructor that runs while its thread unwinds may wait; the standard library's count of
+    // panics is the operating system thread's, and the others see it. They only make their guards
+    // believe in a poisoned lock.
     let yielder = with(|world, id| world.yielders[id.index()]).unwrap_or_else(|| outside("a wait"));
     // SAFETY: Invariant 3.
     let yielder = unsafe { &*yielder };
@@ -171,7 +179,8 @@ pub(crate) fn spend(time: Time, activity: Activity) {
 }
 
 impl State {
-    /// `id` does `activity` for `left`, or until its slice ends; says for how long. `None` if it cannot know yet, because interrupts come.
+    /// `id` does `activity` for `left`, or until its slice ends; says for how long. `None` if it
+    /// cannot know yet, because interrupts come.
     fn spend_slice(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
         if self.interruptible {
             return None;
@@ -231,7 +240,8 @@ impl World {
         self.stack()
     }
 
-    /// Makes a thread that runs `body` on `stack`, which is from [`room`](Self::room). If that panics, the run fails.
+    /// Makes a thread that runs `body` on `stack`, which is from [`room`](Self::room). If that
+    /// panics, the run fails.
     pub(crate) fn create(
         &mut self,
         stack: ArenaStack,
@@ -243,7 +253,8 @@ impl World {
         self.state.create(name, pinned, at)
     }
 
-    /// Makes the coroutines of the activations that the kernel has made, whose numbers are the next.
+    /// Makes the coroutines of the activations that the kernel has made, whose numbers are the
+    /// next.
     fn bear(&mut self) -> Result<(), Failure> {
         for (id, body) in core::mem::take(&mut self.state.spaces.births) {
             debug_assert_eq!(

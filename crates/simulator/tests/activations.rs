@@ -31,7 +31,8 @@ enum Work {
     Thread(ThreadId),
 }
 
-/// A program's own scheduler: one list of what could run. It is used without a wait in between, so it needs no lock.
+/// A program's own scheduler: one list of what could run. It is used without a wait in between, so
+/// it needs no lock.
 #[derive(Default)]
 struct Scheduler {
     ready: RefCell<VecDeque<Work>>,
@@ -470,7 +471,8 @@ mod fuzz {
         Ok((told, done.raw(), run.statistics))
     }
 
-    /// Every stop is told once, in the order in which it can happen: an activation is blocked before it unblocks, and nobody tells of its own end.
+    /// Every stop is told once, in the order in which it can happen: an activation is blocked
+    /// before it unblocks, and nobody tells of its own end.
     fn check(told: &Told) -> Result<(), TestCaseError> {
         let mut blocked = std::collections::HashSet::new();
         for (_, teller, events) in told {

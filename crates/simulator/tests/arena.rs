@@ -1,4 +1,5 @@
-//! Programs whose allocator is `Arena`: the same bytes on every run, whatever the process did before and wherever it was loaded.
+//! Programs whose allocator is `Arena`: the same bytes on every run, whatever the process did
+//! before and wherever it was loaded.
 
 mod common;
 
@@ -19,7 +20,8 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))
 }
 
-/// Six threads that allocate words, use those of the others, grow vectors, and free what another allocated; every word's identity.
+/// Six threads that allocate words, use those of the others, grow vectors, and free what another
+/// allocated; every word's identity.
 fn program() -> Vec<u64> {
     let words: Rc<Vec<Rc<Word>>> = Rc::new((0..12).map(|_| Rc::new(Word::new(0))).collect());
     let bag = Rc::new(std::cell::RefCell::new(VecDeque::<Rc<Word>>::new()));
@@ -118,7 +120,8 @@ fn what_a_run_returns_outlives_it() {
     .unwrap();
 }
 
-/// How often a line went from cache to cache while four threads wrote words of their own, which `make` allocates one after the other.
+/// How often a line went from cache to cache while four threads wrote words of their own, which
+/// `make` allocates one after the other.
 fn transfers<T: 'static>(make: fn() -> Box<T>, word: fn(&T) -> &Word) -> u64 {
     let run = Simulation::new(machines::modern(4)).run(move || {
         let threads: Vec<_> = (0..4)

@@ -1,4 +1,5 @@
-//! Threads, time, sleeping and spinning on a simulated machine, through the interface that a backend uses.
+//! Threads, time, sleeping and spinning on a simulated machine, through the interface that a
+//! backend uses.
 
 mod common;
 

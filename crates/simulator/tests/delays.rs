@@ -1,4 +1,5 @@
-//! Threads that are stopped for a while: bugs that want one or two of them stopped are found, which the slices do not find; and nothing else changes.
+//! Threads that are stopped for a while: bugs that want one or two of them stopped are found, which
+//! the slices do not find; and nothing else changes.
 
 mod common;
 
@@ -19,7 +20,8 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))
 }
 
-/// By how many of the seeds `scene` goes wrong on that many processors, with slices that end early and often, and that many delays.
+/// By how many of the seeds `scene` goes wrong on that many processors, with slices that end early
+/// and often, and that many delays.
 fn found(processors: usize, delays: usize, scene: fn() -> bool) -> u64 {
     let goes_wrong = |seed: &u64| {
         let mut machine = machines::modern(processors);
@@ -31,8 +33,9 @@ fn found(processors: usize, delays: usize, scene: fn() -> bool) -> u64 {
     (0..SEEDS).filter(goes_wrong).count() as u64
 }
 
-/// A stack whose `pop` compares the top alone, of 1 above 2 above 3. One thread takes one and puts it back, the other takes two and puts the first back; so two
-/// remain, unless the one is stopped between its look at the next and its exchange for as long as the other takes.
+/// A stack whose `pop` compares the top alone, of 1 above 2 above 3. One thread takes one and puts
+/// it back, the other takes two and puts the first back; so two remain, unless the one is stopped
+/// between its look at the next and its exchange for as long as the other takes.
 fn a_stack_without_versions() -> bool {
     let top = Rc::new(Word::new(1));
     let next: Rc<[Word; 4]> = Rc::new([0, 2, 3, 0].map(Word::new));
@@ -69,7 +72,8 @@ fn a_stack_without_versions() -> bool {
     count == 2
 }
 
-/// A lock that is looked at and then set. Two are inside only if one is stopped in between, and the other inside.
+/// A lock that is looked at and then set. Two are inside only if one is stopped in between, and the
+/// other inside.
 fn a_lock_that_looks_and_then_sets() -> bool {
     let (lock, inside, both) =
         (Rc::new(Word::new(0)), Rc::new(Word::new(0)), Rc::new(Word::new(0)));

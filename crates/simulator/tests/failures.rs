@@ -1,4 +1,5 @@
-//! Programs that are wrong, each with what the run says of it; and programs that are right, in ways that a simulator could get wrong.
+//! Programs that are wrong, each with what the run says of it; and programs that are right, in ways
+//! that a simulator could get wrong.
 
 mod common;
 
@@ -424,7 +425,8 @@ fn a_run_after_one_that_failed_is_as_if_alone() {
     assert_eq!((before.result, before.statistics), (after.result, after.statistics));
 }
 
-/// A waiter that reads something else between its look and its wait misses no write: not under updates, which leave its copy in place.
+/// A waiter that reads something else between its look and its wait misses no write: not under
+/// updates, which leave its copy in place.
 #[test]
 fn a_write_between_a_look_and_the_wait_is_not_missed() {
     for machine in [machines::firefly(), machines::modern(2), machines::symmetry_a(2)] {

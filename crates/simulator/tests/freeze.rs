@@ -1,4 +1,5 @@
-//! Threads that are stopped for ever: exactly after the access they were to be stopped after, and what the run says of those who wait for them.
+//! Threads that are stopped for ever: exactly after the access they were to be stopped after, and
+//! what the run says of those who wait for them.
 
 mod common;
 
@@ -41,7 +42,8 @@ fn a_thread_is_frozen_after_as_many_accesses_as_were_said_and_done() {
     }
 }
 
-/// What stands between the last access and the next one has no effect, and what comes after a look that waits has none either.
+/// What stands between the last access and the next one has no effect, and what comes after a look
+/// that waits has none either.
 #[test]
 fn a_frozen_thread_does_nothing_else() {
     let ways: [fn(); 6] = [
@@ -91,7 +93,8 @@ fn its_processor_goes_to_the_others() {
     assert_eq!(run.unwrap().result, 153);
 }
 
-/// A lock whose holder is frozen: who spins is found at the limit, who sleeps by the deadlock, and the report names both.
+/// A lock whose holder is frozen: who spins is found at the limit, who sleeps by the deadlock, and
+/// the report names both.
 #[test]
 fn who_waits_for_a_frozen_thread_is_reported() {
     type Way = (fn(&Word), &'static str);
@@ -137,7 +140,8 @@ fn who_waits_for_a_frozen_thread_is_reported() {
     }
 }
 
-/// A thread that is frozen on its way to sleep takes the wake-up with it; the next one is another's.
+/// A thread that is frozen on its way to sleep takes the wake-up with it; the next one is
+/// another's.
 #[test]
 fn a_wake_up_that_was_its_own_is_lost() {
     let run = on(4).run(|| {

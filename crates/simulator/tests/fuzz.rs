@@ -1,8 +1,10 @@
 //! Random programs on every machine, held against memory as it should be.
 //!
-//! Each operation on a word is written down, on the host, in the order in which the operations take effect, with what it saw. Replayed in that order
-//! on plain numbers every read must have seen the last write: that is sequential consistency, with the order of effect as the witness.
-//! The order must also be that of virtual time, and of each thread's program, and who was woken must have had a waker.
+//! Each operation on a word is written down, on the host, in the order in which the operations take
+//! effect, with what it saw. Replayed in that order on plain numbers every read must have seen the
+//! last write: that is sequential consistency, with the order of effect as the witness. The order
+//! must also be that of virtual time, and of each thread's program, and who was woken must have had
+//! a waker.
 
 mod common;
 
@@ -289,7 +291,8 @@ fn check(log: &[Entry], threads: usize) -> Result<(), TestCaseError> {
             Effect::Clock => {}
         }
         if let Effect::Read { .. } | Effect::Write { .. } | Effect::Exchange { .. } = entry.effect {
-            // There are moments for all effects in their intervals that follow one another: virtual time is the order of effect.
+            // There are moments for all effects in their intervals that follow one another: virtual
+            // time is the order of effect.
             latest = latest.max(entry.between.0);
             prop_assert!(latest <= entry.between.1, "{:?} is later than {}", entry, latest);
         }

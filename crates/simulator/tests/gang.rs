@@ -74,7 +74,8 @@ fn slots_take_turns_and_their_threads_run_together() {
     let spans = run.timeline.unwrap();
     // The threads of one slot begin their slices within the skew and a switch of one another.
     let slack = Time::micros(300);
-    // While they are made, and when the first have ended, a place is empty, and its processor runs what else there is.
+    // While they are made, and when the first have ended, a place is empty, and its processor runs
+    // what else there is.
     let over = run.statistics.threads[1..].iter().map(|thread| thread.life.1).min().unwrap();
     let made = run.statistics.threads.last().unwrap().life.0 + Time::millis(50);
     let slots: Vec<Vec<(Time, Time)>> = (0..3)
@@ -99,7 +100,8 @@ fn slots_take_turns_and_their_threads_run_together() {
     }
 }
 
-/// What gangs are for: threads that interact finely, beside others, wait for one another only as long as on a machine of their own.
+/// What gangs are for: threads that interact finely, beside others, wait for one another only as
+/// long as on a machine of their own.
 #[test]
 fn fine_interactions_need_gangs() {
     let elapsed = |gangs: bool| {

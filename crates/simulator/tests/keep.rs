@@ -188,7 +188,8 @@ fn who_blocks_gives_its_processor_up() {
     run.unwrap();
 }
 
-/// What the protocol is for: the holder of a spin lock is not preempted, so nobody spins for a slice.
+/// What the protocol is for: the holder of a spin lock is not preempted, so nobody spins for a
+/// slice.
 #[test]
 fn spinners_waste_less_when_the_holder_keeps_its_processor() {
     let spun = |keeps: bool| {

@@ -1,4 +1,5 @@
-//! What a program must not be able to do to the simulator: to be inside it twice, to keep its memory, to outlast its panics.
+//! What a program must not be able to do to the simulator: to be inside it twice, to keep its
+//! memory, to outlast its panics.
 
 use stanchion_simulator::inside::{self, Global, Local, Parked};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Time, machines};
@@ -119,7 +120,8 @@ fn a_static_of_the_run_that_panics_when_it_is_dropped_fails_the_run() {
     assert_eq!(DROPPED.load(Relaxed), 1);
 }
 
-/// Whatever the code's clock is to the machine's, nothing comes back before the moment that it was told.
+/// Whatever the code's clock is to the machine's, nothing comes back before the moment that it was
+/// told.
 #[test]
 fn no_deadline_passes_early_on_the_clock_of_the_code() {
     for scale in [0.1, 0.3, 0.7, 1.0, 3.3, 40.0] {

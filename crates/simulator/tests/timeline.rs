@@ -1,4 +1,5 @@
-//! The timeline of a run agrees with its statistics, and its picture and its trace are what they should be.
+//! The timeline of a run agrees with its statistics, and its picture and its trace are what they
+//! should be.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! No slots: where there is no `mmap`, where addresses have 32 bits, and under Miri. All memory is `System`'s, and foreign.
+//! No slots: where there is no `mmap`, where addresses have 32 bits, and under Miri. All memory is
+//! `System`'s, and foreign.
 
 use corosensei::stack::DefaultStack;
 use std::alloc::Layout;

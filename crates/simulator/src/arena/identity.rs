@@ -6,7 +6,8 @@
 //! | 62 to 12 | offset in the slot | number of its 128 bytes, in the order in which they were first touched |
 //! | 11 to 0 | offset in the slot | offset in the 128 bytes |
 //!
-//! Foreign blocks are 4 KiB apart, so that no line of up to 4 KiB holds two of them whose addresses only happened to be touched one after the other.
+//! Foreign blocks are 4 KiB apart, so that no line of up to 4 KiB holds two of them whose addresses
+//! only happened to be touched one after the other.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
@@ -22,11 +23,13 @@ const FOREIGN: u64 = 1 << 63;
 
 /// The identities of one run's words.
 ///
-/// Of a word in the slot: one subtraction. Of a foreign one: a look into a table, seldom into a map.
+/// Of a word in the slot: one subtraction. Of a foreign one: a look into a table, seldom into a
+/// map.
 #[derive(Debug)]
 pub(crate) struct Identities {
     base: usize,
-    /// Blocks by the low bits of their address, with their numbers. No block is 0: nothing is at address 0.
+    /// Blocks by the low bits of their address, with their numbers. No block is 0: nothing is at
+    /// address 0.
     recent: Box<[(usize, u64); RECENT]>,
     numbers: HashMap<usize, u64, BuildHasherDefault<Spread>>,
 }
@@ -73,7 +76,8 @@ pub(crate) fn name(identity: u64) -> String {
     format!("the static (or what was made before the run) at byte {byte} of block {block}")
 }
 
-/// Numbers of blocks need no keyed hash: nobody chooses them to collide, and the map is never walked.
+/// Numbers of blocks need no keyed hash: nobody chooses them to collide, and the map is never
+/// walked.
 #[derive(Default)]
 struct Spread(u64);
 

@@ -2,12 +2,15 @@
 //!
 //! # Invariants
 //!
-//! 1. The reservation is made once, is never given back, and begins at a multiple of [`SLOT`]. `LENGTH` is stored after `BASE`: who sees
-//!    the one sees the other.
-//! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`; only `SLOTS[n]` uses them.
-//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag held neither allocates through the global
-//!    allocator, nor panics, nor switches to another virtual thread.
-//! 4. A number in `CURRENT` is of a slot that was taken before. If it has been given back since, a block of it makes it taken again.
+//! 1. The reservation is made once, is never given back, and begins at a multiple of [`SLOT`].
+//!    `LENGTH` is stored after `BASE`: who sees the one sees the other.
+//! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`; only `SLOTS[n]`
+//!    uses them.
+//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag
+//!    held neither allocates through the global allocator, nor panics, nor switches to another
+//!    virtual thread.
+//! 4. A number in `CURRENT` is of a slot that was taken before. If it has been given back since, a
+//!    block of it makes it taken again.
 
 mod class;
 mod os;
@@ -27,7 +30,8 @@ use space::{GUARD, Place, Space};
 
 /// Bytes of a slot.
 pub(super) const SLOT: usize = 4 << 30;
-/// What guards, stacks and the pages that are opened are multiples of, whatever the computer's pages are.
+/// What guards, stacks and the pages that are opened are multiples of, whatever the computer's
+/// pages are.
 const GRANULE: usize = 64 << 10;
 /// How many slots the greatest reservation has: 16 TiB.
 const MOST: usize = 4_096;
@@ -41,7 +45,8 @@ static SLOTS: [Guarded; MOST] = [const { Guarded::new() }; MOST];
 /// Whether an address is in the reservation.
 #[inline]
 pub(super) fn holds(address: usize) -> bool {
-    // Acquire: pairs with the Release in `reserve`; Invariant 1. Who has an address from the reservation has seen it made.
+    // Acquire: pairs with the Release in `reserve`; Invariant 1. Who has an address from the
+    // reservation has seen it made.
     let length = LENGTH.load(Ordering::Acquire);
     // Relaxed: stored before the length.
     address.wrapping_sub(BASE.load(Ordering::Relaxed)) < length
@@ -81,7 +86,8 @@ pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
     SLOTS[number(block)].with(|space| unsafe { space.free(block.expose_provenance(), class) });
 }
 
-/// Makes a block longer or shorter; a block that moves stays in its slot. Null, and the block unchanged, if the slot is full.
+/// Makes a block longer or shorter; a block that moves stays in its slot. Null, and the block
+/// unchanged, if the slot is full.
 ///
 /// # Safety
 ///
@@ -94,7 +100,8 @@ pub(super) unsafe fn reallocate(block: *mut u8, layout: Layout, size: usize) -> 
     let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
     let moved = allocate(number(block), wanted);
     if !moved.is_null() {
-        // SAFETY: the old block has `layout.size()` bytes, the new one `size`, and blocks do not overlap.
+        // SAFETY: the old block has `layout.size()` bytes, the new one `size`, and blocks do not
+        // overlap.
         unsafe { ptr::copy_nonoverlapping(block, moved, size.min(layout.size())) };
         // SAFETY: the caller's promise: the old block is the caller's.
         unsafe { free(block, layout) };
@@ -109,17 +116,20 @@ fn number(block: *mut u8) -> usize {
     (block.addr() - BASE.load(Ordering::Relaxed)) / SLOT
 }
 
-/// One run's memory: 4 GiB of addresses. Its pages are given back when it and everything in it is gone.
+/// One run's memory: 4 GiB of addresses. Its pages are given back when it and everything in it is
+/// gone.
 #[derive(Debug)]
 pub(crate) struct Slot {
     number: usize,
 }
 
 impl Slot {
-    /// Takes the first free slot. Linear in the slots that are in use; the pages are the kernel's work when they are first touched.
+    /// Takes the first free slot. Linear in the slots that are in use; the pages are the kernel's
+    /// work when they are first touched.
     pub(crate) fn take() -> Result<Self, ArenaError> {
         static RESERVED: OnceLock<Result<(), Refusal>> = OnceLock::new();
-        // What the standard library keeps for ever must not be made in a slot: the buffer of the output, the thread's handle.
+        // What the standard library keeps for ever must not be made in a slot: the buffer of the
+        // output, the thread's handle.
         let _outside = outside();
         let _ = (std::io::stdout(), std::thread::current());
         match RESERVED.get_or_init(reserve) {
@@ -143,7 +153,8 @@ impl Slot {
         Scope::enter(self.number + 1)
     }
 
-    /// A stack of at least so many bytes, with a guard below. Stacks that were dropped are used again, the last one first.
+    /// A stack of at least so many bytes, with a guard below. Stacks that were dropped are used
+    /// again, the last one first.
     ///
     /// # Errors
     ///
@@ -186,8 +197,8 @@ impl Drop for ArenaStack {
     }
 }
 
-// SAFETY: from `low` to `high` are at least 64 KiB of open pages, used by nobody else, and below is a closed guard (Invariant 2 of `space.rs`).
-// Both ends are multiples of 64 KiB.
+// SAFETY: from `low` to `high` are at least 64 KiB of open pages, used by nobody else, and below is
+// a closed guard (Invariant 2 of `space.rs`). Both ends are multiples of 64 KiB.
 unsafe impl Stack for ArenaStack {
     #[inline]
     fn base(&self) -> StackPointer {
@@ -228,7 +239,8 @@ fn reserve() -> Result<(), Refusal> {
     Err(Refusal::Space(bytes))
 }
 
-/// A slot's layout behind a flag. Not a mutex of the standard library: that may allocate, and here the allocator itself waits.
+/// A slot's layout behind a flag. Not a mutex of the standard library: that may allocate, and here
+/// the allocator itself waits.
 struct Guarded {
     busy: AtomicBool,
     space: UnsafeCell<Space>,
@@ -242,7 +254,8 @@ impl Guarded {
         Self { busy: AtomicBool::new(false), space: UnsafeCell::new(Space::new()) }
     }
 
-    /// What `body` does is short, so that who waits spins, and lets others run if the holder seems not to.
+    /// What `body` does is short, so that who waits spins, and lets others run if the holder seems
+    /// not to.
     #[inline]
     fn with<R>(&self, body: impl FnOnce(&mut Space) -> R) -> R {
         let mut spins = 0_u32;

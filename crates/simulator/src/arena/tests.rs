@@ -221,7 +221,8 @@ fn a_full_slot_says_so() {
     assert_eq!(blocks.iter().filter(|block| block.is_null()).count(), 1);
     // SAFETY: allocated above with this layout; there is no room for twice as much.
     assert!(black_box(unsafe { realloc(blocks[0], giga, 2 << 30) }).is_null());
-    // SAFETY: the size is not 0. The compiler may take an allocation that nobody uses for one that succeeds.
+    // SAFETY: the size is not 0. The compiler may take an allocation that nobody uses for one that
+    // succeeds.
     assert!(black_box(unsafe { alloc(layout(5 << 30, 8)) }).is_null());
     assert!(matches!(slot.stack(1 << 30), Err(ArenaError::Stacks(1))));
     assert!(matches!(slot.stack(2 << 30), Err(ArenaError::Long(_))));

@@ -3,7 +3,8 @@
 use crate::Time;
 use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack};
 
-/// Twelve 100 MHz MIPS R4400. One of the paper's processors ran its scheduler, so its programs had 11.
+/// Twelve 100 MHz MIPS R4400. One of the paper's processors ran its scheduler, so its programs had
+/// 11.
 #[must_use]
 pub fn challenge() -> Machine {
     Machine {
@@ -32,7 +33,8 @@ pub fn challenge() -> Machine {
         scheduling: Scheduling {
             // Section 4.
             quantum: Time::millis(10),
-            // The paper's preemption was a signal to the process; these are estimated from a system call of some microseconds.
+            // The paper's preemption was a signal to the process; these are estimated from a system
+            // call of some microseconds.
             switch: Time::micros(10),
             park: Time::micros(10),
             wake: Time::micros(10),
@@ -41,7 +43,8 @@ pub fn challenge() -> Machine {
             wakeup: Time::micros(10),
             spawn: Time::micros(200),
             applications: 1,
-            // Estimated, as all below: a tenth of a slice; some hundred instructions; the switches of a wake-up.
+            // Estimated, as all below: a tenth of a slice; some hundred instructions; the switches
+            // of a wake-up.
             grace: Time::millis(1),
             interrupt: Time::micros(2),
             skew: Time::micros(2),

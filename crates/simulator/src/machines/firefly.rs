@@ -1,11 +1,13 @@
-//! DEC Firefly: Karlin, Li, Manasse and Owicki 1991, section 3; its bus by Thacker, Stewart and Satterthwaite 1988.
+//! DEC Firefly: Karlin, Li, Manasse and Owicki 1991, section 3; its bus by Thacker, Stewart and
+//! Satterthwaite 1988.
 
 use crate::Time;
 use crate::machine::{Jitter, Machine, Memory, Scheduling, Update};
 
 /// Six CVAX processors; the seventh, a MicroVAX, does input and output only (section 3).
 ///
-/// C, the paper's context switch, is 200 us (section 4): what a thread spends on going to sleep, the switch, and what passes until it runs again.
+/// C, the paper's context switch, is 200 us (section 4): what a thread spends on going to sleep,
+/// the switch, and what passes until it runs again.
 #[must_use]
 pub fn firefly() -> Machine {
     Machine {
@@ -19,7 +21,8 @@ pub fn firefly() -> Machine {
             hit: Time::nanos(200),
             // Estimated: interlocked instructions of a VAX, without the bus.
             exchange: Time::nanos(1_000),
-            // Four cycles of a 10 MHz bus, after as many for the cache and its arbitration (estimated).
+            // Four cycles of a 10 MHz bus, after as many for the cache and its arbitration
+            // (estimated).
             miss: Time::nanos(800),
             miss_bus: Time::nanos(400),
             // The same bus, with less to wait for (estimated).
@@ -37,14 +40,16 @@ pub fn firefly() -> Machine {
             wakeup: Time::micros(50),
             // Estimated: half of `park`.
             wake: Time::micros(50),
-            // Topaz's Null Fork on this machine, less its switch: Anderson, Bershad, Lazowska and Levy 1992, table I, 948 us.
+            // Topaz's Null Fork on this machine, less its switch: Anderson, Bershad, Lazowska and
+            // Levy 1992, table I, 948 us.
             spawn: Time::micros(900),
             applications: 1,
             // Estimated: a tenth of a slice; some ten instructions.
             grace: Time::millis(10),
             interrupt: Time::micros(10),
             skew: Time::micros(10),
-            // Half of the 2.4 ms of Anderson, Bershad, Lazowska and Levy 1992, section 5.2, for a signal and a wait through the kernel: two upcalls.
+            // Half of the 2.4 ms of Anderson, Bershad, Lazowska and Levy 1992, section 5.2, for a
+            // signal and a wait through the kernel: two upcalls.
             upcall: Time::micros(1_200),
         },
         // Estimated, but for the periods: a request waits for the bus's next cycle and its answer
@@ -59,7 +64,8 @@ pub fn firefly() -> Machine {
             tick_period: Time::millis(10),
             tick: Time::micros(50),
         },
-        // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
+        // So that C is the 5 us of a machine of today, in proportion to which code of today chooses
+        // its limits.
         scale: 40.0,
         pause: Time::ZERO,
         release_by_exchange: false,

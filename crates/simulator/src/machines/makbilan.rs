@@ -3,20 +3,24 @@
 use crate::Time;
 use crate::machine::{Jitter, Machine, Memory, Scheduling, Uncached};
 
-/// Ten of at most 15 boards with an Intel 386 at 20 MHz and memory of their own, on a Multibus II (section 3.1).
+/// Ten of at most 15 boards with an Intel 386 at 20 MHz and memory of their own, on a Multibus II
+/// (section 3.1).
 ///
-/// "The processors have on-board caches, but they do not cache remote references" (section 3.1): there is nothing to spin on but memory.
+/// "The processors have on-board caches, but they do not cache remote references" (section 3.1):
+/// there is nothing to spin on but memory.
 #[must_use]
 pub fn makbilan() -> Machine {
     Machine {
         name: "makbilan".into(),
-        // Section 3.1: "The experiments reported in the next section were run on a 10-processor configuration."
+        // Section 3.1: "The experiments reported in the next section were run on a 10-processor
+        // configuration."
         processors: 10,
         memory: Memory::Uncached(Uncached {
             line: 64,
             // Estimated: an instruction at 4 MIPS (section 3.1) that goes to memory.
             local: Time::nanos(250),
-            // Estimated: a bus of 10 MHz, asked and answered in single transfers, and the other board's memory.
+            // Estimated: a bus of 10 MHz, asked and answered in single transfers, and the other
+            // board's memory.
             remote: Time::nanos(1_500),
             bus: Time::nanos(800),
             module: Time::nanos(200),
@@ -26,7 +30,8 @@ pub fn makbilan() -> Machine {
         scheduling: Scheduling {
             // Section 3.3.
             quantum: Time::millis(50),
-            // Section 3.4: a context switch is 0.2 ms, and blocking 1.5 times that; how the rest divides is estimated.
+            // Section 3.4: a context switch is 0.2 ms, and blocking 1.5 times that; how the rest
+            // divides is estimated.
             switch: Time::micros(200),
             park: Time::micros(50),
             // In `wake`.
@@ -38,7 +43,8 @@ pub fn makbilan() -> Machine {
             applications: 1,
             // Estimated: a tenth of a slice.
             grace: Time::millis(5),
-            // Estimated: a message of the Multibus II, and some ten instructions. The handler's work is in `switch`.
+            // Estimated: a message of the Multibus II, and some ten instructions. The handler's
+            // work is in `switch`.
             interrupt: Time::micros(20),
             skew: Time::micros(10),
             // Estimated: the switches of a wake-up.

@@ -1,14 +1,17 @@
-//! Servers of today: one socket, as this project's own measurements have it, and two, as others have published.
+//! Servers of today: one socket, as this project's own measurements have it, and two, as others
+//! have published.
 
 use crate::Time;
 use crate::machine::{Directory, Jitter, Machine, Memory, Scheduling};
 
 /// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
 ///
-/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17). Other programs used the processors
-/// meanwhile, so each figure is the lowest of seven runs of the optimized build, and those of lines are of one run. Where the processors of a virtual
-/// machine lie is the host's choice, and changed from minute to minute: in the run that was taken they shared a cache; in the others they did not,
-/// and the fetch took 127 ns and the upgrade 146. A processor that sleeps is dear to wake there.
+/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family
+/// 25, model 17). Other programs used the processors meanwhile, so each figure is the lowest of
+/// seven runs of the optimized build, and those of lines are of one run. Where the processors of a
+/// virtual machine lie is the host's choice, and changed from minute to minute: in the run that was
+/// taken they shared a cache; in the others they did not, and the fetch took 127 ns and the upgrade
+/// 146. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
@@ -19,7 +22,8 @@ pub struct Measured {
     pub fetch: Time,
     /// "exchanging a word of a line that the other has too".
     pub upgrade: Time,
-    /// "exchanging a word that was read after the other wrote it" is about a swap, not about the line above.
+    /// "exchanging a word that was read after the other wrote it" is about a swap, not about the
+    /// line above.
     pub migrates: bool,
     /// "pause hint".
     pub pause: Time,
@@ -62,10 +66,12 @@ pub fn modern(processors: usize) -> Machine {
 ///
 /// - An upgrade is measured as an exchange: what that takes beyond a write is taken off.
 /// - A line that several have comes as fast as one that another has written.
-/// - Half a round trip on one processor is a wake, a park and a switch: the first two are taken to be equally long. What a wake takes longer whose
-///   sleeper is on another processor is the interrupt.
+/// - Half a round trip on one processor is a wake, a park and a switch: the first two are taken to
+///   be equally long. What a wake takes longer whose sleeper is on another processor is the
+///   interrupt.
 ///
-/// Measurements that contradict one another (a swap faster than a load) give the nearest machine that can be, not an error.
+/// Measurements that contradict one another (a swap faster than a load) give the nearest machine
+/// that can be, not an error.
 #[must_use]
 pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
     let Measured { load, swap, fetch, upgrade, migrates, pause, .. } = measured;
@@ -132,9 +138,10 @@ fn scheduling(processors: usize, [switch, call, kick, wakeup]: [Time; 4]) -> Sch
 
 /// Two sockets of 64 processors.
 ///
-/// The latencies are those that David, Guerraoui and Trigonakis 2013 ("Everything you always wanted to know about synchronization but were afraid
-/// to ask", table 2 and section 3) give in cycles for a Xeon with 2.13 GHz, within a socket and one hop away. The number of processors is that of
-/// a server of today.
+/// The latencies are those that David, Guerraoui and Trigonakis 2013 ("Everything you always wanted
+/// to know about synchronization but were afraid to ask", table 2 and section 3) give in cycles for
+/// a Xeon with 2.13 GHz, within a socket and one hop away. The number of processors is that of a
+/// server of today.
 #[must_use]
 pub fn modern_2s() -> Machine {
     Machine {
@@ -160,7 +167,8 @@ pub fn modern_2s() -> Machine {
             // Estimated: a line and its header at some 13 GB/s.
             link_busy: Time::nanos(6),
         }),
-        // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a hypervisor.
+        // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a
+        // hypervisor.
         scheduling: scheduling(128, [2, 1, 0, 2].map(Time::micros)),
         // The source has averages only.
         jitter: Jitter::NONE,

@@ -1,12 +1,14 @@
 //! Sequent Symmetry, Models A and B: Anderson, Lazowska and Levy 1989 (section numbers are theirs).
 //!
-//! Their processors are Intel 386 at 16 MHz; the bus has 64 bits and 10 MHz: 80 MB/s at its peak, 53.3 sustained, which is three cycles for
-//! 16 bytes (Sequent's data sheet in netlib's `machines/sequent2.tex`; the cycles are our sum).
+//! Their processors are Intel 386 at 16 MHz; the bus has 64 bits and 10 MHz: 80 MB/s at its peak,
+//! 53.3 sustained, which is three cycles for 16 bytes (Sequent's data sheet in netlib's
+//! `machines/sequent2.tex`; the cycles are our sum).
 
 use crate::Time;
 use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack, WriteThrough};
 
-/// A cycle of the processor is 62.5 ns, and a read from the cache a bus cycle of the 386: two of them.
+/// A cycle of the processor is 62.5 ns, and a read from the cache a bus cycle of the 386: two of
+/// them.
 const HIT: Time = Time::nanos(125);
 /// Address, then twice 8 bytes.
 const LINE_BUS: Time = Time::nanos(300);
@@ -24,7 +26,8 @@ fn scheduling() -> Scheduling {
     Scheduling {
         // Estimated: Unix of those days.
         quantum: Time::millis(100),
-        // Estimated, as are `park`, `wake` and `wakeup`: some hundred instructions each at 3 million a second.
+        // Estimated, as are `park`, `wake` and `wakeup`: some hundred instructions each at 3
+        // million a second.
         switch: Time::micros(100),
         park: Time::micros(50),
         wake: Time::micros(50),
@@ -34,7 +37,8 @@ fn scheduling() -> Scheduling {
         // Section 3.6: what a thread costs in PRESTO, on the same machine.
         spawn: Time::micros(600),
         applications: 1,
-        // Estimated, as all below: a tenth of a slice; some ten instructions; the switches of a wake-up.
+        // Estimated, as all below: a tenth of a slice; some ten instructions; the switches of a
+        // wake-up.
         grace: Time::millis(10),
         interrupt: Time::micros(10),
         skew: Time::micros(10),
@@ -73,7 +77,8 @@ pub fn symmetry_a(processors: usize) -> Machine {
             hit: HIT,
             miss: MISS,
             miss_bus: LINE_BUS,
-            // Estimated: a bus cycle of the 386 and one of waiting for the bus's clock, then the bus.
+            // Estimated: a bus cycle of the 386 and one of waiting for the bus's clock, then the
+            // bus.
             write: Time::nanos(400),
             write_bus: WORD_BUS,
             exchange: EXCHANGE,
@@ -88,9 +93,11 @@ pub fn symmetry_a(processors: usize) -> Machine {
     }
 }
 
-/// Symmetry Model B: the same processors and bus, caches that write back and invalidate (section 4.6).
+/// Symmetry Model B: the same processors and bus, caches that write back and invalidate (section
+/// 4.6).
 ///
-/// The paper has no measurement of it: its times are those of Model A where the hardware was the same.
+/// The paper has no measurement of it: its times are those of Model A where the hardware was the
+/// same.
 #[must_use]
 pub fn symmetry_b(processors: usize) -> Machine {
     Machine {

@@ -1,7 +1,8 @@
-//! That contention emerges: the loops of Anderson, Lazowska and Levy 1989, section 4, by accesses alone, on the machines' own constants.
+//! That contention emerges: the loops of Anderson, Lazowska and Levy 1989, section 4, by accesses
+//! alone, on the machines' own constants.
 //!
-//! There is no run here, only processors that take turns in the order of their times; so these are tests of memory systems, and the figures of the
-//! paper are the study's to hold against it.
+//! There is no run here, only processors that take turns in the order of their times; so these are
+//! tests of memory systems, and the figures of the paper are the study's to hold against it.
 
 use super::*;
 use crate::machines;

@@ -1,7 +1,9 @@
-//! Caches that own what they write (MESI), lines at home in a directory, processors in sockets: servers of today.
+//! Caches that own what they write (MESI), lines at home in a directory, processors in sockets:
+//! servers of today.
 //!
-//! The states are those of [`mesi`](super::mesi). There is no bus: requests for different lines do not meet, but on the links between sockets.
-//! Requests for the same line are served one after another by its directory.
+//! The states are those of [`mesi`](super::mesi). There is no bus: requests for different lines do
+//! not meet, but on the links between sockets. Requests for the same line are served one after
+//! another by its directory.
 //!
 //! | access | line | takes | holds the line |
 //! | --- | --- | --- | --- |
@@ -13,14 +15,16 @@
 //! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until it arrives |
 //! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until it arrives |
 //!
-//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the reader is then its owner, who has not written it.
-//! What the owner writes until the request arrives counts.
+//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the
+//! reader is then its owner, who has not written it. What the owner writes until the request
+//! arrives counts.
 //!
 //! # Stores
 //!
-//! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the line comes meanwhile. An exchange waits
-//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer
-//! has no bound.
+//! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the
+//! line comes meanwhile. An exchange waits until the processor's own stores before it have their
+//! lines, as on x86; there, and not at the store, a processor pays for one. The buffer has no
+//! bound.
 
 use super::lines::Lines;
 use super::mesi::{Entry, State};

@@ -1,7 +1,8 @@
 //! What a memory system remembers of each line that was touched.
 //!
-//! A hash map, because lines are numbers with gaps; with a hasher of one multiplication, because every access looks here, and the numbers are
-//! the run's own, so that nobody can choose them to collide (Fibonacci hashing, Knuth, The Art of Computer Programming 3, section 6.4).
+//! A hash map, because lines are numbers with gaps; with a hasher of one multiplication, because
+//! every access looks here, and the numbers are the run's own, so that nobody can choose them to
+//! collide (Fibonacci hashing, Knuth, The Art of Computer Programming 3, section 6.4).
 
 use super::Line;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -32,7 +33,8 @@ impl<Entry: Default> Lines<Entry> {
     }
 }
 
-/// Hashes one 64-bit number: the map takes the high bits and the low ones, so both must depend on all of it.
+/// Hashes one 64-bit number: the map takes the high bits and the low ones, so both must depend on
+/// all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Multiply(u64);
 

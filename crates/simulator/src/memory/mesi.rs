@@ -1,4 +1,5 @@
-//! The states of a line in caches that own what they write, which a bus and a directory have in common.
+//! The states of a line in caches that own what they write, which a bus and a directory have in
+//! common.
 //!
 //! # States
 //!
@@ -13,15 +14,18 @@
 //!
 //! 1. A line that is exclusive or modified has exactly one copy, the owner's.
 //! 2. A line that is untouched has none.
-//! 3. After a write or an exchange that was no hit the line is modified, and its copy is the writer's.
+//! 3. After a write or an exchange that was no hit the line is modified, and its copy is the
+//!    writer's.
 //!
 //! # Lines that are leaving
 //!
-//! A request takes effect when it is issued, so the state is that of the *last* request, and the line may be somewhere else still. Its owner goes
-//! on using it until the request arrives there: [`leaves`](Entry::leaves) says until when, and what the owner does before is a hit that
-//! changes no state. Without that, two processors that fight for a lock would hand its line over at every access, which caches do not: the owner
-//! gets some accesses done each time. A plain store that is on its way is no such request, because the owner would see what was stored before it
-//! can have arrived.
+//! A request takes effect when it is issued, so the state is that of the *last* request, and the
+//! line may be somewhere else still. Its owner goes on using it until the request arrives there:
+//! [`leaves`](Entry::leaves) says until when, and what the owner does before is a hit that changes
+//! no state. Without that, two processors that fight for a lock would hand its line over at every
+//! access, which caches do not: the owner gets some accesses done each time. A plain store that is
+//! on its way is no such request, because the owner would see what was stored before it can have
+//! arrived.
 //!
 //! Caches have no bound, so a copy goes only when another processor writes.
 
@@ -103,8 +107,9 @@ impl Entry {
         invalidated
     }
 
-    /// What `processor` writes while its line leaves for a reader counts as written before that, where written lines migrate: it keeps no copy.
-    /// Nothing if it has none or the line is its own.
+    /// What `processor` writes while its line leaves for a reader counts as written before that,
+    /// where written lines migrate: it keeps no copy. Nothing if it has none or the line is its
+    /// own.
     pub(crate) fn written_in_leaving(&mut self, processor: usize) {
         if self.state == State::Shared && self.copies.others(processor) > 0 {
             self.copies.remove(processor);
@@ -114,7 +119,8 @@ impl Entry {
         }
     }
 
-    /// Gives the line to a reader, who can write it without asking. How many copies that invalidated.
+    /// Gives the line to a reader, who can write it without asking. How many copies that
+    /// invalidated.
     pub(crate) fn migrated(&mut self, processor: usize) -> u32 {
         let invalidated = self.copies.drop_others(processor);
         self.state = State::Exclusive;

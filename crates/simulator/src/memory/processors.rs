@@ -1,7 +1,8 @@
 //! A set of processors: which of them have a copy of a line.
 //!
-//! Not a hash set, because every access asks one: the first 64 processors are the bits of one word that lies in the line's own entry, and only
-//! a machine with more of them allocates, once for each line that one of those touches.
+//! Not a hash set, because every access asks one: the first 64 processors are the bits of one word
+//! that lies in the line's own entry, and only a machine with more of them allocates, once for each
+//! line that one of those touches.
 
 use crate::machine::PROCESSORS;
 

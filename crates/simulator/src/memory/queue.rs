@@ -1,6 +1,8 @@
-//! What serves one at a time, first come first served: a bus, a link between sockets, a memory module.
+//! What serves one at a time, first come first served: a bus, a link between sockets, a memory
+//! module.
 //!
-//! Requests come in the order of their times, so a moment is all there is to remember: when the last one taken in will be over.
+//! Requests come in the order of their times, so a moment is all there is to remember: when the
+//! last one taken in will be over.
 
 use crate::Time;
 
@@ -11,7 +13,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes in a request made `at` that needs the resource for `occupied`, and says when its turn begins.
+    /// Takes in a request made `at` that needs the resource for `occupied`, and says when its turn
+    /// begins.
     pub(crate) fn enter(&mut self, at: Time, occupied: Time) -> Time {
         let begins = at.max(self.free);
         self.free = begins + occupied;

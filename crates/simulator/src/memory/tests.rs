@@ -53,7 +53,8 @@ mod write_through {
         // 1 looks: bus 5..8, done 15; then in its own cache.
         assert_eq!(done(&mut system, 1, 1, Read, LOCK), 15);
         assert_eq!(done(&mut system, 15, 1, Read, LOCK), 16);
-        // 0 counts: a miss, bus 20..23, done 30; a hit, done 31; a write through, bus 31..33, done 35.
+        // 0 counts: a miss, bus 20..23, done 30; a hit, done 31; a write through, bus 31..33, done
+        // 35.
         assert_eq!(done(&mut system, 20, 0, Read, COUNT), 30);
         assert_eq!(done(&mut system, 30, 0, Read, COUNT), 31);
         assert_eq!(done(&mut system, 31, 0, Write, COUNT), 35);
@@ -163,14 +164,16 @@ mod write_back {
     fn an_owner_keeps_its_line_until_the_bus_tells_it() {
         let mut system = small(3);
         done(&mut system, 0, 0, Exchange, LOCK);
-        // 2 has the bus from 98 to 101 for another line; 1 asks at 99: bus 101..105, so 0 may write until then, and it gets it at 101 + 15 + 2.
+        // 2 has the bus from 98 to 101 for another line; 1 asks at 99: bus 101..105, so 0 may write
+        // until then, and it gets it at 101 + 15 + 2.
         done(&mut system, 98, 2, Read, COUNT);
         let take = issue(&mut system, 99, 1, Exchange, LOCK);
         assert_eq!((take.at.as_nanos(), take.reaches.as_nanos()), (118, 105));
         assert!(issue(&mut system, 104, 0, Write, LOCK).hit);
         // Too late: bus 105..109, the line is 1's at 116, and 15 from there.
         assert_eq!(done(&mut system, 105, 0, Write, LOCK), 131);
-        // 1 was asked by a plain write, which would be seen too early: it has to wait for its turn, 131 + 15.
+        // 1 was asked by a plain write, which would be seen too early: it has to wait for its turn,
+        // 131 + 15.
         assert_eq!(done(&mut system, 106, 1, Write, LOCK), 146);
     }
 
@@ -205,14 +208,16 @@ mod update {
     #[test]
     fn one_lock_by_hand() {
         let mut system = small(3);
-        // 0 takes the lock: a miss, bus 0..4, and 8 + 2. Nobody else has it, so the next is a hit with 1 + 2.
+        // 0 takes the lock: a miss, bus 0..4, and 8 + 2. Nobody else has it, so the next is a hit
+        // with 1 + 2.
         assert_eq!(done(&mut system, 0, 0, Exchange, LOCK), 10);
         assert_eq!(done(&mut system, 10, 0, Exchange, LOCK), 13);
         // 1 looks: bus 13..17, from 0's cache, done 21. Then it spins in its own.
         let look = issue(&mut system, 13, 1, Read, LOCK);
         assert_eq!((look.at.as_nanos(), look.transfer), (21, true));
         assert_eq!(done(&mut system, 21, 1, Read, LOCK), 22);
-        // 0 releases: a write on the bus, 22..25, done 28. Both copies stay, and 1 sees it without a miss.
+        // 0 releases: a write on the bus, 22..25, done 28. Both copies stay, and 1 sees it without
+        // a miss.
         let release = issue(&mut system, 22, 0, Write, LOCK);
         assert_eq!((release.at.as_nanos(), release.invalidated, release.hit), (28, 0, false));
         assert!(issue(&mut system, 23, 1, Read, LOCK).hit);
@@ -259,7 +264,8 @@ mod uncached {
     #[test]
     fn one_lock_by_hand() {
         let mut system = small(3);
-        // 0 touches the lock first, so it is at home there: module 0..3, done 4; module 4..12, done 4 + 4 + 5.
+        // 0 touches the lock first, so it is at home there: module 0..3, done 4; module 4..12, done
+        // 4 + 4 + 5.
         assert_eq!(done(&mut system, 0, 0, Write, LOCK), 4);
         assert_eq!(done(&mut system, 4, 0, Exchange, LOCK), 13);
         // 1 looks at 6: bus 6..12, module 12..15, done 12 + 20.
@@ -317,7 +323,8 @@ mod directory {
         // 0 takes the lock: from memory, 20 + 5; then it is a hit, 1 + 5.
         assert_eq!(done(&mut system, 0, 0, Exchange, LOCK), 25);
         assert_eq!(done(&mut system, 25, 0, Exchange, LOCK), 31);
-        // 1 looks: near, 31 + 40. 2 looks a moment later: the line is on its way to 1 until 71, then shared: 20 more.
+        // 1 looks: near, 31 + 40. 2 looks a moment later: the line is on its way to 1 until 71,
+        // then shared: 20 more.
         let near = issue(&mut system, 31, 1, Read, LOCK);
         assert_eq!((near.at.as_nanos(), near.transfer), (71, true));
         let shared = issue(&mut system, 32, 2, Read, LOCK);
@@ -325,11 +332,13 @@ mod directory {
             (shared.at.as_nanos(), shared.transfer, shared.queued.as_nanos()),
             (91, false, 39)
         );
-        // 0 releases by a store at 100: done for the processor at 101; the line is its own at 180, after 2 answered over the link.
+        // 0 releases by a store at 100: done for the processor at 101; the line is its own at 180,
+        // after 2 answered over the link.
         let release = issue(&mut system, 100, 0, Write, LOCK);
         assert_eq!((release.at.as_nanos(), release.invalidated, release.hit), (101, 2, false));
         assert_eq!(release.occupied.as_nanos(), 3);
-        // 2 sees it from the other socket: from 180 on, 100. 0's next exchange, elsewhere, waits for the store: 180 + 20 + 5.
+        // 2 sees it from the other socket: from 180 on, 100. 0's next exchange, elsewhere, waits
+        // for the store: 180 + 20 + 5.
         assert_eq!(done(&mut system, 101, 2, Read, LOCK), 280);
         let next = issue(&mut system, 101, 0, Exchange, COUNT);
         assert_eq!((next.at.as_nanos(), next.queued.as_nanos()), (205, 79));
@@ -342,7 +351,8 @@ mod directory {
     fn an_owner_keeps_its_line_until_the_request_arrives() {
         let mut system = small();
         done(&mut system, 0, 0, Exchange, LOCK);
-        // Both ask for 0's line. It arrives at 1 after 40, and at 2 after another 100; 0 has it for a third of the first way.
+        // Both ask for 0's line. It arrives at 1 after 40, and at 2 after another 100; 0 has it for
+        // a third of the first way.
         assert_eq!(done(&mut system, 100, 1, Exchange, LOCK), 145);
         assert_eq!(done(&mut system, 101, 2, Exchange, LOCK), 245);
         assert_eq!(done(&mut system, 113, 0, Exchange, LOCK), 119);
@@ -363,7 +373,8 @@ mod directory {
         done(&mut system, 2_000, 2, Read, LOCK);
         // 2 is not: 80 + 5.
         assert_eq!(done(&mut system, 3_000, 0, Exchange, LOCK), 3_085);
-        // Two of the other socket have it, and 0 does not: the longer of memory and the upgrade, 80 + 5.
+        // Two of the other socket have it, and 0 does not: the longer of memory and the upgrade, 80
+        // + 5.
         done(&mut system, 4_000, 2, Exchange, LOCK);
         done(&mut system, 5_000, 3, Read, LOCK);
         assert_eq!(done(&mut system, 6_000, 0, Exchange, LOCK), 6_085);
@@ -390,7 +401,8 @@ mod directory {
     fn what_is_written_while_the_line_leaves_counts_as_written_before() {
         let mut system = system(4, Memory::Directory(Directory { migrates: true, ..times() }));
         done(&mut system, 0, 0, Read, LOCK);
-        // 1 asks for the line, which is only read, at 100; the request arrives at 0 at 113, and at 110 it is written.
+        // 1 asks for the line, which is only read, at 100; the request arrives at 0 at 113, and at
+        // 110 it is written.
         assert_eq!(done(&mut system, 100, 1, Read, LOCK), 140);
         assert!(issue(&mut system, 110, 0, Write, LOCK).hit);
         // So 1 has it alone.

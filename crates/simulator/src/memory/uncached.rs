@@ -1,8 +1,10 @@
-//! No caches for shared words: each is in the memory of one processor, which the others reach over one bus: Makbilan.
+//! No caches for shared words: each is in the memory of one processor, which the others reach over
+//! one bus: Makbilan.
 //!
-//! A line is at home where it was first touched: a thread's stack and what it allocates lie on its own board. Every access, of whatever kind,
-//! goes to the memory of the home, and waits there for those before it; one from elsewhere waits for the bus as well. So a word that is spun
-//! on slows its home, and the bus for all, with each look.
+//! A line is at home where it was first touched: a thread's stack and what it allocates lie on its
+//! own board. Every access, of whatever kind, goes to the memory of the home, and waits there for
+//! those before it; one from elsewhere waits for the bus as well. So a word that is spun on slows
+//! its home, and the bus for all, with each look.
 
 use super::lines::Lines;
 use super::queue::Queue;
@@ -41,7 +43,8 @@ impl Modules {
         let (takes, bus) =
             if home == processor { (times.local, Time::ZERO) } else { (times.remote, times.bus) };
         let module = times.module + beyond;
-        // Both queues are entered at issue, so that a busy module does not keep the bus reserved for later.
+        // Both queues are entered at issue, so that a busy module does not keep the bus reserved
+        // for later.
         let crosses = if home == processor { at } else { self.bus.enter(at, bus) };
         let begins = self.modules[home].enter(at, module).max(crosses);
         Done {

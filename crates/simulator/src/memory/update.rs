@@ -2,8 +2,9 @@
 //!
 //! # States
 //!
-//! A line has the set of caches with a copy, and all copies have the same value, always. Nothing is ever invalidated, so a processor that has
-//! read a word once reads it in its own cache for ever, whoever writes it. Caches have no bound.
+//! A line has the set of caches with a copy, and all copies have the same value, always. Nothing is
+//! ever invalidated, so a processor that has read a word once reads it in its own cache for ever,
+//! whoever writes it. Caches have no bound.
 //!
 //! | access | own copy | other copies | transactions |
 //! | --- | --- | --- | --- |
@@ -14,7 +15,8 @@
 //! | write, exchange | no | no | miss |
 //! | write, exchange | no | yes | miss, then write |
 //!
-//! A line of the bus tells a writer whether others have a copy (Archibald and Baer 1986, "Firefly").
+//! A line of the bus tells a writer whether others have a copy (Archibald and Baer 1986,
+//! "Firefly").
 
 use super::lines::Lines;
 use super::processors::Processors;

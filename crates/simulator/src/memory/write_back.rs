@@ -1,7 +1,8 @@
 //! Caches that own what they write (MESI), over one bus: Sequent Symmetry Model B, SGI Challenge.
 //!
-//! The states are those of [`mesi`](super::mesi). An access that needs the bus takes it in the order of issue. Then it waits for its line, if that
-//! is still on its way to somebody else: a modified line is in one place at a time, and each that wants it gets it after the one before.
+//! The states are those of [`mesi`](super::mesi). An access that needs the bus takes it in the
+//! order of issue. Then it waits for its line, if that is still on its way to somebody else: a
+//! modified line is in one place at a time, and each that wants it gets it after the one before.
 //!
 //! | access | line | transaction |
 //! | --- | --- | --- |
@@ -11,8 +12,9 @@
 //! | any | modified by another | transfer |
 //! | any | otherwise | miss |
 //!
-//! A miss to read takes a copy from memory and moves nothing, so such misses follow one another as fast as the bus lets them.
-//! Source: Archibald and Baer 1986, the Illinois protocol, but that clean lines come from memory here.
+//! A miss to read takes a copy from memory and moves nothing, so such misses follow one another as
+//! fast as the bus lets them. Source: Archibald and Baer 1986, the Illinois protocol, but that
+//! clean lines come from memory here.
 
 use super::lines::Lines;
 use super::mesi::{Entry, State};

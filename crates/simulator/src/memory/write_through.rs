@@ -1,9 +1,10 @@
-//! Caches that write through to memory, and invalidate one another over one bus: Sequent Symmetry Model A.
+//! Caches that write through to memory, and invalidate one another over one bus: Sequent Symmetry
+//! Model A.
 //!
 //! # States
 //!
-//! All a line has is the set of caches with a copy; memory is always up to date. Caches have no bound, so a copy goes only when another
-//! processor writes.
+//! All a line has is the set of caches with a copy; memory is always up to date. Caches have no
+//! bound, so a copy goes only when another processor writes.
 //!
 //! | access | own copy | transaction | copies of others | own copy after |
 //! | --- | --- | --- | --- | --- |
@@ -12,12 +13,14 @@
 //! | write | either | write | go | as before: a write brings no line in |
 //! | exchange | either | exchange | go | comes |
 //!
-//! An exchange writes whether or not it succeeds, and the value does not matter: "since the lock is written whether or not it is acquired,
-//! any copy of the lock in another cache is invalidated" (Anderson, Lazowska and Levy 1989, section 4.2). A write updates "both memory and
-//! that processor's cache" (section 5.1).
+//! An exchange writes whether or not it succeeds, and the value does not matter: "since the lock is
+//! written whether or not it is acquired, any copy of the lock in another cache is invalidated"
+//! (Anderson, Lazowska and Levy 1989, section 4.2). A write updates "both memory and that
+//! processor's cache" (section 5.1).
 //!
-//! An exchange occupies the bus for as long as its location is locked ("any requests for that memory location in the interim are delayed",
-//! section 4.1), so lines have no queue of their own: the bus's is theirs too.
+//! An exchange occupies the bus for as long as its location is locked ("any requests for that
+//! memory location in the interim are delayed", section 4.1), so lines have no queue of their own:
+//! the bus's is theirs too.
 
 use super::lines::Lines;
 use super::processors::Processors;

@@ -1,8 +1,10 @@
-//! Scheduler activations: address spaces that are told which processors they have, and what becomes of their threads in the kernel.
+//! Scheduler activations: address spaces that are told which processors they have, and what becomes
+//! of their threads in the kernel.
 //!
-//! An address space ([`Space`]) has a handler. Each event is an [`Upcall`], given to the handler on a *fresh activation*, a thread of the run that
-//! the kernel has just made, on the processor concerned. The handler is the program's own scheduler: it does what it likes with that processor, and
-//! then says what goes on there.
+//! An address space ([`Space`]) has a handler. Each event is an [`Upcall`], given to the handler on
+//! a *fresh activation*, a thread of the run that the kernel has just made, on the processor
+//! concerned. The handler is the program's own scheduler: it does what it likes with that
+//! processor, and then says what goes on there.
 //!
 //! | event | where the handler runs | what the space learns |
 //! | --- | --- | --- |
@@ -11,24 +13,29 @@
 //! | [`Unblocked`](Upcall::Unblocked) | on a processor of the space, whose thread is preempted for it | that activation can be resumed |
 //! | [`Preempted`](Upcall::Preempted) | on another of the space's, whose thread is preempted for it | that activation can be resumed |
 //!
-//! Several events that wait for a processor come in one upcall, on the next one that the space gets. An activation that has been stopped is never
-//! resumed by the kernel: the space says when, on which of its processors ([`Next::Resume`]).
+//! Several events that wait for a processor come in one upcall, on the next one that the space
+//! gets. An activation that has been stopped is never resumed by the kernel: the space says when,
+//! on which of its processors ([`Next::Resume`]).
 //!
 //! # Who has which processors
 //!
-//! The allocator divides the processors evenly among the spaces of the highest priority that want some; what they do not want goes to the others,
-//! and then to lower priorities; what cannot be divided evenly takes turns, a quantum each (section 4.1). The threads of the run that belong to no
-//! space (the body, and what [`inside::spawn`](crate::inside::spawn) makes) are one more space, of priority 0, which wants as many processors as it
-//! has threads that can run; among them they take turns as ever. One of them that is pinned waits until its processor is theirs.
+//! The allocator divides the processors evenly among the spaces of the highest priority that want
+//! some; what they do not want goes to the others, and then to lower priorities; what cannot be
+//! divided evenly takes turns, a quantum each (section 4.1). The threads of the run that belong to
+//! no space (the body, and what [`inside::spawn`](crate::inside::spawn) makes) are one more space,
+//! of priority 0, which wants as many processors as it has threads that can run; among them they
+//! take turns as ever. One of them that is pinned waits until its processor is theirs.
 //!
 //! # Invariants
 //!
-//! 1. A space has exactly as many running activations as it has processors, but for the moment in which one is on its way.
-//! 2. Every stop of an activation is told once, to its own space, and nothing else makes one go on than its space.
+//! 1. A space has exactly as many running activations as it has processors, but for the moment in
+//!    which one is on its way.
+//! 2. Every stop of an activation is told once, to its own space, and nothing else makes one go on
+//!    than its space.
 //! 3. No processor is free while somebody wants one.
 //!
-//! Source: Anderson, Bershad, Lazowska and Levy 1992, sections 3 and 4.1, tables II and III. Left out: that a thread may need more time in the
-//! kernel after it unblocks.
+//! Source: Anderson, Bershad, Lazowska and Levy 1992, sections 3 and 4.1, tables II and III. Left
+//! out: that a thread may need more time in the kernel after it unblocks.
 
 mod kernel;
 mod shares;
@@ -47,7 +54,8 @@ pub enum Upcall {
     AddProcessor,
     /// The kernel has taken the processor of an activation, which could have gone on.
     Preempted(ThreadId),
-    /// An activation waits in the kernel, and its processor is free: it sleeps, is parked, or waits for a thread's end.
+    /// An activation waits in the kernel, and its processor is free: it sleeps, is parked, or waits
+    /// for a thread's end.
     Blocked(ThreadId),
     /// An activation that was told to be blocked could go on.
     Unblocked(ThreadId),
@@ -56,7 +64,8 @@ pub enum Upcall {
 /// What goes on with the processor of a handler that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This activation, which was preempted or has unblocked, goes on here. A switch inside the program: it costs nothing but what the handler did.
+    /// This activation, which was preempted or has unblocked, goes on here. A switch inside the
+    /// program: it costs nothing but what the handler did.
     Resume(ThreadId),
     /// Nothing: the space has no use for this processor, and wants one less than it has.
     Idle,
@@ -76,9 +85,11 @@ impl fmt::Display for Space {
 }
 
 impl Space {
-    /// Makes an address space that wants so many processors. Of two spaces the one of higher priority has all that it wants first.
+    /// Makes an address space that wants so many processors. Of two spaces the one of higher
+    /// priority has all that it wants first.
     ///
-    /// `handler` runs on several activations at the same time, and each may be preempted in it, as anywhere: what they share they lock.
+    /// `handler` runs on several activations at the same time, and each may be preempted in it, as
+    /// anywhere: what they share they lock.
     ///
     /// ```
     /// use stanchion_simulator::inside::{self, Kind};
@@ -102,7 +113,8 @@ impl Space {
     ///
     /// # Panics
     ///
-    /// Outside a run, and if the machine has other applications or the run has gangs: the processors would be divided twice.
+    /// Outside a run, and if the machine has other applications or the run has gangs: the
+    /// processors would be divided twice.
     #[must_use]
     pub fn new(
         name: &str,
@@ -116,7 +128,8 @@ impl Space {
             .unwrap_or_else(|| outside("os::activations::Space::new"))
     }
 
-    /// "Add more processors": the space wants so many more than it does now. Takes the caller no time; each processor that comes takes an upcall.
+    /// "Add more processors": the space wants so many more than it does now. Takes the caller no
+    /// time; each processor that comes takes an upcall.
     pub fn request(self, more: usize) {
         synchronize();
         with(|world, id| world.state.request(id, self.0, more))
@@ -138,8 +151,9 @@ impl Space {
             .unwrap_or_else(|| outside("os::activations::Space::wanted"))
     }
 
-    /// Asks the kernel to interrupt an activation of the space on its processor, so that the handler can run something more urgent there: it is
-    /// told [`Preempted`](Upcall::Preempted). Nothing if the activation does not run.
+    /// Asks the kernel to interrupt an activation of the space on its processor, so that the
+    /// handler can run something more urgent there: it is told [`Preempted`](Upcall::Preempted).
+    /// Nothing if the activation does not run.
     pub fn interrupt(self, activation: ThreadId) {
         synchronize();
         with(|world, id| {

@@ -1,20 +1,28 @@
-//! Threads that stop for a while, at accesses that the seed chooses: for what goes wrong only if one stands in a certain place until others have come far.
+//! Threads that stop for a while, at accesses that the seed chooses: for what goes wrong only if
+//! one stands in a certain place until others have come far.
 //!
-//! Why the slices do not suffice: one ends because its time is up, so the same loop is interrupted in few places, and nobody is interrupted whose processor
-//! nobody else wants. Here a processor more or less makes no difference. Why not priorities, as the scheduler of the paper has them: whoever is not of the first
-//! priority would stand still, and on a machine with many processors all run. What matters of its points at which a priority changes is here: some few, anywhere
-//! in the run, and everybody else goes on meanwhile.
+//! Why the slices do not suffice: one ends because its time is up, so the same loop is interrupted
+//! in few places, and nobody is interrupted whose processor nobody else wants. Here a processor
+//! more or less makes no difference. Why not priorities, as the scheduler of the paper has them:
+//! whoever is not of the first priority would stand still, and on a machine with many processors
+//! all run. What matters of its points at which a priority changes is here: some few, anywhere in
+//! the run, and everybody else goes on meanwhile.
 //!
-//! What goes wrong after `d` such stops, each at one of the run's `n` accesses and each of a length that one in 14 has or more, a run with `d` delays
-//! among `n` accesses finds with a probability of at least `d! / (14 n)^d`, and in practice with a far greater one, as few bugs want one access and no other.
+//! What goes wrong after `d` such stops, each at one of the run's `n` accesses and each of a length
+//! that one in 14 has or more, a run with `d` delays among `n` accesses finds with a probability of
+//! at least `d! / (14 n)^d`, and in practice with a far greater one, as few bugs want one access
+//! and no other.
 //!
 //! # Invariants
 //!
-//! 1. A thread is delayed at an access, as the earliest of all, before that is done. It sleeps on no word then, so the time alone ends its delay.
-//! 2. The places and the lengths are of a stream of their own: a run without delays is the same as ever.
+//! 1. A thread is delayed at an access, as the earliest of all, before that is done. It sleeps on
+//!    no word then, so the time alone ends its delay.
+//! 2. The places and the lengths are of a stream of their own: a run without delays is the same as
+//!    ever.
 //!
-//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010, section 3
-//! (PCT); Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011.
+//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with
+//! probabilistic guarantees of finding bugs", ASPLOS 2010, section 3 (PCT); Emmi, Qadeer and
+//! Rakamarić, "Delay-bounded scheduling", POPL 2011.
 
 use crate::Time;
 use crate::random::Random;
@@ -52,7 +60,8 @@ impl State {
         self.delays.places.last().is_some_and(|&place| place <= self.memory.totals().all)
     }
 
-    /// Delays `id`, which is about to make an access, if that is where somebody is to be delayed; says whether it is.
+    /// Delays `id`, which is about to make an access, if that is where somebody is to be delayed;
+    /// says whether it is.
     pub(crate) fn delay(&mut self, id: ThreadId) -> bool {
         if !self.is_to_delay() {
             return false;

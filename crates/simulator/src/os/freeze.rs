@@ -1,22 +1,28 @@
-//! A thread that stops for ever, at a place that is chosen to the access: what the others can do without it is then to be seen.
+//! A thread that stops for ever, at a place that is chosen to the access: what the others can do
+//! without it is then to be seen.
 //!
-//! Why not a very long preemption: its end would have to be waited for or cut off, and a thread that waits for the stopped one would look slow, not
-//! stuck. A frozen thread is no reason for a run to go on: when all others have ended the run has come to its end, and when they cannot
-//! go on without it the run fails as a deadlock or at its limit, with who waits where.
+//! Why not a very long preemption: its end would have to be waited for or cut off, and a thread
+//! that waits for the stopped one would look slow, not stuck. A frozen thread is no reason for a
+//! run to go on: when all others have ended the run has come to its end, and when they cannot go on
+//! without it the run fails as a deadlock or at its limit, with who waits where.
 //!
 //! # Invariants
 //!
-//! 1. A thread is frozen at a call of the simulator, as the earliest of all, so every access before has been done, and none after.
-//! 2. A frozen thread is `Blocked`, no event is announced for it, and `rouse` passes it by: its coroutine is never resumed.
-//! 3. A wake-up that it was on its way to wait for is spent on it, as the kernel would spend it on a thread that is stopped by a signal.
+//! 1. A thread is frozen at a call of the simulator, as the earliest of all, so every access before
+//!    has been done, and none after.
+//! 2. A frozen thread is `Blocked`, no event is announced for it, and `rouse` passes it by: its
+//!    coroutine is never resumed.
+//! 3. A wake-up that it was on its way to wait for is spent on it, as the kernel would spend it on
+//!    a thread that is stopped by a signal.
 
 use crate::state::State;
 use crate::thread::{Status, ThreadId};
 use crate::world::{outside, with};
 
-/// Runs `body`, in which the running thread makes at most `accesses` shared accesses: when it asks the simulator for anything after the last of them
-/// it is frozen. It keeps what it holds and loses its processor; to the others it looks preempted, for good. If `body` ends before, its result comes
-/// back, and nothing has happened.
+/// Runs `body`, in which the running thread makes at most `accesses` shared accesses: when it asks
+/// the simulator for anything after the last of them it is frozen. It keeps what it holds and loses
+/// its processor; to the others it looks preempted, for good. If `body` ends before, its result
+/// comes back, and nothing has happened.
 ///
 /// ```
 /// use stanchion_simulator::inside::{self, Kind};

@@ -1,4 +1,5 @@
-//! Gang scheduling by slots, as on the Makbilan: threads of one slot run at the same time, each on its own processor.
+//! Gang scheduling by slots, as on the Makbilan: threads of one slot run at the same time, each on
+//! its own processor.
 //!
 //! ```text
 //!            processor 0   1   2   3
@@ -7,10 +8,13 @@
 //! slot 2         d    d   -   -
 //! ```
 //!
-//! "When the broadcast interrupt is received, the interrupt handler reduces the priority of the current task (if any), and raises the priority of
-//! the task in the next slot." So a processor whose place in the slot is empty, or whose thread there is blocked, runs whatever else is ready on it.
+//! "When the broadcast interrupt is received, the interrupt handler reduces the priority of the
+//! current task (if any), and raises the priority of the task in the next slot." So a processor
+//! whose place in the slot is empty, or whose thread there is blocked, runs whatever else is ready
+//! on it.
 //!
-//! A thread that has no place gets a processor only where no thread of the slot can run: the program keeps one for it, or a place.
+//! A thread that has no place gets a processor only where no thread of the slot can run: the
+//! program keeps one for it, or a place.
 //!
 //! | a broadcast comes from | when |
 //! | --- | --- |
@@ -18,14 +22,19 @@
 //! | any processor | no thread of the slot can run any more, and one of another slot can |
 //! | a program | it says so: [`switch_to`] |
 //!
-//! It reaches each processor after the machine's [`interrupt`](crate::machine::Scheduling::interrupt) and up to its
-//! [`skew`](crate::machine::Scheduling::skew) more, from the run's seed. What the handler does is in the cost of a switch.
+//! It reaches each processor after the machine's
+//! [`interrupt`](crate::machine::Scheduling::interrupt) and up to its
+//! [`skew`](crate::machine::Scheduling::skew) more, from the run's seed. What the handler does is
+//! in the cost of a switch.
 //!
 //! # Invariants
 //!
-//! 1. A place (slot, processor) has at most one thread, which is pinned to that processor; a thread has at most one place.
-//! 2. On each processor the thread of its slot runs if it can run: it takes the processor from any other, and no other takes it from it.
-//! 3. An alarm is announced only while at least two slots have threads that can run: a program that stands still is a deadlock, not an endless alarm.
+//! 1. A place (slot, processor) has at most one thread, which is pinned to that processor; a thread
+//!    has at most one place.
+//! 2. On each processor the thread of its slot runs if it can run: it takes the processor from any
+//!    other, and no other takes it from it.
+//! 3. An alarm is announced only while at least two slots have threads that can run: a program that
+//!    stands still is a deadlock, not an endless alarm.
 //!
 //! Source: Feitelson and Rudolph 1992, sections 3.2 and 3.3; Ousterhout 1982 for the matrix.
 
@@ -55,12 +64,14 @@ pub(crate) struct Gangs {
     armed: bool,
 }
 
-/// Puts a thread into a slot, pinned to a processor. From any place that it had, it goes away. Takes no time beyond the switches that it causes.
+/// Puts a thread into a slot, pinned to a processor. From any place that it had, it goes away.
+/// Takes no time beyond the switches that it causes.
 ///
 /// # Panics
 ///
-/// If the place is another thread's, the thread has ended, there is no such processor or no such slot ([`SLOTS`]), the machine has other
-/// applications (a broadcast would not be heard while they have a processor), or the run has address spaces.
+/// If the place is another thread's, the thread has ended, there is no such processor or no such
+/// slot ([`SLOTS`]), the machine has other applications (a broadcast would not be heard while they
+/// have a processor), or the run has address spaces.
 pub fn assign(thread: ThreadId, slot: usize, processor: usize) {
     synchronize();
     let leaves = with(|world, id| {
@@ -75,7 +86,8 @@ pub fn assign(thread: ThreadId, slot: usize, processor: usize) {
     }
 }
 
-/// Makes a thread in a slot, pinned to a processor: [`inside::spawn`] and [`assign`] in one, so that it runs nowhere else before.
+/// Makes a thread in a slot, pinned to a processor: [`inside::spawn`] and [`assign`] in one, so
+/// that it runs nowhere else before.
 ///
 /// # Panics
 ///
@@ -100,7 +112,8 @@ pub fn release(thread: ThreadId) {
     .unwrap_or_else(|| outside("os::gang::release"));
 }
 
-/// From now on an alarm ends each slot after so long; `None` ends that. The machine's own is [`quantum`](crate::machine::Scheduling::quantum).
+/// From now on an alarm ends each slot after so long; `None` ends that. The machine's own is
+/// [`quantum`](crate::machine::Scheduling::quantum).
 ///
 /// ```
 /// use stanchion_simulator::{Simulation, Time, inside, machines, os::gang};
@@ -139,7 +152,8 @@ pub fn rotate(quantum: Option<Time>) {
     .unwrap_or_else(|| outside("os::gang::rotate"));
 }
 
-/// Broadcasts: all processors go to `slot`, the caller's among them. What a coordinator with an alarm of its own calls. Takes the caller no time.
+/// Broadcasts: all processors go to `slot`, the caller's among them. What a coordinator with an
+/// alarm of its own calls. Takes the caller no time.
 ///
 /// # Panics
 ///

@@ -1,7 +1,8 @@
 //! Interrupts: a processor's thread has to leave at a moment that it could not know of.
 //!
-//! Elsewhere a thread runs ahead of the events while it computes, as far as its slice goes, as nothing can stop it before. Where interrupts come,
-//! computing is an event of its own: the thread is suspended until its end, and an interrupt finds it somewhere in between.
+//! Elsewhere a thread runs ahead of the events while it computes, as far as its slice goes, as
+//! nothing can stop it before. Where interrupts come, computing is an event of its own: the thread
+//! is suspended until its end, and an interrupt finds it somewhere in between.
 //!
 //! | the thread | leaves |
 //! | --- | --- |
@@ -28,7 +29,8 @@ pub(crate) enum Stretch {
     Ended(Time),
 }
 
-/// The running thread does `activity` for `left`, or until its slice ends or an interrupt comes; says for how long it did.
+/// The running thread does `activity` for `left`, or until its slice ends or an interrupt comes;
+/// says for how long it did.
 pub(crate) fn stretch(left: Time, activity: Activity) -> Time {
     let alone = with(|world, id| world.state.open(id, left, activity));
     if let Some(Some(done)) = alone {
@@ -40,7 +42,8 @@ pub(crate) fn stretch(left: Time, activity: Activity) -> Time {
 }
 
 impl State {
-    /// Begins a stretch; if nothing else can happen before its end, ends it at once and says how long it was.
+    /// Begins a stretch; if nothing else can happen before its end, ends it at once and says how
+    /// long it was.
     fn open(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
         let thread = &self.threads[id.index()];
         let begin = thread.time;
@@ -82,7 +85,8 @@ impl State {
                 self.preempt(id, at);
             }
             (_, Stretch::Open(_)) if begin > at => {
-                // It has run ahead, and is not there yet: it is to come back when it is, and to notice.
+                // It has run ahead, and is not there yet: it is to come back when it is, and to
+                // notice.
                 self.enter(id, Status::Running, begin);
                 let stretch = self.thread(id).stretch;
                 self.events.announce(begin, What::Run(id, stretch));

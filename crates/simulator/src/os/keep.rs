@@ -1,8 +1,8 @@
-//! Not to be preempted for a while: "a process may request that the kernel not preempt it because it is holding a lock, and the kernel will honor
-//! the request up to a pre-defined time limit".
+//! Not to be preempted for a while: "a process may request that the kernel not preempt it because
+//! it is holding a lock, and the kernel will honor the request up to a pre-defined time limit".
 //!
-//! Why not ask the kernel each time: the request is a count in memory that the scheduler reads, so a critical section costs two writes to a line that
-//! only its thread uses, and no call.
+//! Why not ask the kernel each time: the request is a count in memory that the scheduler reads, so
+//! a critical section costs two writes to a line that only its thread uses, and no call.
 //!
 //! | the slice ends while | then |
 //! | --- | --- |
@@ -10,14 +10,17 @@
 //! | it is not | the thread is warned, and stays for the machine's [`grace`](crate::machine::Scheduling::grace) |
 //! | it is not, and the grace is over | the thread is preempted: a breach |
 //!
-//! A thread whose count returns to 0 after a warning gives its processor up at once. It has been lent time that others wait for.
+//! A thread whose count returns to 0 after a warning gives its processor up at once. It has been
+//! lent time that others wait for.
 //!
 //! # Invariants
 //!
-//! 1. A slice has one grace: the warning stands until the thread is taken off, or until its slice is renewed because nobody waits for the processor.
+//! 1. A slice has one grace: the warning stands until the thread is taken off, or until its slice
+//!    is renewed because nobody waits for the processor.
 //! 2. The warning is set by the end of a slice only, and only of a thread whose count is not 0.
 //!
-//! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems", 1988; Michael and Scott 1997, section 2.
+//! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems",
+//! 1988; Michael and Scott 1997, section 2.
 
 use crate::Time;
 use crate::inside::{self, Kind};
@@ -34,9 +37,11 @@ pub(crate) struct Keep {
     pub(crate) warned: bool,
 }
 
-/// Asks that the running thread not be preempted, until [`end`]. Requests nest. Costs one write to a line of the thread's own.
+/// Asks that the running thread not be preempted, until [`end`]. Requests nest. Costs one write to
+/// a line of the thread's own.
 ///
-/// Whoever spins, computes or reads and writes keeps its processor; whoever blocks gives it up as ever.
+/// Whoever spins, computes or reads and writes keeps its processor; whoever blocks gives it up as
+/// ever.
 ///
 /// ```
 /// use stanchion_simulator::{Simulation, machines, os::keep};
@@ -54,8 +59,9 @@ pub fn begin() {
     with(|world, id| world.state.thread_mut(id).keep.depth += 1);
 }
 
-/// Takes back the last request of the running thread. If that was the only one, and its slice has ended meanwhile, the processor goes to who waits
-/// for it; says whether it did, when the thread has a processor again. Costs one write.
+/// Takes back the last request of the running thread. If that was the only one, and its slice has
+/// ended meanwhile, the processor goes to who waits for it; says whether it did, when the thread
+/// has a processor again. Costs one write.
 ///
 /// # Panics
 ///
@@ -80,7 +86,8 @@ pub fn end() -> bool {
     with(|world, id| world.state.thread(id).statistics.preemptions > before).unwrap_or(false)
 }
 
-/// Whether the running thread's slice has ended, and it stays on sufferance: it should come to a safe place soon. Costs a read.
+/// Whether the running thread's slice has ended, and it stays on sufferance: it should come to a
+/// safe place soon. Costs a read.
 #[must_use]
 pub fn is_warned() -> bool {
     touch(Kind::Read);
@@ -111,13 +118,15 @@ fn touch(kind: Kind) {
     with(|world, id| world.state.access_word(id, word(id), kind));
 }
 
-/// The identity of a word of the system's that a thread has for itself, on a page of its own: no word of a program has bits 63 and 62.
+/// The identity of a word of the system's that a thread has for itself, on a page of its own: no
+/// word of a program has bits 63 and 62.
 fn word(id: ThreadId) -> u64 {
     0b11 << 62 | (id.index() as u64) << 12
 }
 
 impl State {
-    /// The slice of `id` is over at `at`, and somebody waits for the processor: whether it may stay for a while.
+    /// The slice of `id` is over at `at`, and somebody waits for the processor: whether it may stay
+    /// for a while.
     pub(crate) fn grant(&mut self, id: ThreadId, at: Time) -> bool {
         let thread = &mut self.threads[id.index()];
         let processor = &mut self.processors[thread.processor];

@@ -1,15 +1,19 @@
-//! A sleeper that is woken when another thread loses or gets a processor: what the kernel's switch records give to who polls them, exactly.
+//! A sleeper that is woken when another thread loses or gets a processor: what the kernel's switch
+//! records give to who polls them, exactly.
 //!
-//! A watch is known by a word, on which its sleeper [parks](crate::inside::park). [`arm`] puts the word down with a thread; the thread's next switch
-//! takes it away, and marks the watch. The mark ends a wait whether that has begun or not.
+//! A watch is known by a word, on which its sleeper [parks](crate::inside::park). [`arm`] puts the
+//! word down with a thread; the thread's next switch takes it away, and marks the watch. The mark
+//! ends a wait whether that has begun or not.
 //!
-//! The sleeper is woken as by somebody who wakes it at that moment, except that this takes nobody's time: on a real machine it is an interrupt.
+//! The sleeper is woken as by somebody who wakes it at that moment, except that this takes nobody's
+//! time: on a real machine it is an interrupt.
 //!
 //! # Invariants
 //!
-//! 1. A word is in a thread's `watchers` at most once; it is there from its arming to that thread's next switch, or until it is disarmed.
-//! 2. A watch is in `seen_switch` from such a switch until [`take`]. Who marks it wakes those who are parked on its word; who is about to park looks for
-//!    the mark in the same step.
+//! 1. A word is in a thread's `watchers` at most once; it is there from its arming to that thread's
+//!    next switch, or until it is disarmed.
+//! 2. A watch is in `seen_switch` from such a switch until [`take`]. Who marks it wakes those who
+//!    are parked on its word; who is about to park looks for the mark in the same step.
 
 use crate::Time;
 use crate::state::State;
@@ -17,8 +21,9 @@ use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId};
 use crate::world::{outside, spend, synchronize, with};
 
-/// Has the watch of that word marked at the next switch of `thread`, once; says whether there is such a thread, and it has not ended. What it costs is a
-/// way into the kernel and back, if it was not armed.
+/// Has the watch of that word marked at the next switch of `thread`, once; says whether there is
+/// such a thread, and it has not ended. What it costs is a way into the kernel and back, if it was
+/// not armed.
 ///
 /// ```
 /// use stanchion_simulator::inside::{self, Parked};

@@ -7,7 +7,8 @@ use core::fmt::{self, Display, Formatter};
 /// Threads and words that have a line of their own.
 const LINES: usize = 32;
 
-/// Rows of cells, the first of them the heads of the columns. The first column is set left, and so is the last if it is `prose`.
+/// Rows of cells, the first of them the heads of the columns. The first column is set left, and so
+/// is the last if it is `prose`.
 struct Table {
     rows: Vec<Vec<String>>,
     prose: bool,
@@ -62,8 +63,9 @@ fn share(part: Time, whole: Time) -> String {
     format!("{:.1} %", if whole > 0.0 { part.as_secs() / whole * 100.0 } else { 0.0 })
 }
 
-/// Three tables: what threads spent their time on, what they asked of the memory, and what was asked of which words, if that was counted.
-/// Threads and words beyond the thirty-second have no line of their own.
+/// Three tables: what threads spent their time on, what they asked of the memory, and what was
+/// asked of which words, if that was counted. Threads and words beyond the thirty-second have no
+/// line of their own.
 impl Display for Statistics {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let occupied: Time = self.processors.iter().copied().sum();

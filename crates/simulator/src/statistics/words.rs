@@ -1,7 +1,8 @@
 //! What a run asked of single words, and which of them share a line.
 //!
-//! Words are told apart by identity (see `arena`), counted while the run goes on, and given their names at its end. A name covers a stretch of
-//! memory; where names are nested, a word has the one that begins last, and the shortest of those. What has the same name is counted together.
+//! Words are told apart by identity (see `arena`), counted while the run goes on, and given their
+//! names at its end. A name covers a stretch of memory; where names are nested, a word has the one
+//! that begins last, and the shortest of those. What has the same name is counted together.
 
 use super::Accesses;
 use crate::Time;
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Neighbours that are listed by name.
 const NEIGHBOURS: usize = 8;
-/// Labels are laid on blocks of this size one by one: beyond it, neighbours in foreign memory are not neighbours by identity.
+/// Labels are laid on blocks of this size one by one: beyond it, neighbours in foreign memory are
+/// not neighbours by identity.
 const BLOCK: usize = 128;
 
 /// What was asked of a word, or of all words of one name.
@@ -33,9 +35,11 @@ pub struct WordStatistics {
     pub stalled: Time,
     /// How long threads spun on them: watched them in their caches.
     pub spun: Time,
-    /// How long threads were parked on them, from giving their processor up until they could have one again.
+    /// How long threads were parked on them, from giving their processor up until they could have
+    /// one again.
     pub parked: Time,
-    /// Who else has words that were touched on one of these lines: labels first, eight names at most.
+    /// Who else has words that were touched on one of these lines: labels first, eight names at
+    /// most.
     pub shares_line_with: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Times as text: `2.8 us`. Read without floating point, so that what is written comes back to the picosecond.
+//! Times as text: `2.8 us`. Read without floating point, so that what is written comes back to the
+//! picosecond.
 
 use super::Time;
 use core::fmt;
@@ -17,7 +18,8 @@ const UNITS: [(&str, u64); 5] =
 pub struct NotATime(String);
 
 impl Time {
-    /// The text that is read back as the same time, in the largest unit that needs no more than three decimals.
+    /// The text that is read back as the same time, in the largest unit that needs no more than
+    /// three decimals.
     pub(crate) fn exact(self) -> String {
         if self == Self::NEVER {
             return "never".into();

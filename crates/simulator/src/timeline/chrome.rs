@@ -1,7 +1,8 @@
 //! A timeline as a trace that trace viewers read: Perfetto, Chrome's own, speedscope.
 //!
-//! The format is the JSON of Chrome's "Trace Event Format": complete events (`"ph":"X"`) with begin and duration in microseconds, here
-//! with six decimals, so that no picosecond is lost. Threads are the tracks of one process of the trace, processors those of another.
+//! The format is the JSON of Chrome's "Trace Event Format": complete events (`"ph":"X"`) with begin
+//! and duration in microseconds, here with six decimals, so that no picosecond is lost. Threads are
+//! the tracks of one process of the trace, processors those of another.
 
 use super::{Span, Timeline};
 use crate::Time;
@@ -13,10 +14,12 @@ const THREADS: usize = 1;
 const PROCESSORS: usize = 2;
 
 impl Timeline {
-    /// The timeline as trace-event JSON, to be opened with [Perfetto](https://ui.perfetto.dev) or `chrome://tracing`.
+    /// The timeline as trace-event JSON, to be opened with [Perfetto](https://ui.perfetto.dev) or
+    /// `chrome://tracing`.
     ///
-    /// A track for each thread, which says what it did and on which processor, and one for each processor, which says whose it was. A line
-    /// of text for each [span](Self::spans): ask for it of short runs. The same run gives the same text.
+    /// A track for each thread, which says what it did and on which processor, and one for each
+    /// processor, which says whose it was. A line of text for each [span](Self::spans): ask for it
+    /// of short runs. The same run gives the same text.
     ///
     /// ```
     /// use stanchion_simulator::{Simulation, inside, machines};
@@ -55,7 +58,8 @@ impl Timeline {
         format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", trace.entries)
     }
 
-    /// Who had which processor, in order of processor and time: neighbouring spans of one thread are one.
+    /// Who had which processor, in order of processor and time: neighbouring spans of one thread
+    /// are one.
     fn occupations(&self) -> Vec<Span> {
         let mut spans: Vec<Span> =
             self.spans.iter().filter(|span| span.processor.is_some()).copied().collect();

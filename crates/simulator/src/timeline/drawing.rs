@@ -1,14 +1,17 @@
-//! A timeline as a picture: a row for each thread or processor, time from left to right, colours for what was done.
+//! A timeline as a picture: a row for each thread or processor, time from left to right, colours
+//! for what was done.
 //!
 //! # How it stays readable
 //!
-//! A column of a row is a stack: its colours are as high as their shares of the column's time. So a run that is a thousand times too long for its
-//! spans to be seen shows how its time was divided, and one that is short enough shows the spans. Shares of less than half a pixel go.
+//! A column of a row is a stack: its colours are as high as their shares of the column's time. So a
+//! run that is a thousand times too long for its spans to be seen shows how its time was divided,
+//! and one that is short enough shows the spans. Shares of less than half a pixel go.
 //!
-//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns, so its size has a bound whatever the run: a few megabytes if each column of
-//! each row is another.
+//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns, so its size has a bound whatever
+//! the run: a few megabytes if each column of each row is another.
 //!
-//! All text is set in a fixed-width font, 7 pixels for each character, so that what has room can be computed: nothing overlaps.
+//! All text is set in a fixed-width font, 7 pixels for each character, so that what has room can be
+//! computed: nothing overlaps.
 
 use super::axis::Axis;
 use super::grid::{Cell, Grid};
@@ -37,7 +40,8 @@ pub struct Drawing<'run> {
 }
 
 impl Timeline {
-    /// The timeline as a picture: SVG, by [`to_string`](ToString::to_string). The same run gives the same text.
+    /// The timeline as a picture: SVG, by [`to_string`](ToString::to_string). The same run gives
+    /// the same text.
     ///
     /// ```
     /// use stanchion_simulator::{Rows, Simulation, inside, machines};

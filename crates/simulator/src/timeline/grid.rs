@@ -1,12 +1,15 @@
-//! A timeline laid on a grid: for each row and each column of a drawing, how long what was done there.
+//! A timeline laid on a grid: for each row and each column of a drawing, how long what was done
+//! there.
 //!
-//! Why a grid and not the spans themselves: a run of a second has millions of spans and a drawing a thousand columns. The grid is as large as the
-//! drawing whatever the run, one pass over the spans fills it, and what falls into one column keeps its share of it.
+//! Why a grid and not the spans themselves: a run of a second has millions of spans and a drawing a
+//! thousand columns. The grid is as large as the drawing whatever the run, one pass over the spans
+//! fills it, and what falls into one column keeps its share of it.
 //!
 //! # Invariants
 //!
 //! 1. The columns divide the drawn time without gap or overlap; a column has at least a picosecond.
-//! 2. As the spans of a row do not overlap, the shares of a cell add up to the length of its column at most.
+//! 2. As the spans of a row do not overlap, the shares of a cell add up to the length of its column
+//!    at most.
 
 use super::{Rows, Span};
 use crate::Time;

@@ -6,7 +6,8 @@
 //! | 64 bytes and more, alignment up to 128 | 1 to 8 lines, then four sizes for each doubling | a line |
 //! | any, alignment of 256 and more | the next power of two | its size |
 //!
-//! So rounding up wastes less than a quarter of a block of more than 8 lines, and only addresses: pages that are not touched are not there.
+//! So rounding up wastes less than a quarter of a block of more than 8 lines, and only addresses:
+//! pages that are not touched are not there.
 
 use super::super::LINE;
 use super::SLOT;
@@ -65,7 +66,8 @@ impl Class {
         if lines <= LINES {
             return Some(Self { index: PACKED + lines - 1, bytes: lines * LINE, align: LINE });
         }
-        // Five to eight quarters of the power of two below: of 8 lines for 9 to 16, of 16 lines for 17 to 32.
+        // Five to eight quarters of the power of two below: of 8 lines for 9 to 16, of 16 lines for
+        // 17 to 32.
         let shift = (lines - 1).ilog2() as usize - 2;
         let quarters = ((lines - 1) >> shift) + 1;
         let index = PACKED + LINES + (shift - 1) * 4 + quarters - 5;
@@ -128,7 +130,8 @@ mod tests {
         }
     }
 
-    /// Growing requests walk through the classes one by one, each with more bytes than the one before.
+    /// Growing requests walk through the classes one by one, each with more bytes than the one
+    /// before.
     #[test]
     fn indices_are_dense() {
         for align in [8, 256] {

@@ -3,7 +3,8 @@
 use core::ptr;
 use std::io;
 
-/// Whether pages that were given back read as zeros when they are opened again. POSIX leaves it open; Linux promises it.
+/// Whether pages that were given back read as zeros when they are opened again. POSIX leaves it
+/// open; Linux promises it.
 pub(super) const CLOSED_IS_ZERO: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// Bytes of a page.
@@ -13,7 +14,8 @@ pub(super) fn page() -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Address space without pages, for as long as the process lives; none if it is refused. Its pages read as zeros.
+/// Address space without pages, for as long as the process lives; none if it is refused. Its pages
+/// read as zeros.
 pub(super) fn reserve(bytes: usize) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
     // SAFETY: a new mapping wherever the kernel likes touches no other.

@@ -5,21 +5,27 @@
 //! | blocks   | fresh   | closed             | guard | stack | guard | stack | ...    |
 //! ```
 //!
-//! Free blocks and free stacks are on lists, one for each class, last in first out; the link is in the free block's first word, in the free
-//! stack's last. There is no merging of neighbours, so that every operation takes constant time and where a block goes is easily said:
-//! the last one freed of its class, else at the top. A program that frees blocks of one class and then needs another gets
-//! new addresses for it; there are 4 GiB.
+//! Free blocks and free stacks are on lists, one for each class, last in first out; the link is in
+//! the free block's first word, in the free stack's last. There is no merging of neighbours, so
+//! that every operation takes constant time and where a block goes is easily said: the last one
+//! freed of its class, else at the top. A program that frees blocks of one class and then needs
+//! another gets new addresses for it; there are 4 GiB.
 //!
 //! # Invariants
 //!
-//! 1. `base <= top <= open <= floor <= base + SLOT`, all but `top` multiples of [`GRANULE`], and the slot is mapped for as long as the process lives.
-//! 2. Below `open`, and in a stack above its guard, pages are open. Between `open` and `floor`, and in guards, they are closed.
-//! 3. A block is on no list, or on the list of its class once; it lies below `top` and no other block overlaps it. So with stacks, above `floor`.
+//! 1. `base <= top <= open <= floor <= base + SLOT`, all but `top` multiples of [`GRANULE`], and
+//!    the slot is mapped for as long as the process lives.
+//! 2. Below `open`, and in a stack above its guard, pages are open. Between `open` and `floor`, and
+//!    in guards, they are closed.
+//! 3. A block is on no list, or on the list of its class once; it lies below `top` and no other
+//!    block overlaps it. So with stacks, above `floor`.
 //! 4. What is on a list is used by nobody, and its link leads to the next of its list, or is 0.
 //! 5. From `top` to `open` nothing has been written since the pages were opened.
-//! 6. `live` counts the slot's owner, the blocks and the stacks that are in use. When it is 0, nothing of the slot is used.
+//! 6. `live` counts the slot's owner, the blocks and the stacks that are in use. When it is 0,
+//!    nothing of the slot is used.
 //!
-//! The layout is the same on computers with other pages, because guards and steps are multiples of 64 KiB whatever a page is.
+//! The layout is the same on computers with other pages, because guards and steps are multiples of
+//! 64 KiB whatever a page is.
 
 use core::ptr;
 
@@ -79,7 +85,8 @@ impl Space {
     ///
     /// # Safety
     ///
-    /// `base` is the same on every call, and from it on [`SLOT`] bytes are reserved, page-aligned, and this space's alone.
+    /// `base` is the same on every call, and from it on [`SLOT`] bytes are reserved, page-aligned,
+    /// and this space's alone.
     pub(super) unsafe fn take(&mut self, base: usize) -> bool {
         if self.live > 0 || self.lost {
             return false;
@@ -176,7 +183,8 @@ impl Space {
         self.leave();
     }
 
-    /// Cuts a line into blocks: the first is the caller's, the others are listed in the order of their addresses.
+    /// Cuts a line into blocks: the first is the caller's, the others are listed in the order of
+    /// their addresses.
     #[cold]
     fn pack(&mut self, class: Class) -> Option<usize> {
         let line = self.fresh(LINE, LINE)?;

@@ -1,11 +1,13 @@
-//! Tests that need a process of their own: because they end it, or because they use up what the others need.
+//! Tests that need a process of their own: because they end it, or because they use up what the
+//! others need.
 
 use std::env;
 use std::process::{Command, Output};
 
 const MARK: &str = "STANCHION_ARENA_CHILD";
 
-/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to the child itself.
+/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to
+/// the child itself.
 pub(super) fn alone(test: &str, body: impl FnOnce()) -> Option<Output> {
     if env::var_os(MARK).is_some() {
         body();

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
 
-/// Whether the slot of that number is given out now: nobody else gets it before the result is dropped.
+/// Whether the slot of that number is given out now: nobody else gets it before the result is
+/// dropped.
 fn taken_again(number: usize) -> bool {
     // Whoever asks gets the first free one, so that the slots up to that one are enough.
     let slots: Vec<_> = (0..=number).map_while(|_| Slot::take().ok()).collect();
@@ -133,7 +134,8 @@ fn blocks_are_freed_by_other_threads_while_their_run_goes_on() {
     thread::scope(|scope| {
         for _ in 0..2 {
             let (send, receive) = mpsc::sync_channel::<Vec<usize>>(64);
-            // Two threads give, in slots of their own, to two that free; the channel's own memory is the system's.
+            // Two threads give, in slots of their own, to two that free; the channel's own memory
+            // is the system's.
             scope.spawn(move || {
                 let slot = Slot::take().unwrap();
                 for round in 0..ROUNDS {

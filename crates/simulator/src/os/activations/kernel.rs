@@ -1,13 +1,15 @@
 //! The kernel's side: the allocator, and how an event becomes an upcall.
 //!
-//! A processor changes hands in two steps, because its thread may be in the middle of an access: first its owner changes, and its thread is
-//! interrupted; when that has left, it arrives at its owner, with all the events that the owner has not been told of.
+//! A processor changes hands in two steps, because its thread may be in the middle of an access:
+//! first its owner changes, and its thread is interrupted; when that has left, it arrives at its
+//! owner, with all the events that the owner has not been told of.
 //!
 //! # Invariants
 //!
 //! 1. `owners` is empty until the first space is made, and has one entry a processor from then on.
 //! 2. `called[p]` stands from the moment in which the thread on `p` has to leave until `p` arrives.
-//! 3. Only threads without a space are ever in the queue of ready ones, and only processors of the ordinary threads ([`ORDINARY`]) take from it.
+//! 3. Only threads without a space are ever in the queue of ready ones, and only processors of the
+//!    ordinary threads ([`ORDINARY`]) take from it.
 
 use super::shares::{Demand, divide};
 use super::{Handler, Next, Space, Upcall};

@@ -1,7 +1,8 @@
 //! The policy: how many processors each space has.
 //!
-//! "Processors are divided evenly among the highest priority address spaces; if some address spaces do not need all of the processors in their
-//! share, those processors are divided evenly among the remainder", and so on with lower priorities.
+//! "Processors are divided evenly among the highest priority address spaces; if some address spaces
+//! do not need all of the processors in their share, those processors are divided evenly among the
+//! remainder", and so on with lower priorities.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, section 4.1; after Zahorjan and McCann 1990.
 
@@ -12,8 +13,8 @@ pub(super) struct Demand {
     pub(super) wanted: usize,
 }
 
-/// How many processors each gets; and whether some are one short only because the rest cannot be divided, so that they take turns: the rest goes
-/// to those from the `turn`th on.
+/// How many processors each gets; and whether some are one short only because the rest cannot be
+/// divided, so that they take turns: the rest goes to those from the `turn`th on.
 pub(super) fn divide(demands: &[Demand], processors: usize, turn: usize) -> (Vec<usize>, bool) {
     let mut shares = vec![0; demands.len()];
     let mut left = processors;
