@@ -1,4 +1,5 @@
-//! How many shared accesses a second the simulator makes on this computer, for each memory system.
+//! Measures the shared accesses that the simulator makes a second on this computer, for each memory
+//! system.
 //!
 //! ```text
 //! cargo run --release -p stanchion-simulator --example speed

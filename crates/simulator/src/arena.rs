@@ -1,56 +1,64 @@
-//! Where a simulated run's memory lives, so that an address says the same on every run and on every
+//! The memory of a simulated run, so that an address means the same on every run and on every
 //! computer.
 //!
 //! The memory systems tell cache lines apart by address. Real addresses depend on the loader, on
-//! what the process allocated before and on the kernel's dice, so which words share a line, and the
-//! order of a map of addresses, would differ from run to run. Numbering lines in the order of their
-//! first touch is not enough: it hides where lines are, not which words are on them. So the run
-//! brings its own memory.
+//! earlier allocations of the process and on the kernel's dice. So the words that share a line, and
+//! the order of a map of addresses, would differ from run to run. Numbering lines in the order of
+//! their first touch is not enough: it hides where lines are, not which words are on them. So the
+//! run brings its own memory.
 //!
 //! ```text
-//! one reservation: 4,096 slots (fewer where less is granted)      one slot: 4 GiB, taken by one run
-//! +--------+--------+--------+- - - -+                            +------------------+- - - - - +-------+-------+-------+
-//! | slot 0 | slot 1 | slot 2 |                                    | heap, growing -> |  closed  | guard | stack | guard | ...
-//! +--------+--------+--------+- - - -+                            +------------------+- - - - - +-------+-------+-------+
+//! one reservation: 4,096 slots (fewer where less is granted)
+//! +--------+--------+--------+- - - -+
+//! | slot 0 | slot 1 | slot 2 |
+//! +--------+--------+--------+- - - -+
+//!
+//! one slot: 4 GiB, taken by one run
+//! +------------------+- - - - - +-------+-------+-------+
+//! | heap, growing -> |  closed  | guard | stack | guard | ...
+//! +------------------+- - - - - +-------+-------+-------+
 //! ```
 //!
-//! A word's [identity](Identities) is its offset in the slot. Where a block or a stack goes depends
-//! on nothing but the requests made of that slot before, in their order (`reserved/space.rs`).
+//! A word's [identity](Identities) is its offset in the slot. The address of a block or a stack
+//! depends on nothing but the requests made of that slot before, in their order
+//! (`reserved/space.rs`).
 //!
 //! # Lines
 //!
-//! A block of half a line or more (64 bytes) begins a line of its own, 128 bytes; nothing else is
+//! A block of half a line or more (64 bytes) begins a line of its own, 128 bytes. No other block is
 //! ever put on its lines. Smaller blocks are packed with others of their size, and so may share a
-//! line with what another thread allocated. That is how an allocator without a cache for each
-//! thread behaves, and false sharing that such an allocator brings is shown, not hidden. Pad what
-//! must not share.
+//! line with a block that another thread allocated. An allocator without a cache for each thread
+//! does the same, and false sharing that such an allocator brings is shown, not hidden. Pad data
+//! that must not share.
 //!
-//! # What is not in the slot
+//! # Memory outside of the slot
 //!
-//! Foreign memory: statics, what was allocated before the run, what the run's body borrows from its
-//! caller's stack, and everything if the program has not made [`Arena`] its global allocator. Its
-//! lines are told apart in the order of their first touch; which words share one is as the process
-//! has it. Statics keep their place on their lines from run to run of one build. A caller's stack
-//! does not: the kernel moves it by multiples of 16 bytes from one process to the next. So what the
-//! threads share is best made in the body. Its own stack, and those of all virtual threads, are in
-//! the slot in any case.
+//! Foreign memory: statics, blocks that were allocated before the run, data that the run's body
+//! borrows from its caller's stack, and everything if the program has not made [`Arena`] its global
+//! allocator. Its lines are told apart in the order of their first touch. The words that share one
+//! are those that share it in the process. Statics keep their position on their lines from run to
+//! run of one build. A caller's stack does not: the kernel moves it by multiples of 16 bytes from
+//! one process to the next. So it is best to make shared data in the body. The body's own stack,
+//! and those of all virtual threads, are in the slot in any case.
 //!
-//! What a library makes once and keeps, a buffer or a cache, is a part of the first run that asks
-//! for it, and keeps that run's slot: a second run in the same process does not make it again, and
-//! may lay out its own memory otherwise. The standard library's output buffer is made beforehand.
+//! A thing that a library makes once and keeps, a buffer or a cache, is a part of the first run
+//! that asks for it, and keeps that run's slot. A second run in the same process does not make it
+//! again, and may lay out its own memory otherwise. The standard library's output buffer is made
+//! beforehand.
 //!
-//! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is
-//! foreign (`elsewhere.rs`).
+//! If there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is foreign
+//! (`elsewhere.rs`).
 //!
 //! # Life of a slot
 //!
 //! | state | left when |
 //! | --- | --- |
 //! | free: no page of it is open | a run takes it |
-//! | taken: `live` counts the run, its blocks and its stacks | the last of them is gone: its pages are given back |
+//! | taken: `live` counts the run, its blocks and its stacks | the last of them is gone |
 //!
-//! A block may be freed after the run, outside of it, and by another thread: what a run returns is
-//! a plain value. A run that fails leaves its stacks behind, and its slot is not used again.
+//! A slot that is left gives its pages back. A block may be freed after the run, outside of it, and
+//! by another thread: the result of a run is a plain value. A run that fails leaves its stacks
+//! behind, and its slot is not used again.
 
 mod identity;
 #[cfg_attr(not(all(unix, target_pointer_width = "64", not(miri))), path = "arena/elsewhere.rs")]
@@ -105,9 +113,9 @@ pub(crate) enum ArenaError {
          65,530 of them unless vm.max_map_count says otherwise"
     )]
     Kernel {
-        /// Which of the run's stacks, from 1.
+        /// The number of the run's stack, from 1.
         number: usize,
-        /// What it said.
+        /// The message of the system.
         error: io::Error,
     },
 }
@@ -127,6 +135,7 @@ fn current() -> Option<usize> {
 /// Until it is dropped, the calling thread allocates elsewhere than before.
 #[must_use = "allocations go back to where they came from when this is dropped"]
 pub(crate) struct Scope {
+    /// The slot that the thread allocated from before.
     before: usize,
     /// `CURRENT` is the thread's.
     _not_send: PhantomData<*const ()>,
@@ -161,10 +170,10 @@ pub(crate) fn outside() -> Scope {
 /// a block of 64 bytes or more has its 128-byte lines to itself. A block may outlive its run and
 /// may be freed by any thread.
 ///
-/// Without it a simulation works, but what its program allocates lies wherever the process's
-/// allocator happens to put it, and results that depend on which words share a line may differ from
-/// run to run. So they may, with it, for what was made before the run: make what the virtual
-/// threads share in the body of the run, not outside.
+/// Without it a simulation works, but its program's blocks lie wherever the process's allocator
+/// happens to put them. Then results that depend on which words share a line may differ from run to
+/// run. They may differ, with it, for data that was made before the run: make the data that the
+/// virtual threads share in the body of the run, not outside.
 ///
 /// # Errors
 ///
@@ -183,10 +192,10 @@ pub(crate) fn outside() -> Scope {
 pub struct Arena;
 
 impl Arena {
-    /// Whether this program's global allocator is `Arena`: the first call that can tell tries it
-    /// out, later ones know.
+    /// Returns whether this program's global allocator is `Arena`. The first call that can tell
+    /// tries it out, later ones know.
     ///
-    /// False also where there are no slots: without `mmap`, with 32-bit addresses, if the kernel
+    /// False also if there are no slots: without `mmap`, with 32-bit addresses, or if the kernel
     /// refuses the address space.
     #[must_use]
     pub fn is_installed() -> bool {

@@ -1,4 +1,4 @@
-//! What is to happen, in the order of virtual time.
+//! The events to come, in the order of virtual time.
 //!
 //! Events of the same moment happen in the order in which they were announced, so a run has one
 //! order only.
@@ -35,7 +35,9 @@ pub(crate) type Stretch = u64;
 /// The events to come.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
+    /// The events, the next one first. The number keeps those of one moment in order.
     heap: BinaryHeap<Reverse<(Time, u64, What)>>,
+    /// The number of events announced so far.
     announced: u64,
 }
 
@@ -45,7 +47,7 @@ impl Events {
         self.heap.push(Reverse((at, self.announced, what)));
     }
 
-    /// When the next one is; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next one, or [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)

@@ -1,4 +1,5 @@
-//! Why a run did not come to its end, in words that name who, where and what to do.
+//! The reasons why a run did not come to its end, in words that name the thread, the place and a
+//! mend.
 
 use crate::Time;
 use crate::arena;
@@ -22,25 +23,25 @@ pub enum Failure {
         "a simulation was begun inside a simulation: run one after the other, each from the program itself"
     )]
     Nested,
-    /// The body panicked, or another thread whose panic nobody caught, or the destructor of a
-    /// static of the run.
-    #[error("{who} panicked at {at}: {message}")]
+    /// The body panicked, or another thread did and its panic was not caught, or the destructor of
+    /// a static of the run did.
+    #[error("{thread} panicked at {at}: {message}")]
     Panicked {
         /// "the body", or the thread's number and name, or "the destructor of a static of the run".
-        who: String,
+        thread: String,
         /// The panic's message.
         message: String,
-        /// When, in virtual time.
+        /// The virtual time of the panic.
         at: Time,
     },
     /// Nothing can happen any more, and some threads have not ended.
     #[error("deadlock at {at}: nothing can happen any more, and {} not ended\n{waiting}", threads(*.count))]
     Deadlock {
-        /// How many threads wait.
+        /// The number of threads that wait.
         count: usize,
-        /// Who waits for what, a line each.
+        /// The waiting threads and their waits, a line each.
         waiting: String,
-        /// When the last thing happened.
+        /// The time of the last event.
         at: Time,
     },
     /// The run went beyond its time.
@@ -50,7 +51,7 @@ pub enum Failure {
     Time {
         /// The limit.
         limit: Time,
-        /// What the threads do, a line each.
+        /// The actions of the threads, a line each.
         doing: String,
     },
     /// The run made too many shared accesses.
@@ -60,7 +61,7 @@ pub enum Failure {
     Accesses {
         /// The limit.
         limit: u64,
-        /// What the threads do, a line each.
+        /// The actions of the threads, a line each.
         doing: String,
     },
     /// The program made too many threads.
@@ -74,9 +75,9 @@ pub enum Failure {
     /// There is no memory for the run or for another thread's stack.
     #[error("no memory for thread {threads} of the run: {error}; lower `Simulation::stack_size`")]
     Memory {
-        /// How many threads there were.
+        /// The number of threads.
         threads: usize,
-        /// What the system said.
+        /// The message of the system.
         error: String,
     },
 }
@@ -96,18 +97,18 @@ const NAMED: usize = 24;
 
 impl Failure {
     pub(crate) fn panicked(state: &State, id: ThreadId, payload: &dyn Any) -> Self {
-        let thread = state.thread(id);
-        let who = match id.index() {
+        let panicked = state.thread(id);
+        let thread = match id.index() {
             0 => "the body".to_owned(),
-            index => format!("thread {index}{}", quoted(thread)),
+            index => format!("thread {index}{}", quoted(panicked)),
         };
-        Self::Panicked { who, message: message(payload), at: thread.time }
+        Self::Panicked { thread, message: message(payload), at: panicked.time }
     }
 
     /// The destructor of a static of the run panicked, when all threads had ended.
     pub(crate) fn of_a_static(state: &State, payload: &dyn Any) -> Self {
-        let who = "the destructor of a static of the run".to_owned();
-        Self::Panicked { who, message: message(payload), at: state.statistics.elapsed }
+        let thread = "the destructor of a static of the run".to_owned();
+        Self::Panicked { thread, message: message(payload), at: state.statistics.elapsed }
     }
 
     pub(crate) fn deadlock(state: &State) -> Self {

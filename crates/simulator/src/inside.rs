@@ -1,4 +1,4 @@
-//! What the code of a virtual thread can ask of its machine: for those who write a backend.
+//! The requests of a virtual thread's code to its machine: for authors of a backend.
 //!
 //! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a
 //! word may be read and written before a run and after it, which costs nothing and is not counted.
@@ -19,14 +19,14 @@ use std::sync::{Mutex, PoisonError};
 pub use crate::local::{Global, Local};
 pub use crate::memory::Kind;
 
-/// Where the code's clock stands when a run begins, in nanoseconds: not 0, which some code takes
+/// The reading of the code's clock when a run begins, in nanoseconds: not 0, which some code takes
 /// for "never".
 const EPOCH_NS: u64 = 1_000_000_000;
 
 /// Why [`park`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parked {
-    /// Somebody woke the word.
+    /// A thread woke the word.
     Woken,
     /// The word had changed already: nothing was waited for.
     Changed,
@@ -34,14 +34,14 @@ pub enum Parked {
     TimedOut,
 }
 
-/// Where a thread is.
+/// The state of a thread, as another sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// On a processor.
     Running,
     /// It could run, and was taken off its processor, or has had none yet.
     Preempted,
-    /// It could run: what it waited for has come, and it has had no processor since.
+    /// It could run: its wait is over, and it has had no processor since.
     Woken,
     /// It waits for something else than a processor.
     Blocked,
@@ -49,7 +49,7 @@ pub enum Presence {
     Ended,
 }
 
-/// Whether a virtual thread runs on this thread of the operating system.
+/// Returns whether a virtual thread runs on this thread of the operating system.
 #[inline]
 #[must_use]
 pub fn is_running() -> bool {
@@ -76,8 +76,8 @@ pub fn access(address: *const (), kind: Kind) {
     }
 }
 
-/// Whether this machine releases by an exchange, so that a store that releases is one. `false`
-/// outside a run.
+/// Returns whether this machine releases by an exchange, so that a store that releases is one.
+/// `false` outside a run.
 #[must_use]
 pub fn releases_by_exchange() -> bool {
     with(|world, _| world.state.machine.release_by_exchange).unwrap_or(false)
@@ -108,7 +108,7 @@ pub fn now() -> u64 {
         .unwrap_or_else(|| outside("the clock"))
 }
 
-/// What the code's clock reads at `time`.
+/// Returns the reading of the code's clock at `time`.
 fn reading(time: Time, scale: f64) -> u64 {
     EPOCH_NS.saturating_add(unscaled(time, scale))
 }
@@ -128,8 +128,8 @@ fn scaled_by(nanos: u64, scale: f64) -> Time {
     if picos >= u64::MAX as f64 { Time::NEVER } else { Time::picos(picos as u64) }
 }
 
-/// A length on the machine's clock, on the code's: the most that has passed by then. Not just a
-/// division, whose rounding would make a moment that has come seem to lie ahead.
+/// Converts a length on the machine's clock to the code's: the most that has passed by then. It is
+/// not just a division: its rounding would make a moment that has come seem to lie ahead.
 fn unscaled(time: Time, scale: f64) -> u64 {
     let near = (time.as_picos() as f64 / 1e3 / scale) as u64;
     match near.checked_add(1) {
@@ -143,7 +143,7 @@ fn moment(until: u64) -> Time {
     if until == u64::MAX { Time::NEVER } else { scaled(until.saturating_sub(EPOCH_NS)) }
 }
 
-/// How far the running thread is, on the machine's clock: no scale.
+/// Returns the time of the running thread, on the machine's clock: no scale.
 ///
 /// # Panics
 ///
@@ -205,11 +205,11 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     unscaled(time() - begin, scale).min(nanos)
 }
 
-/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in
+/// The time of one turn of a waiting loop beside its look, if the processor has no pause hint, in
 /// nanoseconds of the code's clock: a few instructions.
 const TURN_NS: u64 = 2;
 
-/// How long one [`hint`] takes, in whole nanoseconds of the code's clock, at least 1.
+/// Returns the time of one [`hint`], in whole nanoseconds of the code's clock, at least 1.
 #[must_use]
 pub fn hint_nanos() -> u64 {
     let (pause, scale) = with(|world, _| (world.state.machine.pause, world.state.machine.scale))
@@ -256,10 +256,10 @@ pub fn sleep(nanos: u64) {
     suspend();
 }
 
-/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is
-/// woken or `until` on the code's clock (`u64::MAX`: never).
+/// Sleeps on the word at `address` unless `changed` returns that it is not as expected. The thread
+/// sleeps until it is woken or until `until` on the code's clock (`u64::MAX`: never).
 ///
-/// `changed` is asked once, and going to sleep is one step with it as seen from every [`wake`].
+/// `changed` is called once, and going to sleep is one step with it as seen from every [`wake`].
 pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> Parked {
     if !is_running() {
         outside("machine::park::wait");
@@ -280,7 +280,7 @@ pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> P
     fall_asleep(cost, until)
 }
 
-/// Spends what it takes to go to sleep, and sleeps unless it was woken meanwhile.
+/// Spends the time of going to sleep, and sleeps unless it was woken meanwhile.
 fn fall_asleep(cost: Time, until: Time) -> Parked {
     world::spend(cost, Activity::Switching);
     synchronize();
@@ -305,16 +305,16 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
     .unwrap_or(Parked::Woken)
 }
 
-/// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says
-/// how many. The word is not read.
+/// Wakes up to `count` threads that sleep on the word at `address`, in the order in which they
+/// came. Returns how many. The word is not read.
 pub fn wake(address: *const (), count: usize) -> usize {
     glance();
     with(|world, id| world.state.wake(id, address, count))
         .unwrap_or_else(|| outside("machine::park::wake"))
 }
 
-/// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails; a
-/// backend whose threads are joined catches that.
+/// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails. A
+/// backend that joins threads catches that.
 ///
 /// # Panics
 ///
@@ -383,7 +383,7 @@ pub fn join(thread: ThreadId) {
     }
 }
 
-/// Whether `thread` has ended.
+/// Returns whether `thread` has ended.
 #[must_use]
 pub fn has_ended(thread: ThreadId) -> bool {
     presence(thread.index()) == Presence::Ended
@@ -401,7 +401,7 @@ pub fn run_number() -> u64 {
     with(|world, _| world.state.number).unwrap_or_else(|| outside("the run's number"))
 }
 
-/// How many processors the machine has.
+/// Returns the number of processors of the machine.
 #[must_use]
 pub fn processors() -> usize {
     with(|world, _| world.state.machine.processors).unwrap_or_else(|| outside("machine::topology"))
@@ -414,8 +414,8 @@ pub fn processor() -> usize {
         .unwrap_or_else(|| outside("machine::topology"))
 }
 
-/// Keeps the running thread on one processor from now on, or frees it; returns what was in force
-/// before. A place in a gang is left.
+/// Keeps the running thread on one processor from now on, or frees it. Returns the setting before.
+/// The thread leaves its gang.
 ///
 /// # Panics
 ///
@@ -489,7 +489,7 @@ pub fn pinned() -> Option<usize> {
     with(|world, id| world.state.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))
 }
 
-/// Where the thread of that number is; one that there is not, has ended.
+/// Returns the state of the thread of that number. A thread that does not exist has ended.
 #[must_use]
 pub fn presence(thread: usize) -> Presence {
     glance();
@@ -504,8 +504,8 @@ pub fn presence(thread: usize) -> Presence {
     .unwrap_or_else(|| outside("machine::presence"))
 }
 
-/// What the code's [clock](now) read when the thread of that number last lost or got a processor.
-/// `None` if it has had none yet, and if it has ended.
+/// Returns the reading of the code's [clock](now) when the thread of that number last lost or got a
+/// processor. `None` if it has had none yet, and if it has ended.
 #[must_use]
 pub fn switched(thread: usize) -> Option<u64> {
     glance();

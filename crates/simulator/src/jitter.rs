@@ -1,14 +1,14 @@
-//! Jitter: what makes the times of a run differ from one access to the next, all of it from the
-//! seed.
+//! Jitter: the causes that make the times of a run differ from one access to the next, all of them
+//! from the seed.
 //!
 //! | source | decided by | applies to |
 //! | --- | --- | --- |
-//! | arbitration | a random number for each transaction, two for an exchange | the moment at which it is done |
-//! | refresh | one phase for the memory | a transaction that would be answered while rows are refreshed |
-//! | clock interrupts | one phase for each processor | what runs there when the interrupt comes |
+//! | arbitration | a random number a transaction, two an exchange | the moment it is done at |
+//! | refresh | one phase for the memory | a transaction to be answered during a refresh |
+//! | clock interrupts | one phase for each processor | the code there when the interrupt comes |
 //!
-//! Why no event for an interrupt: its phase says when it comes, so that how many fall into a
-//! stretch of computation or an access is a sum. The thread does its handler's time after the
+//! Why no event for an interrupt: its phase determines when it comes. So the number that fall into
+//! a stretch of computation or an access is a sum. The thread does its handler's time after the
 //! stretch. A thread that spins in its own cache does nothing that an interrupt could delay, except
 //! that it notices a write no earlier than the handler's end.
 //!
@@ -25,17 +25,17 @@ use crate::statistics::Activity;
 use crate::thread::ThreadId;
 use crate::{Machine, Time};
 
-/// What tells this stream of numbers from the run's.
+/// The constant that makes this stream of numbers differ from the run's.
 const STREAM: u64 = 0x6a69_7474_6572;
 
 /// Something that comes back after the same time for ever.
 #[derive(Clone, Copy, Debug)]
 struct Periodic {
-    /// When it comes first, less than a period after the beginning of the run.
+    /// The time of its first coming, less than a period after the beginning of the run.
     phase: u64,
     /// 0 if it never comes.
     period: u64,
-    /// How long it lasts.
+    /// Its length.
     length: u64,
 }
 
@@ -46,7 +46,7 @@ impl Periodic {
         Self { phase, period, length }
     }
 
-    /// How often it comes before `at`.
+    /// Returns how often it comes before `at`.
     fn count(self, at: Time) -> u64 {
         if self.period == 0 {
             return 0;
@@ -64,8 +64,11 @@ impl Periodic {
 /// The jitter of a run.
 #[derive(Debug)]
 pub(crate) struct Jitters {
+    /// The greatest delay of the arbitration, in picoseconds.
     arbitration: u64,
+    /// The stream of random numbers.
     random: Random,
+    /// The refresh of the memory.
     refresh: Periodic,
     /// The clock interrupts of each processor.
     ticks: Vec<Periodic>,
@@ -100,12 +103,14 @@ impl Jitters {
         self.refresh.end(at.max(done.reaches.min(done.at)))
     }
 
-    /// Returns when a thread on `processor` notices what it can notice from `at` on.
+    /// Returns the time at which a thread on `processor` notices a change that it can notice from
+    /// `at` on.
     pub(crate) fn notices(&self, processor: usize, at: Time) -> Time {
         self.ticks[processor].end(at)
     }
 
-    /// How long the handlers of the interrupts take that come to `processor` between two moments.
+    /// Returns the time of the handlers of the interrupts that come to `processor` between two
+    /// moments.
     fn handlers(&self, processor: usize, from: Time, until: Time) -> Time {
         let ticks = self.ticks[processor];
         Time::picos((ticks.count(until) - ticks.count(from)) * ticks.length)

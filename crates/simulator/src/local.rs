@@ -22,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// The values of one thread, or of one run, in the order in which they were made.
 #[derive(Default)]
 pub(crate) struct Locals {
+    /// The values, in that order.
     values: Vec<(Key, Value)>,
 }
 
@@ -67,8 +68,8 @@ impl Locals {
         outcome
     }
 
-    /// Takes out the next value to be dropped, the first made first; what is asked for afterwards
-    /// is told that it is gone.
+    /// Takes out the next value to be dropped, the first made first. A value that is asked for
+    /// afterwards is gone.
     fn retire(&mut self) -> Option<Box<dyn Any>> {
         self.values.iter_mut().find_map(|(_, value)| match value {
             Value::Made(_) => match core::mem::replace(value, Value::Dropped) {
@@ -85,6 +86,7 @@ impl Locals {
 /// A static of which every virtual thread has its own, made at its first use and dropped when the
 /// thread ends.
 pub struct Local<T: 'static> {
+    /// Makes the value.
     init: fn() -> T,
 }
 
@@ -127,6 +129,7 @@ impl<T> fmt::Debug for Local<T> {
 
 /// A static that all threads of a run share, made at its first use and dropped when the run ends.
 pub struct Global<T: 'static> {
+    /// Makes the value.
     init: fn() -> T,
 }
 
@@ -135,8 +138,8 @@ impl<T: 'static> Global<T> {
     ///
     /// # Safety
     ///
-    /// It must be in a static, and whoever reads it may not keep a reference to the value beyond
-    /// the end of the run.
+    /// It must be in a static, and no reader may keep a reference to the value beyond the end of
+    /// the run.
     #[must_use]
     pub const unsafe fn new(init: fn() -> T) -> Self {
         Self { init }
@@ -153,8 +156,8 @@ impl<T: 'static> Deref for Global<T> {
     fn deref(&self) -> &T {
         let found = made(key::<T, _>(self), self.init, |access| world::with_globals(access))
             .expect("a static of the run was used while it was being made");
-        // SAFETY: Invariants 1 and 2: the box lives until the run ends, and nobody keeps the
-        // reference for longer (`new`'s contract).
+        // SAFETY: Invariants 1 and 2: the box lives until the run ends, and no reference is kept
+        // for longer (`new`'s contract).
         unsafe { found.as_ref() }
     }
 }
@@ -195,7 +198,8 @@ fn made<T: 'static>(
     found
 }
 
-/// Drops all values, those too that the dropping makes. Runs on the thread whose values they are.
+/// Drops all values, and also those that the dropping makes. Runs on the thread that they belong
+/// to.
 pub(crate) fn drop_all(access: impl Fn(&mut dyn FnMut(&mut Locals))) {
     loop {
         let mut next = None;

@@ -1,4 +1,4 @@
-//! The description of a machine: what the papers say of theirs, in numbers.
+//! The description of a machine: the facts that the papers give of theirs, in numbers.
 
 mod check;
 #[cfg(test)]
@@ -19,26 +19,26 @@ pub const PROCESSORS: usize = 1_024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
-    /// How many processors there are, 1 to [`PROCESSORS`].
+    /// The number of processors, 1 to [`PROCESSORS`].
     pub processors: usize,
-    /// How a processor reaches a word that others use too.
+    /// The way in which a processor reaches a word that others use too.
     pub memory: Memory,
-    /// Who runs when, and what a switch costs.
+    /// The scheduling, and the costs of a switch.
     pub scheduling: Scheduling,
-    /// What keeps two processors that run the same loop from marching in step.
+    /// The jitter that keeps two processors that run the same loop from marching in step.
     pub jitter: Jitter,
-    /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose
-    /// constants are meant for a processor of today (a lock that spins for 4 µs) keeps its
-    /// proportions on a machine that is so many times slower. 1 on a machine of today.
+    /// The number of this machine's nanoseconds in one nanosecond of the *code's* clock. Code with
+    /// constants for a processor of today (a lock that spins for 4 µs) keeps its proportions on a
+    /// machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
-    /// How long the pause hint of its processors takes. Whoever spins on a word looks at it so far
-    /// apart, and notices a write at its next look. 0 if there is no such instruction: spinners
+    /// The time of the pause hint of its processors. A thread that spins on a word looks at it so
+    /// far apart, and notices a write at its next look. 0 if there is no such instruction: spinners
     /// look without a break, and a turn of a loop that waits for something else takes 2 ns of the
     /// code's clock.
     pub pause: Time,
-    /// Whether a lock is released by an exchange, because the machine has no other way that orders
+    /// Set if a lock is released by an exchange, because the machine has no other way that orders
     /// (Symmetry).
     pub release_by_exchange: bool,
 }
@@ -110,14 +110,14 @@ pub enum Memory {
     /// Caches that write through to memory and invalidate one another over one bus: Symmetry Model
     /// A.
     WriteThrough(WriteThrough),
-    /// Caches that own what they write (MESI), over one bus: Symmetry Model B, Challenge.
+    /// Caches that own the lines that they write (MESI), over one bus: Symmetry Model B, Challenge.
     WriteBack(WriteBack),
     /// Caches that are updated by the writes of others, over one bus: Firefly.
     Update(Update),
     /// No caches for shared words; each is at home at one processor: Makbilan.
     Uncached(Uncached),
-    /// Caches that own what they write, lines at home in a directory, processors in sockets:
-    /// servers of today.
+    /// Caches that own the lines that they write, lines at home in a directory, processors in
+    /// sockets: servers of today.
     Directory(Directory),
 }
 
@@ -131,15 +131,15 @@ pub struct WriteThrough {
     pub hit: Time,
     /// Reading one that is not, on an idle bus, from the processor's view.
     pub miss: Time,
-    /// How long that miss occupies the bus.
+    /// The time that such a miss occupies the bus.
     pub miss_bus: Time,
     /// Writing a word, on an idle bus; the processor waits until its write is on the bus.
     pub write: Time,
-    /// How long a write occupies the bus.
+    /// The time that a write occupies the bus.
     pub write_bus: Time,
     /// An atomic read-modify-write, on an idle bus.
     pub exchange: Time,
-    /// How long it occupies the bus, and keeps its location locked.
+    /// The time that it occupies the bus, and keeps its location locked.
     pub exchange_bus: Time,
 }
 
@@ -151,20 +151,20 @@ pub struct WriteBack {
     pub line: usize,
     /// Reading or writing a word in the cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
-    /// that.
+    /// The time of an atomic read-modify-write for the processor beyond a write. Its line is free
+    /// before that.
     pub exchange: Time,
     /// Fetching a line from memory, on an idle bus.
     pub miss: Time,
-    /// How long that occupies the bus.
+    /// The time that it occupies the bus.
     pub miss_bus: Time,
     /// Fetching a line that another cache has written, on an idle bus.
     pub transfer: Time,
-    /// How long that occupies the bus.
+    /// The time that it occupies the bus.
     pub transfer_bus: Time,
     /// Invalidating the copies of others, to write a line that is here already.
     pub upgrade: Time,
-    /// How long that occupies the bus.
+    /// The time that it occupies the bus.
     pub upgrade_bus: Time,
 }
 
@@ -176,16 +176,16 @@ pub struct Update {
     pub line: usize,
     /// Reading a word in the cache, or writing one that no other cache has.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
-    /// that.
+    /// The time of an atomic read-modify-write for the processor beyond a write. Its line is free
+    /// before that.
     pub exchange: Time,
     /// Fetching a line, on an idle bus.
     pub miss: Time,
-    /// How long that occupies the bus.
+    /// The time that it occupies the bus.
     pub miss_bus: Time,
     /// Writing a word that other caches have, which are updated, on an idle bus.
     pub write: Time,
-    /// How long that occupies the bus.
+    /// The time that it occupies the bus.
     pub write_bus: Time,
 }
 
@@ -195,15 +195,15 @@ pub struct Update {
 pub struct Uncached {
     /// Bytes that have the same home.
     pub line: usize,
-    /// An access to a word at home here, nobody else being at it.
+    /// An access to a word at home here, with no other access under way.
     pub local: Time,
     /// An access to a word at home elsewhere.
     pub remote: Time,
-    /// How long such an access occupies the bus.
+    /// The time that such an access occupies the bus.
     pub bus: Time,
-    /// How long any access occupies the memory of its home.
+    /// The time that any access occupies the memory of its home.
     pub module: Time,
-    /// What an atomic read-modify-write takes beyond that, all of it at the home's memory.
+    /// The time of an atomic read-modify-write beyond that, all of it at the home's memory.
     pub exchange: Time,
 }
 
@@ -217,11 +217,11 @@ pub struct Directory {
     pub sockets: usize,
     /// Reading or writing a word in the processor's own cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before
-    /// that.
+    /// The time of an atomic read-modify-write for the processor beyond a write. Its line is free
+    /// before that.
     pub exchange: Time,
-    /// Fetching a line that several have to read, or that nobody has, from the socket's shared
-    /// cache or memory.
+    /// Fetching a line that several processors have to read, or that no processor has, from the
+    /// socket's shared cache or memory.
     pub memory: Time,
     /// Fetching a line that a processor of the same socket has alone.
     pub near: Time,
@@ -231,38 +231,40 @@ pub struct Directory {
     pub upgrade: Time,
     /// The same with copies on another socket.
     pub far_upgrade: Time,
-    /// Whether reading a line that its owner has written takes it away from him, so that the reader
-    /// can write it without asking ("migratory" lines: who reads what another has written mostly
-    /// writes it next). A line that its owner has only read is shared as on other machines.
+    /// Set if a read of a line that its owner has written takes the line away from the owner, so
+    /// that the reader can write it without asking ("migratory" lines: a processor that reads
+    /// another's write mostly writes next). A line that its owner has only read is shared as on
+    /// other machines.
     pub migrates: bool,
-    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies
-    /// it until it arrives.
+    /// The time that a fetch that only adds a copy occupies its line. A fetch that moves the line
+    /// occupies it until it arrives.
     pub line_busy: Time,
-    /// How long a request across sockets occupies the link between them.
+    /// The time that a request across sockets occupies the link between them.
     pub link_busy: Time,
 }
 
-/// Who runs when, and what that costs.
+/// The order in which threads run, and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduling {
-    /// How long a thread runs when others are ready.
+    /// The time that a thread runs when others are ready.
     pub quantum: Time,
     /// Taking one thread off a processor and putting another on.
     pub switch: Time,
-    /// What a thread spends on going to sleep, before its processor is free. Half of the papers' C.
+    /// The time that a thread spends on going to sleep, before its processor is free. Half of the
+    /// papers' C.
     pub park: Time,
-    /// What a thread spends on waking another.
+    /// The time that a thread spends on waking another.
     pub wake: Time,
-    /// What it spends beyond that if the woken thread finds an idle processor, which must be told:
-    /// an interrupt, dear in virtual machines.
+    /// The time that it spends beyond that if the woken thread finds an idle processor. That needs
+    /// an interrupt, which is dear in virtual machines.
     pub kick: Time,
     /// From there until the woken thread can run. With `park` and a switch, the papers' C.
     pub wakeup: Time,
-    /// What the thread that makes another spends on it.
+    /// The time that a thread spends on making another.
     pub spawn: Time,
-    /// How many applications share the processors, this one among them: each processor runs the
-    /// others for so many quanta less one after each of ours.
+    /// The number of applications that share the processors, this one among them: each processor
+    /// runs the others for so many quanta less one after each of this application's.
     pub applications: usize,
     /// For how long beyond its slice a thread stays that has asked not to be preempted; see
     /// [`os::keep`](crate::os::keep).
@@ -277,17 +279,17 @@ pub struct Scheduling {
     pub upcall: Time,
 }
 
-/// What makes a real machine's times differ from one access to the next.
+/// The causes that make a real machine's times differ from one access to the next.
 ///
 /// The seed of a run decides all of it: the same seed gives the same times on every computer, and
 /// another seed gives other ones. Without jitter, processors that run the same loop keep their
 /// order for ever, and one of them may never find a lock free.
 ///
-/// | source | what it delays |
+/// | source | delays |
 /// | --- | --- |
 /// | arbitration | each transaction, by a random time, which may be negative; an exchange twice |
 /// | refresh | each transaction that would begin while the memory is refreshed |
-/// | clock interrupts | whatever a processor does when its interrupt comes |
+/// | clock interrupts | the code on a processor when its interrupt comes |
 ///
 /// The times of a [`Memory`] are averages over the arbitration. Refresh and interrupts come on top.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -298,12 +300,12 @@ pub struct Jitter {
     pub arbitration: Time,
     /// From the beginning of one refresh of the memory to that of the next. 0 if there is none.
     pub refresh_period: Time,
-    /// How long a refresh takes.
+    /// The time of a refresh.
     pub refresh: Time,
     /// From one clock interrupt of a processor to its next one. 0 if there is none. Each
     /// processor's clock has a phase of its own.
     pub tick_period: Time,
-    /// How long its handler takes.
+    /// The time of its handler.
     pub tick: Time,
 }
 

@@ -1,44 +1,56 @@
 //! Machines of the papers, and of today.
 //!
-//! | name | machine | from | processors | memory | context switch | quantum |
-//! | --- | --- | --- | --- | --- | --- | --- |
-//! | `symmetry-a` | Sequent Symmetry Model A, 16 MHz Intel 386 | Anderson, Lazowska and Levy 1989 | 20 | write-through, one bus | 200 us | 100 ms |
-//! | `symmetry-b` | Sequent Symmetry Model B | the same, section 4.6 | 20 | write-back, one bus | 200 us | 100 ms |
-//! | `challenge` | SGI Challenge, 100 MHz MIPS R4400 | Michael and Scott 1997 | 12 | write-back, one bus | 30 us | 10 ms |
-//! | `firefly` | DEC Firefly, CVAX | Karlin, Li, Manasse and Owicki 1991 | 6 | updated, one bus | 200 us | 100 ms |
-//! | `makbilan` | Makbilan, 20 MHz Intel 386 | Feitelson and Rudolph 1992 | 10 | uncached, one bus | 300 us | 50 ms |
-//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 10 us | 2.8 ms |
-//! | `modern-2s` | a server with two sockets | David, Guerraoui and Trigonakis 2013 | 128 | directory | 5 us | 2.8 ms |
+//! | name | machine | processors | memory | context switch | quantum |
+//! | --- | --- | --- | --- | --- | --- |
+//! | `symmetry-a` | Sequent Symmetry Model A | 20 | write-through, one bus | 200 us | 100 ms |
+//! | `symmetry-b` | Sequent Symmetry Model B | 20 | write-back, one bus | 200 us | 100 ms |
+//! | `challenge` | SGI Challenge | 12 | write-back, one bus | 30 us | 10 ms |
+//! | `firefly` | DEC Firefly | 6 | updated, one bus | 200 us | 100 ms |
+//! | `makbilan` | Makbilan | 10 | uncached, one bus | 300 us | 50 ms |
+//! | `modern` | a server of today, one socket | 16 | directory | 10 us | 2.8 ms |
+//! | `modern-2s` | a server with two sockets | 128 | directory | 5 us | 2.8 ms |
+//!
+//! Model A of the Symmetry has 16 MHz Intel 386 processors, and is described by Anderson, Lazowska
+//! and Levy 1989; Model B in section 4.6 of the same paper. The Challenge has 100 MHz MIPS R4400
+//! processors (Michael and Scott 1997). The Firefly has CVAX processors (Karlin, Li, Manasse and
+//! Owicki 1991). The Makbilan has 20 MHz Intel 386 processors (Feitelson and Rudolph 1992). The
+//! figures of `modern` were measured by `stanchion machine`, those of `modern-2s` are from David,
+//! Guerraoui and Trigonakis 2013.
 //!
 //! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until
 //! the thread can run.
 //!
-//! A paper never gives all that a description needs. In the source of each machine every constant
-//! says where it is from: a section of a paper, a sum from figures of the paper, or that it was
-//! estimated, and how. So of what a simulation shows the *shape* can be held against a paper, and
+//! A paper never gives all numbers that a description needs. In the source of each machine every
+//! constant has its origin: a section of a paper, a sum from figures of the paper, or an estimate,
+//! and how it was made. So the *shape* of a simulation's result can be compared with a paper, and
 //! the figures only as far as the constants behind them come from there.
 
-//! # How near the measured machine is
+//! # Distance of the measured machine from the computer
 //!
 //! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that
 //! [`modern_measured`] makes of its times, by one thread and by two that hold the lock for 25 ns.
 //! On a virtual machine with two processors, 33 to 34 of the 38 ratios were within 30 % in three
 //! runs while the two shared a cache (a fetch took 29 ns), and 28 to 30 in three while they did not
-//! (116 to 128 ns). Those that were not, mostly:
+//! (116 to 128 ns). The others, mostly:
 //!
-//! | figure | simulated / real | why, as far as is known |
+//! | figure | simulated / real | reason |
 //! | --- | --- | --- |
-//! | `Ticket`, one thread | 1.3 to 1.5 | a real processor does the plain accesses beside the exchange, the simulated one after it |
+//! | `Ticket`, one thread | 1.3 to 1.5 | accesses beside an exchange come after it |
 //! | `Clh`, two threads | 1.3 to 1.5 | the same: two exchanges, and fetches of two nodes |
-//! | `HolderAware`, `Adaptive`, one cache | 0.65 | not found; to ask whether the holder runs is free in virtual time |
-//! | `TestAndSet` reading or with backoff, two caches | 0.6 | the simulated releaser more often takes the lock again at once |
-//! | `Ticket`, `TimePublishedMcs`, two caches | 1.4 to 1.9 | not found; perhaps a fetch too many where one line has two words |
+//! | `HolderAware`, `Adaptive`, one cache | 0.65 | not found; asking is free |
+//! | `TestAndSet` reading or with backoff, two caches | 0.6 | the releaser takes the lock again |
+//! | `Ticket`, `TimePublishedMcs`, two caches | 1.4 to 1.9 | not found; perhaps a fetch too many |
 //! | `AlwaysBlock`, `LastThreeSamples`, two caches | 0.5 to 0.65 | not found |
 //!
-//! The causes are the nearest ones to hand, not shown by experiment. The host moves such processors
-//! at any time, and figures of a run in which that happened unnoticed are off throughout: a fourth
-//! run with a shared cache had 30, its locks nearly twice as fast as in the other three, and one
-//! more 22, with a fetch of 17 ns measured beside locks as slow as without a shared cache.
+//! A real processor does the plain accesses beside the exchange, the simulated one after it. To ask
+//! whether the holder runs is free in virtual time. The simulated releaser more often takes the
+//! lock again at once. There may be a fetch too many where one line has two words.
+//!
+//! The reasons are the nearest ones to hand, not shown by experiment. The host moves such
+//! processors at any time, and figures of a run in which that happened unnoticed are off
+//! throughout. A fourth run with a shared cache had 30, its locks nearly twice as fast as in the
+//! other three. One more had 22, with a fetch of 17 ns measured beside locks as slow as without a
+//! shared cache.
 
 mod challenge;
 mod firefly;
@@ -65,9 +77,9 @@ pub const NAMES: [&str; 7] =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no machine {name:?}; {}", advice(.like))]
 pub struct Unknown {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
-    /// What was probably meant.
+    /// The name that was probably meant.
     pub like: Option<&'static str>,
 }
 
@@ -78,7 +90,7 @@ fn advice(like: &Option<&'static str>) -> String {
     }
 }
 
-/// The machine of that name, with as many processors as its paper had.
+/// Returns the machine of that name, with as many processors as its paper had.
 ///
 /// ```
 /// use stanchion_simulator::machines;
@@ -90,7 +102,7 @@ fn advice(like: &Option<&'static str>) -> String {
 ///
 /// # Errors
 ///
-/// [`Unknown`] if the name is not in [`NAMES`]; it says which of them is like it.
+/// [`Unknown`] if the name is not in [`NAMES`]. It gives the one that is most like it.
 pub fn by_name(name: &str) -> Result<Machine, Unknown> {
     match name {
         "symmetry-a" => Ok(symmetry_a(20)),

@@ -1,12 +1,12 @@
-//! Memory systems: when is an access done, and what did it take?
+//! Memory systems: they tell when an access is done, and what it took.
 //!
 //! A memory system is a plain state machine. The run hands it the accesses of all processors in the
-//! order in which they are *issued* (their `at` never decreases), and an access takes effect in
-//! that order: what it invalidates is invalid for every access issued later. Its time may lie far
-//! in the future, when it had to queue for the bus or its line. So contention is nowhere put in: it
-//! is what queueing makes of it.
+//! order in which they are *issued* (their `at` never decreases). An access takes effect in that
+//! order: a copy that it invalidates is invalid for every access issued later. Its time may lie far
+//! in the future, if it had to queue for the bus or its line. So contention is nowhere put in: it
+//! results from queueing.
 //!
-//! Each protocol is a file with a table of what every access does in every state.
+//! Each protocol is a file with a table of the actions of every access in every state.
 
 mod directory;
 mod lines;
@@ -30,7 +30,7 @@ use crate::{Machine, Time, machine};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Line(pub(crate) u64);
 
-/// What an access does to its word.
+/// The effect of an access on its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A load.
@@ -44,29 +44,33 @@ pub enum Kind {
 /// One access of a processor to a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
+    /// The time when it is issued.
     pub(crate) at: Time,
+    /// The processor that makes it.
     pub(crate) processor: usize,
+    /// The line of its word.
     pub(crate) line: Line,
+    /// Its effect on the word.
     pub(crate) kind: Kind,
 }
 
-/// What became of it.
+/// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
-    /// When the processor goes on.
+    /// The time when the processor goes on.
     pub(crate) at: Time,
-    /// When other caches see what was written, so that who spins there looks again: often before
-    /// the writer goes on.
+    /// The time when other caches see the write, so that a thread that spins there looks again:
+    /// often before the writer goes on.
     pub(crate) reaches: Time,
-    /// Whether it was satisfied by the processor's own cache, without a transaction.
+    /// Set if the processor's own cache satisfied it, without a transaction.
     pub(crate) hit: bool,
-    /// Whether the line came from another processor's cache.
+    /// Set if the line came from another processor's cache.
     pub(crate) transfer: bool,
-    /// How many copies in other caches were invalidated.
+    /// The number of copies in other caches that were invalidated.
     pub(crate) invalidated: u32,
-    /// How long it waited for the bus, its line or its memory.
+    /// The time that it waited for the bus, its line or its memory.
     pub(crate) queued: Time,
-    /// How long it occupied the bus, link or module.
+    /// The time that it occupied the bus, link or module.
     pub(crate) occupied: Time,
 }
 
@@ -87,9 +91,11 @@ impl Done {
 /// The memory system of a machine.
 #[derive(Debug)]
 pub(crate) struct System {
+    /// The protocol, with its state.
     protocol: Protocol,
     /// The logarithm of the bytes of a line.
     shift: u32,
+    /// The counts of all accesses.
     totals: Accesses,
 }
 
@@ -141,8 +147,8 @@ impl System {
         done
     }
 
-    /// How long a spinner leaves between two looks where it has no cache in which it can look
-    /// unnoticed; `None` where it has one.
+    /// Returns the time from one look of a spinner to the next, if it has no cache in which it can
+    /// look unnoticed; `None` if it has one.
     pub(crate) fn poll(&self) -> Option<Time> {
         match &self.protocol {
             Protocol::Uncached(modules) => Some(modules.local()),
@@ -150,7 +156,7 @@ impl System {
         }
     }
 
-    /// Whether a read would be a hit.
+    /// Returns whether a read would be a hit.
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
         match &self.protocol {
             Protocol::WriteThrough(caches) => caches.holds(processor, line),

@@ -1,16 +1,20 @@
-//! What the machine's operating system does for those who ask: the protocols of the papers that
-//! schedulers and locks together need.
+//! Services of the machine's operating system: the protocols of the papers that schedulers and
+//! locks together need.
 //!
-//! | module | what | from |
-//! | --- | --- | --- |
-//! | [`keep`] | not to be preempted for a while | Edler, Lipkis and Schonberg 1988, as Michael and Scott 1997 use it |
-//! | [`activations`] | processors that come and go, and say so | Anderson, Bershad, Lazowska and Levy 1992 |
-//! | `delay` | threads that stop for a while, anywhere: [`Simulation::delays`](crate::Simulation::delays) | Burckhardt, Kothari, Musuvathi and Nagarakatte 2010 |
-//! | [`freeze`] | a thread that stops for ever after a given access | the progress tests of this project |
-//! | [`gang`] | slots of threads that run at the same time | Feitelson and Rudolph 1992 |
-//! | [`watch`] | a sleeper is woken when another thread is switched | Linux's records of switches, exactly |
+//! - [`keep`]: not to be preempted for a while. From Edler, Lipkis and Schonberg 1988, as Michael
+//!   and Scott 1997 use it.
+//! - [`activations`]: processors that come and go, with notice. From Anderson, Bershad, Lazowska
+//!   and Levy 1992.
+//! - `delay`: threads that stop for a while, anywhere:
+//!   [`Simulation::delays`](crate::Simulation::delays). From Burckhardt, Kothari, Musuvathi and
+//!   Nagarakatte 2010.
+//! - [`freeze`]: a thread that stops for ever after a given access. From the progress tests of this
+//!   project.
+//! - [`gang`]: slots of threads that run at the same time. From Feitelson and Rudolph 1992.
+//! - [`watch`]: a sleeper is woken when another thread is switched. From Linux's records of
+//!   switches, exactly.
 //!
-//! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each
+//! As [`inside`](crate::inside), it is called by the code of virtual threads. Outside a run each
 //! function panics, naming itself.
 
 pub mod activations;

@@ -1,16 +1,17 @@
-//! Who gets a processor: threads in turn, for a quantum each, beside other applications.
+//! The order in which threads get a processor: in turn, for a quantum each, beside other
+//! applications.
 //!
-//! There is one queue of ready threads, first come first served, from which an idle processor takes
-//! the first that may run on it; a woken thread takes an idle processor at once, its last one if
-//! that is among them. A slice ends when its thread notices, at its next shared access or in a
-//! stretch of computation, and only if somebody else wants the processor. A spinning thread notices
-//! nothing: for it an event is announced when somebody begins to want its processor.
+//! There is one queue of ready threads, first come first served. An idle processor takes the first
+//! of them that may run on it. A woken thread takes an idle processor at once, its last one if that
+//! is among them. A slice ends when its thread notices, at its next shared access or in a stretch
+//! of computation, and only if another thread wants the processor. A spinning thread notices
+//! nothing: for it an event is announced when another thread begins to want its processor.
 //!
 //! # Invariants
 //!
 //! 1. A thread is `Running` or `Spinning` if and only if it is the `current` of exactly one
 //!    processor, which is its `processor`.
-//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could
+//! 2. A thread is in `ready` if and only if its status is `Ready`. No processor is idle that could
 //!    run one of them, unless it is an address space's.
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
@@ -23,15 +24,17 @@ use crate::thread::{Status, ThreadId, Wait};
 /// One processor, as the scheduler sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Processor {
+    /// The thread that runs here.
     pub(crate) current: Option<ThreadId>,
     /// The thread that ran here last: putting it back on costs nothing.
     last: Option<ThreadId>,
-    /// When `current` may be taken off.
+    /// The time when `current` may be taken off.
     pub(crate) slice_end: Time,
     /// Until when the other applications have it.
     away_until: Time,
+    /// The time since when `current` has it.
     since: Time,
-    /// The stretch of spinning whose slice's end is announced.
+    /// The stretch of spinning with an announced end of its slice.
     announced: Option<Stretch>,
 }
 
@@ -126,7 +129,7 @@ impl State {
         self.switched(id, now);
     }
 
-    /// Gives an idle processor to whoever has a right to it.
+    /// Gives an idle processor to a thread or space that has a right to it.
     pub(crate) fn dispatch(&mut self, processor: usize, at: Time) {
         if self.spaces.is_empty() {
             self.dispatch_ready(processor, at);
@@ -176,7 +179,7 @@ impl State {
         }
     }
 
-    /// Whether somebody else wants the processor of `id`.
+    /// Returns whether another thread wants the processor of `id`.
     fn is_wanted(&self, id: ThreadId) -> bool {
         let thread = &self.threads[id.index()];
         self.machine.scheduling.applications > 1
@@ -185,8 +188,8 @@ impl State {
             || self.has_rival(id)
     }
 
-    /// Whether a ready thread may have the processor of `id`. A thread of the processor's slot has
-    /// none: see [`gang`](crate::os::gang), Invariant 2.
+    /// Returns whether a ready thread may have the processor of `id`. A thread of the processor's
+    /// slot has no rival: see [`gang`](crate::os::gang), Invariant 2.
     fn has_rival(&self, id: ThreadId) -> bool {
         let processor = self.threads[id.index()].processor;
         self.threads[id.index()].space.is_none()
@@ -194,7 +197,7 @@ impl State {
             && self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
     }
 
-    /// The slice of `id` has ended at its own time: says whether it had to leave its processor.
+    /// Ends the slice of `id` at its own time. Returns whether it had to leave its processor.
     pub(crate) fn end_slice(&mut self, id: ThreadId) -> bool {
         let at = self.threads[id.index()].time;
         if !self.is_wanted(id) {
@@ -208,7 +211,7 @@ impl State {
         true
     }
 
-    /// Nobody waits for the processor of `id`.
+    /// Renews the slice of `id`, because no thread waits for its processor.
     fn renew_slice(&mut self, id: ThreadId, at: Time) {
         let thread = &mut self.threads[id.index()];
         thread.keep.warned = false;
@@ -244,7 +247,7 @@ impl State {
         }
     }
 
-    /// Gives the processor away if somebody wants it; says whether it did.
+    /// Gives the processor away if another thread wants it. Returns whether it did.
     pub(crate) fn yield_processor(&mut self, id: ThreadId) -> bool {
         let thread = &self.threads[id.index()];
         let (at, processor) = (thread.time, thread.processor);
@@ -256,7 +259,8 @@ impl State {
         moves || wanted
     }
 
-    /// Somebody waits for a processor: those whose threads spin hear of the end of their slices.
+    /// Announces the ends of the slices of spinning threads, because a thread waits for a
+    /// processor.
     pub(crate) fn announce_slices(&mut self, at: Time) {
         for processor in 0..self.processors.len() {
             if let Some(id) = self.processors[processor].current
@@ -285,7 +289,8 @@ impl State {
         self.announce_slice_end(id, at);
     }
 
-    /// `id` begins to spin: somebody may want its processor already.
+    /// Announces the end of the slice of `id`, which begins to spin: another thread may want its
+    /// processor already.
     pub(crate) fn announce_slice(&mut self, id: ThreadId) {
         if self.is_wanted(id) {
             self.announce_slice_end(id, self.threads[id.index()].time);

@@ -27,24 +27,30 @@ use std::rc::Rc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Simulation {
+    /// The machine.
     machine: Machine,
+    /// The seed of the run's randomness.
     seed: u64,
+    /// The size of a thread's stack, in bytes.
     stack_size: usize,
+    /// Set if a timeline is recorded.
     timeline: bool,
+    /// The number of unlabelled words to count, if words are counted.
     words: Option<usize>,
+    /// The limits of the run.
     limits: Limits,
-    /// How many, among how many accesses.
+    /// The number of delays, and of the accesses among which they are.
     delays: (usize, u64),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run<R> {
-    /// What the body returned.
+    /// The result of the body.
     pub result: R,
-    /// What was counted.
+    /// The counts.
     pub statistics: Statistics,
-    /// Who ran and who waited where, if [`Simulation::timeline`] asked for it.
+    /// The activities of threads, if [`Simulation::timeline`] asked for it.
     pub timeline: Option<Timeline>,
 }
 
@@ -74,8 +80,8 @@ impl Simulation {
         &self.machine
     }
 
-    /// What the run's randomness comes from: the machine's [jitter](Machine::jitter), when the
-    /// processors' slices end, and what [`inside::entropy`] says.
+    /// Sets the seed of the run's randomness: the machine's [jitter](Machine::jitter), the ends of
+    /// the processors' slices, and the values of [`inside::entropy`].
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -90,16 +96,17 @@ impl Simulation {
         self
     }
 
-    /// Records who ran and who waited where: memory for each change of what a thread does.
+    /// Records the activities of threads and processors. It takes memory for each change of a
+    /// thread's activity.
     #[must_use]
     pub fn timeline(mut self) -> Self {
         self.timeline = true;
         self
     }
 
-    /// Counts what is asked of single words: all that have a [label](inside::label), and the
-    /// `count` others that were waited for longest. Memory for each word that is touched, and a
-    /// look into a map for each access.
+    /// Counts the accesses to single words: to all that have a [label](inside::label), and to the
+    /// `count` others that were waited for longest. It takes memory for each word that is touched,
+    /// and a look into a map for each access.
     #[must_use]
     pub fn words(mut self, count: usize) -> Self {
         self.words = Some(count);
@@ -107,34 +114,35 @@ impl Simulation {
     }
 
     /// Has threads stop `count` times, each at one of the run's first `among` shared accesses, and
-    /// each for 1 µs to 8 ms, as the seed chooses. The processor is another's meanwhile; to those
-    /// who look the thread is [blocked](inside::Presence::Blocked), as by a page that has to be
-    /// fetched.
+    /// each for 1 µs to 8 ms, as the seed chooses. Another thread has the processor meanwhile. To
+    /// other threads the stopped one looks [blocked](inside::Presence::Blocked), as by a page that
+    /// has to be fetched.
     ///
-    /// For tests: what goes wrong only if a thread is stopped in one certain place, or two are, is
-    /// found by few seeds otherwise, and by none if there are as many processors as threads.
-    /// `among` should be about as many accesses as the run makes ([`Statistics::accesses`]).
+    /// For tests: a fault that happens only if a thread is stopped in one certain place, or two
+    /// are, is found by few seeds otherwise, and by none if there are as many processors as
+    /// threads. `among` should be about as many accesses as the run makes
+    /// ([`Statistics::accesses`]).
     #[must_use]
     pub fn delays(mut self, count: usize, among: u64) -> Self {
         self.delays = (count, among);
         self
     }
 
-    /// How long the run may take, in virtual time.
+    /// Sets the time that the run may take, in virtual time.
     #[must_use]
     pub fn time(mut self, limit: Time) -> Self {
         self.limits.time = limit;
         self
     }
 
-    /// How many shared accesses the run may make.
+    /// Sets the number of shared accesses that the run may make.
     #[must_use]
     pub fn accesses(mut self, limit: u64) -> Self {
         self.limits.accesses = limit;
         self
     }
 
-    /// How many threads the run may make.
+    /// Sets the number of threads that the run may make.
     #[must_use]
     pub fn threads(mut self, limit: usize) -> Self {
         self.limits.threads = limit;
@@ -148,12 +156,12 @@ impl Simulation {
     ///
     /// All virtual threads have one copy of the program's own `std::thread_local!`s, and one count
     /// of panics. So the first use of such a value must not wait in its initializer: a second
-    /// thread would make another, and the first one's references would go. And if a run fails while
-    /// a destructor waits in a thread that unwinds, `std::thread::panicking` says so from then on,
-    /// on the calling thread.
+    /// thread would make another value, and the first one's references would go. And if a run fails
+    /// while a destructor waits in a thread that unwinds, `std::thread::panicking` returns that
+    /// from then on, on the calling thread.
     ///
-    /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it:
-    /// who waits in a `std::thread::scope`, say, would not be waited for.
+    /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it: a
+    /// thread that waits in a `std::thread::scope`, say, would not be waited for.
     ///
     /// ```compile_fail,E0373
     /// # use stanchion_simulator::{Simulation, machines};

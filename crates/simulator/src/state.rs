@@ -1,22 +1,22 @@
-//! All that a run knows: who is where, what is to happen, what the memory holds.
+//! The state of a run: the threads, the events to come, the memory.
 //!
-//! Nothing here switches threads; the functions change the state and say whether the calling thread
-//! must now be suspended.
+//! Nothing here switches threads. The functions change the state and return whether the calling
+//! thread must now be suspended.
 //!
 //! # Spinning costs nothing
 //!
 //! A thread that looks at a word in its own cache until it changes does nothing that another
-//! processor could notice. So it is taken out of the events, and comes back when a write or an
-//! exchange of another processor on the *line* is done (its value may be the same: an exchange that
-//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or
-//! when it loses its processor. If it pauses between two looks ([`Machine::pause`]), it comes back
-//! when the pause is over in which the write fell.
+//! processor could notice. So it is taken out of the events. It comes back when a write or an
+//! exchange of another processor on the *line* is done. (The value may be the same: an exchange
+//! that fails invalidates copies too, and the paper's figures depend on that.) It also comes back
+//! when its time is up, or when it loses its processor. If it pauses between two looks
+//! ([`Machine::pause`]), it comes back when the pause is over in which the write fell.
 //!
-//! Between its look and its going to sleep other threads may have written: `written` keeps, for
-//! each line (more exactly, for each of a few thousand groups of lines), how many accesses the run
-//! had seen at the last write, and the thread keeps when it looked at the word. Whether its copy of
-//! the line is gone would not do: an update leaves it, a write by another thread of the same
-//! processor does, and a look at another word of the line brings it back.
+//! Between its look and its going to sleep other threads may have written. For each line (more
+//! exactly, for each of a few thousand groups of lines) `written` keeps how many accesses the run
+//! had seen at the last write. The thread keeps that number of its look at the word. It would not
+//! do to ask whether its copy of the line is gone: an update leaves it, a write by another thread
+//! of the same processor does, and a look at another word of the line brings it back.
 
 use crate::arena::Identities;
 use crate::event::{Events, Stretch, What};
@@ -35,54 +35,79 @@ use crate::timeline::Timeline;
 use crate::{Machine, Time};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Groups of lines whose last write is remembered together. A collision makes a waiter look once
-/// too often.
+/// The number of groups of lines that share a record of their last write. A collision makes a
+/// waiter look once too often.
 const GROUPS: usize = 4_096;
 
 /// Calls that take no time, one after the other, that are free.
 const FREE_GLANCES: u32 = 16;
-/// What each takes after those.
+/// The time of each after those.
 const GLANCE: Time = Time::nanos(20);
 
-/// How far a run may go.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
+    /// The greatest virtual time.
     pub(crate) time: Time,
+    /// The most shared accesses.
     pub(crate) accesses: u64,
+    /// The most threads.
     pub(crate) threads: usize,
 }
 
 pub(crate) struct State {
+    /// The machine.
     pub(crate) machine: Machine,
+    /// The memory system.
     pub(crate) memory: System,
+    /// The identities of addresses.
     pub(crate) identities: Identities,
+    /// The events to come.
     pub(crate) events: Events,
+    /// The threads, by number.
     pub(crate) threads: Vec<Thread>,
+    /// The processors, by number.
     pub(crate) processors: Vec<Processor>,
+    /// Set for a processor until its first slice has begun.
     pub(crate) first_slice: Vec<bool>,
+    /// The threads that are ready, in the order in which they came.
     pub(crate) ready: VecDeque<ThreadId>,
     /// By the identity of the word, in the order in which they came.
     parked: HashMap<u64, VecDeque<(ThreadId, u64)>>,
+    /// The threads that spin on each line.
     spinning: HashMap<Line, Vec<(ThreadId, Stretch)>>,
+    /// The number of accesses at the last write to each group of lines.
     written: Box<[u64]>,
     /// The moment of the last event.
     pub(crate) now: Time,
-    /// Whether a thread may have to leave its processor at a moment that is not known before; see
+    /// Set if a thread may have to leave its processor at a moment that is not known before; see
     /// `os::interrupt`.
     pub(crate) interruptible: bool,
-    /// The words of watches that have seen a switch, which nobody has taken yet; see `os::watch`.
+    /// The words of watches that have seen a switch and have not been taken yet; see `os::watch`.
     pub(crate) seen_switch: BTreeSet<u64>,
+    /// The delays that are still to come.
     pub(crate) delays: Delays,
+    /// The jitter of the run.
     pub(crate) jitters: Jitters,
+    /// The slots of gangs.
     pub(crate) gangs: Gangs,
+    /// The address spaces.
     pub(crate) spaces: Spaces,
+    /// The statics of the run.
     pub(crate) globals: Locals,
+    /// The run's randomness.
     pub(crate) random: Random,
+    /// The limits.
     pub(crate) limits: Limits,
+    /// The counts.
     pub(crate) statistics: Statistics,
+    /// The timeline, if it is recorded.
     pub(crate) timeline: Option<Timeline>,
+    /// The counts by word, if words are counted.
     pub(crate) words: Option<Words>,
+    /// The reason why the run has failed, if it has.
     pub(crate) failure: Option<Failure>,
+    /// A number that no other run of this process has.
     pub(crate) number: u64,
 }
 
@@ -160,7 +185,7 @@ impl State {
         if kind != Kind::Read {
             self.written[group(line)] = seen;
         }
-        // A read can take a line away, too; whoever looks at it then has to fetch it.
+        // A read can take a line away, too. A thread that looks at it then has to fetch it.
         if (kind != Kind::Read || done.invalidated > 0) && !self.spinning.is_empty() {
             self.wake_spinners(line, processor, done.reaches);
         }
@@ -269,7 +294,7 @@ impl State {
         }
     }
 
-    /// Wakes up to `count` sleepers of a word; says how many.
+    /// Wakes up to `count` sleepers of a word. Returns how many.
     pub(crate) fn wake(&mut self, waker: ThreadId, address: *const (), count: usize) -> usize {
         let identity = self.identities.of(address);
         let mut woken = 0;
@@ -293,7 +318,7 @@ impl State {
         woken
     }
 
-    /// Takes the first who sleeps on a word out of its queue.
+    /// Takes the first sleeper of a word out of its queue.
     pub(crate) fn next_sleeper(&mut self, identity: u64) -> Option<ThreadId> {
         loop {
             let queue = self.parked.get_mut(&identity)?;
@@ -361,7 +386,7 @@ impl State {
         }
     }
 
-    /// Whether an event is about something that is over.
+    /// Returns whether an event is about something that is over.
     pub(crate) fn is_stale(&self, what: What) -> bool {
         match what {
             What::Run(id, stretch)
@@ -405,7 +430,7 @@ impl State {
         );
     }
 
-    /// `id` has ended: those who wait for that go on.
+    /// Ends `id`: the threads that wait for that go on.
     pub(crate) fn end(&mut self, id: ThreadId) {
         let at = self.thread(id).time;
         self.take_off(id, Status::Ended, at);
@@ -428,14 +453,14 @@ impl State {
         (self.statistics, self.timeline)
     }
 
-    /// Whether nobody is left who could do anything.
+    /// Returns whether no thread is left that could do anything.
     pub(crate) fn has_ended(&self) -> bool {
         self.threads.iter().all(|thread| thread.status == Status::Ended || thread.frozen)
     }
 }
 
-/// When somebody who has paused since `began`, for `pause` before each look, looks for the first
-/// time at `at` or later.
+/// Returns the time at which a thread that has paused since `began`, for `pause` before each look,
+/// looks for the first time at `at` or later.
 fn next_look(began: Time, pause: Time, at: Time) -> Time {
     if pause == Time::ZERO {
         return at;

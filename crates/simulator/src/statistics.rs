@@ -1,4 +1,4 @@
-//! What a run has counted.
+//! The counts of a run.
 
 mod table;
 mod words;
@@ -10,11 +10,11 @@ use crate::Time;
 use crate::memory::{Done, Kind};
 use serde::{Deserialize, Serialize};
 
-/// What a thread, or a processor, spends its time on.
+/// The activities of a thread, or a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
-    /// Computing, and reading what is in its cache.
+    /// Computing, and reading from its own cache.
     Useful,
     /// Waiting for the memory: a miss, a write that must be on the bus, an exchange.
     Stalled,
@@ -86,15 +86,15 @@ pub struct Accesses {
     pub misses: u64,
     /// Reads among them.
     pub read_misses: u64,
-    /// Those whose line came from another processor's cache.
+    /// Those with a line that came from another processor's cache.
     pub transfers: u64,
-    /// Atomic read-modify-writes, also those that failed.
+    /// Atomic read-modify-writes, also failed ones.
     pub exchanges: u64,
     /// Copies in other caches that were invalidated.
     pub invalidations: u64,
-    /// How long they queued for the bus, their line or their memory.
+    /// The time that they queued for the bus, their line or their memory.
     pub queued: Time,
-    /// How long they occupied the bus, a link or a memory.
+    /// The time that they occupied the bus, a link or a memory.
     pub occupied: Time,
 }
 
@@ -121,10 +121,12 @@ impl Accesses {
         self.occupied += other.occupied;
     }
 
-    /// The counts for each of `count` acquisitions, items, or whatever the program did so often.
+    /// Returns the counts for each of `count` acquisitions, items, or other things that the program
+    /// did so often.
     ///
     /// ```
-    /// let accesses = stanchion_simulator::Accesses { all: 30, transfers: 15, ..Default::default() };
+    /// use stanchion_simulator::Accesses;
+    /// let accesses = Accesses { all: 30, transfers: 15, ..Default::default() };
     /// assert_eq!(accesses.per(10).transfers, 1.5);
     /// ```
     ///
@@ -160,29 +162,29 @@ pub struct Rates {
     pub invalidations: f64,
 }
 
-/// What one thread did.
+/// The counts of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadStatistics {
     /// Its name, if it was given one.
     pub name: Option<String>,
-    /// What it spent its life on.
+    /// The activities of its life.
     pub times: Times,
-    /// What it asked of the memory.
+    /// Its accesses to the memory.
     pub accesses: Accesses,
-    /// How often it was taken off its processor while it could have gone on.
+    /// The number of times that it was taken off its processor while it could have gone on.
     pub preemptions: u64,
-    /// How often it stayed beyond its slice because it had asked not to be preempted; see
-    /// [`os::keep`](crate::os::keep).
+    /// The number of times that it stayed beyond its slice because it had asked not to be
+    /// preempted; see [`os::keep`](crate::os::keep).
     pub graces: u64,
-    /// How often it was preempted all the same: it kept its processor for too long.
+    /// The number of times that it was preempted all the same: it kept its processor for too long.
     pub breaches: u64,
-    /// How often it was put on another processor than the last.
+    /// The number of times that it was put on another processor than the last.
     pub migrations: u64,
-    /// When it began and ended.
+    /// The times when it began and ended.
     pub life: (Time, Time),
 }
 
-/// What a run has counted. The same on every run of the same seed, and on every computer.
+/// The counts of a run. The same on every run of the same seed, and on every computer.
 ///
 /// Its [`Display`](core::fmt::Display) is tables to read.
 ///
@@ -207,29 +209,29 @@ pub struct ThreadStatistics {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// How long the run took, in virtual time.
+    /// The length of the run, in virtual time.
     pub elapsed: Time,
-    /// What all threads asked of the memory.
+    /// The accesses of all threads to the memory.
     pub accesses: Accesses,
     /// One entry for each thread, in the order in which they were made.
     pub threads: Vec<ThreadStatistics>,
-    /// How long each processor had a thread of the program on it.
+    /// The time that each processor had a thread of the program on it.
     pub processors: Vec<Time>,
-    /// What was asked of which words, those first that were waited for longest: all that have a
-    /// label, and as many others as [`Simulation::words`](crate::Simulation::words) asked for.
-    /// Empty if it did not.
+    /// The accesses to words, the longest waited for first: all words that have a label, and as
+    /// many others as [`Simulation::words`](crate::Simulation::words) asked for. Empty if it did
+    /// not.
     pub words: Vec<WordStatistics>,
 }
 
 impl Statistics {
-    /// What all threads spent their time on.
+    /// Returns the activities of all threads.
     #[must_use]
     pub fn times(&self) -> Times {
         self.threads.iter().map(|thread| thread.times).sum()
     }
 
-    /// Which part of the run the bus was busy. On a machine with several links or memories, the sum
-    /// of theirs, which can be more than 1.
+    /// Returns the part of the run that the bus was busy. On a machine with several links or
+    /// memories it is the sum of theirs, which can be more than 1.
     #[must_use]
     pub fn bus_use(&self) -> f64 {
         if self.elapsed == Time::ZERO {
@@ -238,14 +240,14 @@ impl Statistics {
         self.accesses.occupied.as_secs() / self.elapsed.as_secs()
     }
 
-    /// What was asked of the words of that label, if the run counted words and one of these was
-    /// touched.
+    /// Returns the accesses to the words of that label, if the run counted words and one of these
+    /// was touched.
     #[must_use]
     pub fn word(&self, label: &str) -> Option<&WordStatistics> {
         self.words.iter().find(|word| word.labelled && word.name == label)
     }
 
-    /// What reports call a thread: its number, and its name if it has one.
+    /// Returns the name of a thread in reports: its number, and its name if it has one.
     pub(crate) fn thread_name(&self, thread: usize) -> String {
         match self.threads.get(thread).and_then(|thread| thread.name.as_deref()) {
             Some(name) => format!("{thread} {name}"),

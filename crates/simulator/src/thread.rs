@@ -1,4 +1,4 @@
-//! A virtual thread: what it does, where, since when.
+//! A virtual thread: its activity, its processor, and their times.
 
 use crate::Time;
 use crate::event::Stretch;
@@ -30,7 +30,7 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// Where a thread is in its life.
+/// The state of a thread's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// On its processor.
@@ -39,14 +39,14 @@ pub(crate) enum Status {
     Spinning,
     /// Waits for a processor.
     Ready,
-    /// Could go on, and waits until its address space says so.
+    /// Could go on, and waits until its address space resumes it.
     Stopped,
     /// Waits for something else; see [`Wait`].
     Blocked,
     Ended,
 }
 
-/// What a thread waits for.
+/// The thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Nothing,
@@ -60,11 +60,11 @@ pub(crate) enum Wait {
     Sleep,
 }
 
-/// How many accesses of its own a thread remembers: a loop that waits for one word may read so many
-/// less one others beside it.
+/// The number of accesses of its own that a thread remembers. A loop that waits for one word may
+/// read so many less one others beside it.
 const LOOKS: usize = 4;
 
-/// What ended a wait.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Open,
@@ -73,48 +73,60 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) struct Thread {
+    /// The name, if it has one.
     pub(crate) name: Option<String>,
+    /// The state of its life.
     pub(crate) status: Status,
     /// Its own moment: how far it has run ahead of the events. Meaningless while it is not on a
     /// processor.
     pub(crate) time: Time,
     /// Since when it has been in `status`.
     pub(crate) since: Time,
+    /// The thing that it waits for.
     pub(crate) wait: Wait,
+    /// The end of its last wait.
     pub(crate) outcome: Outcome,
+    /// The number of its present stretch. Each change of status begins a new one.
     pub(crate) stretch: Stretch,
-    /// Where it runs, or ran last.
+    /// The processor that it runs on, or ran on last.
     pub(crate) processor: usize,
+    /// The processor that it stays on, if it is pinned.
     pub(crate) pinned: Option<usize>,
+    /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
-    /// The words of those who want to hear of its next switch; see `os::watch`.
+    /// The words of the watches of its next switch; see `os::watch`.
     pub(crate) watchers: Vec<u64>,
-    /// Whether it waited for something else than a processor when it last lost one.
+    /// Set if it waited for something else than a processor when it last lost one.
     pub(crate) waited: bool,
-    /// When it last lost or got a processor; `None` if it has had none yet.
+    /// The time when it last lost or got a processor; `None` if it has had none yet.
     pub(crate) switched: Option<Time>,
-    /// How often it has gone to sleep on a word.
+    /// The number of times that it has gone to sleep on a word.
     pub(crate) sleeps: u64,
     /// The words that it accessed last, and how many accesses the run had seen then, the oldest to
     /// be replaced next; see `State::watch`.
     looks: [(u64, u64); LOOKS],
+    /// The index of the oldest look.
     oldest: usize,
-    /// When it last called something that takes no time, and how often since anything took some;
-    /// see `State::glance`.
+    /// The time when it last called something that takes no time, and the number of such calls
+    /// since anything took some; see `State::glance`.
     pub(crate) glances: (Time, u32),
-    /// How many accesses it may still make; see `os::freeze`.
+    /// The number of accesses that it may still make; see `os::freeze`.
     pub(crate) accesses_left: u64,
-    /// Whether it never runs again.
+    /// Set if it never runs again.
     pub(crate) frozen: bool,
+    /// Its requests not to be preempted.
     pub(crate) keep: Keep,
+    /// The stretch that an interrupt can end.
     pub(crate) open: interrupt::Stretch,
     /// Its slot and processor, if it is in a gang.
     pub(crate) place: Option<(usize, usize)>,
     /// Its address space, if it is an activation.
     pub(crate) space: Option<usize>,
-    /// Whether the space may resume it: it is stopped, and no handler has asked for it yet.
+    /// Set if the space may resume it: it is stopped, and no handler has asked for it yet.
     pub(crate) resumable: bool,
+    /// The values of its own statics.
     pub(crate) locals: Locals,
+    /// Its counts.
     pub(crate) statistics: ThreadStatistics,
 }
 
@@ -157,13 +169,13 @@ impl Thread {
         self.oldest = (self.oldest + 1) % LOOKS;
     }
 
-    /// How many accesses the run had seen when this thread last accessed a word; `None` if that is
-    /// too long ago to be known.
+    /// Returns the number of accesses that the run had seen when this thread last accessed a word;
+    /// `None` if that is too long ago to be known.
     pub(crate) fn last_look(&self, word: u64) -> Option<u64> {
         self.looks.iter().filter(|(other, _)| *other == word).map(|(_, seen)| *seen).max()
     }
 
-    /// Whether it is an activation that has not run yet.
+    /// Returns whether it is an activation that has not run yet.
     pub(crate) fn is_fresh(&self) -> bool {
         self.space.is_some() && self.stretch == 0
     }

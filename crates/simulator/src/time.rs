@@ -29,25 +29,25 @@ impl Time {
     /// Later than anything.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// That many picoseconds.
+    /// Returns that many picoseconds.
     #[must_use]
     pub const fn picos(count: u64) -> Self {
         Self(count)
     }
 
-    /// That many nanoseconds.
+    /// Returns that many nanoseconds.
     #[must_use]
     pub const fn nanos(count: u64) -> Self {
         Self(count.saturating_mul(1_000))
     }
 
-    /// That many microseconds.
+    /// Returns that many microseconds.
     #[must_use]
     pub const fn micros(count: u64) -> Self {
         Self(count.saturating_mul(1_000_000))
     }
 
-    /// That many milliseconds.
+    /// Returns that many milliseconds.
     #[must_use]
     pub const fn millis(count: u64) -> Self {
         Self(count.saturating_mul(1_000_000_000))
@@ -71,7 +71,7 @@ impl Time {
         self.0 as f64 * 1e-12
     }
 
-    /// What is left of `self` after `other`, nothing if that is longer.
+    /// Returns the rest of `self` after `other`, or nothing if that is longer.
     #[must_use]
     pub const fn since(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -1,4 +1,4 @@
-//! Who ran, and who waited, where and when.
+//! The timeline: the activity of each thread, its place and its times.
 
 mod axis;
 mod chrome;
@@ -16,11 +16,11 @@ use serde::Serialize;
 /// A stretch of a thread's life in which it did one thing in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Whose, as an index into the run's threads.
+    /// The thread, as an index into the run's threads.
     pub thread: usize,
     /// On which processor, if it was on one.
     pub processor: Option<usize>,
-    /// What it did.
+    /// Its activity.
     pub activity: Activity,
     /// From when.
     pub start: Time,
@@ -28,12 +28,12 @@ pub struct Span {
     pub end: Time,
 }
 
-/// What has a row of its own in a [`Drawing`].
+/// The things that have a row of their own in a [`Drawing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Each thread: what it did, and what it waited for when it was on no processor.
+    /// Each thread: its activity, and the thing that it waited for when it was on no processor.
     Threads,
-    /// Each processor: what was done on it; nothing where it was idle or another application's.
+    /// Each processor: the activity on it. Nothing if it was idle or another application's.
     Processors,
 }
 
@@ -43,9 +43,11 @@ pub enum Rows {
 /// different threads may lie the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeline {
+    /// The spans, in the order of each thread's time.
     pub(crate) spans: Vec<Span>,
     /// The last span of each thread.
     #[serde(skip)]
+    /// The last span of each thread.
     latest: Vec<usize>,
 }
 
@@ -72,7 +74,8 @@ impl Timeline {
         }
         let latest = &mut self.latest[span.thread];
         match self.spans.get_mut(*latest) {
-            // Most accesses hit, and take up what the one before left: one span, not thousands.
+            // Most accesses hit, and continue the activity of the one before: one span, not
+            // thousands.
             Some(last)
                 if last.activity == activity
                     && last.processor == processor

@@ -3,17 +3,16 @@
 //!
 //! # Invariants
 //!
-//! 1. `CURRENT` points to the world of the run whose virtual thread runs on this thread of the
-//!    operating system, and is null at all other times; the world is on the stack of `World::run`,
+//! 1. While a virtual thread runs on this thread of the operating system, `CURRENT` points to the
+//!    world of its run, and is null at all other times; the world is on the stack of `World::run`,
 //!    below the coroutine's caller, so it outlives every coroutine that runs.
 //! 2. No reference to the world exists while a coroutine runs user code: `with` ends before its
 //!    caller goes on, and the loop reaches the world through a raw pointer, between two resumptions
 //!    only. Inside `with`, where a panic calls the program's own panic hook, `CURRENT` is null:
 //!    user code that runs there is outside the run.
 //! 3. A yielder is used only by the coroutine that it was given to, and only while that runs.
-//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns is not touched
-//!    again. It borrows nothing, as who lent it something could take that back: a body is
-//!    `'static`.
+//! 4. A coroutine that did not end is leaked, never unwound: the things that its stack owns are not
+//!    touched again. It borrows nothing, as the lender could take a loan back: a body is `'static`.
 
 use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
@@ -32,11 +31,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 type Fiber = Coroutine<(), (), (), ArenaStack>;
 
 pub(crate) struct World {
+    /// The state of the run.
     pub(crate) state: State,
+    /// The memory of the run.
     slot: Slot,
+    /// The size of a thread's stack, in bytes.
     stack_size: usize,
+    /// The coroutines.
     fibers: Fibers,
+    /// The yielder of each thread (Invariant 3).
     yielders: Vec<*const Yielder<(), ()>>,
+    /// The thread that runs.
     current: ThreadId,
 }
 
@@ -59,6 +64,7 @@ std::thread_local! {
 
 /// Until it is dropped, another world than before is the current one.
 struct Turn {
+    /// The world before, or null.
     before: *mut World,
 }
 
@@ -76,7 +82,7 @@ impl Drop for Turn {
     }
 }
 
-/// Whether a virtual thread runs on this thread of the operating system.
+/// Returns whether a virtual thread runs on this thread of the operating system.
 #[inline]
 pub(crate) fn is_running() -> bool {
     !CURRENT.get().is_null()
@@ -86,10 +92,10 @@ pub(crate) fn is_running() -> bool {
 /// a run.
 #[inline]
 pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R> {
-    let nobody = Turn::of(ptr::null_mut());
+    let outside_turn = Turn::of(ptr::null_mut());
     // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference
-    // exists, and to which none is made before `nobody` is dropped.
-    let world = unsafe { nobody.before.as_mut() }?;
+    // exists, and to which none is made before `outside_turn` is dropped.
+    let world = unsafe { outside_turn.before.as_mut() }?;
     let current = world.current;
     // What the simulator itself allocates is none of the program's memory.
     let _outside = arena::outside();
@@ -147,7 +153,7 @@ fn freeze(world: &mut World, id: ThreadId) -> bool {
     true
 }
 
-/// Leaves the coroutine; comes back when an event says that the thread runs.
+/// Leaves the coroutine. Comes back when an event lets the thread run.
 pub(crate) fn suspend() {
     // A destructor that runs while its thread unwinds may wait; the standard library's count of
     // panics is the operating system thread's, and the others see it. They only make their guards
@@ -192,7 +198,7 @@ impl State {
         Some(end - begin)
     }
 
-    /// Whether something is to happen before what `id` does next, or the run is over.
+    /// Returns whether something is to happen before the next action of `id`, or the run is over.
     #[inline]
     fn is_ahead(&self, id: ThreadId) -> bool {
         let time = self.thread(id).time;
@@ -205,7 +211,7 @@ impl State {
         thread.time >= self.processors[thread.processor].slice_end
     }
 
-    /// Whether `id` cannot simply go on.
+    /// Returns whether `id` cannot simply go on.
     #[inline]
     pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
         self.is_ahead(id) || self.is_out_of_time(id) || self.is_to_freeze(id) || self.is_to_delay()
@@ -253,7 +259,7 @@ impl World {
         self.state.create(name, pinned, at)
     }
 
-    /// Makes the coroutines of the activations that the kernel has made, whose numbers are the
+    /// Makes the coroutines of the activations that the kernel has made. Their numbers are the
     /// next.
     fn bear(&mut self) -> Result<(), Failure> {
         for (id, body) in core::mem::take(&mut self.state.spaces.births) {

@@ -1,4 +1,4 @@
-//! Address spaces, their processors, and what they are told.
+//! Tests of address spaces, their processors, and their events.
 
 mod common;
 
@@ -35,7 +35,9 @@ enum Work {
 /// it needs no lock.
 #[derive(Default)]
 struct Scheduler {
+    /// The work that could run.
     ready: RefCell<VecDeque<Work>>,
+    /// The events, with their time and activation.
     told: RefCell<Vec<(u64, ThreadId, Vec<Upcall>)>>,
 }
 
@@ -119,7 +121,7 @@ fn a_space_gets_what_it_wants_and_gives_back_what_it_does_not_need() {
 }
 
 #[test]
-fn who_blocks_leaves_its_processor_to_another_and_goes_on_when_it_is_resumed() {
+fn a_thread_that_blocks_leaves_its_processor_to_another_and_goes_on_when_it_is_resumed() {
     let run = Simulation::new(machine(2)).run(|| {
         // The body keeps processor 0.
         let word = Rc::new(Word::new(0));
@@ -210,7 +212,7 @@ fn a_space_of_higher_priority_has_all_it_wants() {
 }
 
 #[test]
-fn who_only_reads_and_writes_leaves_its_processor_too() {
+fn a_thread_that_only_reads_and_writes_leaves_its_processor_too() {
     let run = Simulation::new(machine(2)).run(|| {
         let word = Rc::new(Word::new(0));
         let low = Scheduler::same(1, move |_| while word.add(1) < 1_000_000 {});
@@ -290,7 +292,7 @@ fn a_space_can_have_its_own_activation_interrupted() {
             done.store(1);
         };
         scheduler.ready.borrow_mut().push_back(Work::Job(Box::new(job)));
-        // The handler puts what was preempted first; here the other way round is asked for.
+        // The handler puts a preempted activation first; the test asks for the other way round.
         let list = scheduler.ready.borrow_mut().pop_front().unwrap();
         space.interrupt(long);
         inside::work(MS / 20);
@@ -306,7 +308,7 @@ fn a_space_can_have_its_own_activation_interrupted() {
 }
 
 #[test]
-fn who_is_never_resumed_is_reported() {
+fn a_thread_that_is_never_resumed_is_reported() {
     let failure = Simulation::new(machine(2))
         .run(|| {
             let slept = Cell::new(false);
@@ -401,8 +403,11 @@ mod fuzz {
 
     #[derive(Clone, Debug)]
     struct Program {
+        /// The number of processors.
         processors: usize,
+        /// The seed.
         seed: u64,
+        /// The quantum, in nanoseconds.
         quantum: u64,
         /// Priority, processors wanted, jobs.
         spaces: Vec<(i32, usize, Vec<Vec<Step>>)>,
@@ -471,8 +476,8 @@ mod fuzz {
         Ok((told, done.raw(), run.statistics))
     }
 
-    /// Every stop is told once, in the order in which it can happen: an activation is blocked
-    /// before it unblocks, and nobody tells of its own end.
+    /// Checks that every stop is reported once, in the order in which it can happen: an activation
+    /// is blocked before it unblocks, and its own end is never reported.
     fn check(told: &Told) -> Result<(), TestCaseError> {
         let mut blocked = std::collections::HashSet::new();
         for (_, teller, events) in told {

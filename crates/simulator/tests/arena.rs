@@ -1,5 +1,5 @@
-//! Programs whose allocator is `Arena`: the same bytes on every run, whatever the process did
-//! before and wherever it was loaded.
+//! Tests of programs with `Arena` as their allocator: the same bytes on every run, whatever the
+//! process did before and wherever it was loaded.
 
 mod common;
 
@@ -120,8 +120,8 @@ fn what_a_run_returns_outlives_it() {
     .unwrap();
 }
 
-/// How often a line went from cache to cache while four threads wrote words of their own, which
-/// `make` allocates one after the other.
+/// Returns how often a line went from cache to cache while four threads wrote words of their own,
+/// which `make` allocates one after the other.
 fn transfers<T: 'static>(make: fn() -> Box<T>, word: fn(&T) -> &Word) -> u64 {
     let run = Simulation::new(machines::modern(4)).run(move || {
         let threads: Vec<_> = (0..4)

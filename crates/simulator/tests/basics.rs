@@ -129,7 +129,7 @@ fn a_parked_thread_is_woken_or_times_out_or_need_not_park() {
         assert_eq!(parked, Parked::TimedOut);
         assert!(inside::now() >= before + 10_000);
         assert_eq!(inside::park(word.address(), || false, before), Parked::TimedOut);
-        assert_eq!(inside::wake(word.address(), 1), 0, "who timed out is not asleep");
+        assert_eq!(inside::wake(word.address(), 1), 0, "it timed out and is not asleep");
     });
     run.unwrap();
 }
@@ -160,7 +160,7 @@ fn sleepers_wake_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_deadlock_names_who_waits_for_what() {
+fn a_deadlock_names_the_threads_and_what_they_wait_for() {
     let failure = Simulation::new(machine(2))
         .run(|| {
             let word = Rc::new(Word::new(0));
@@ -265,7 +265,7 @@ fn other_applications_take_their_share() {
 }
 
 #[test]
-fn who_is_pinned_stays_and_who_is_not_moves_to_an_idle_processor() {
+fn a_pinned_thread_stays_and_another_moves_to_an_idle_processor() {
     let run = Simulation::new(machine(4)).run(|| {
         let pinned = inside::spawn(None, Some(3), Box::new(|| assert_eq!(inside::processor(), 3)));
         inside::join(pinned);

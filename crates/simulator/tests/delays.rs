@@ -33,9 +33,9 @@ fn found(processors: usize, delays: usize, scene: fn() -> bool) -> u64 {
     (0..SEEDS).filter(goes_wrong).count() as u64
 }
 
-/// A stack whose `pop` compares the top alone, of 1 above 2 above 3. One thread takes one and puts
-/// it back, the other takes two and puts the first back; so two remain, unless the one is stopped
-/// between its look at the next and its exchange for as long as the other takes.
+/// A stack with a `pop` that compares the top alone, of 1 above 2 above 3. One thread takes one and
+/// puts it back, the other takes two and puts the first back. So two remain, unless the one is
+/// stopped between its look at the next and its exchange for as long as the other takes.
 fn a_stack_without_versions() -> bool {
     let top = Rc::new(Word::new(1));
     let next: Rc<[Word; 4]> = Rc::new([0, 2, 3, 0].map(Word::new));
@@ -114,7 +114,7 @@ fn a_bug_of_two_stops_is_found_with_two_delays_and_with_no_fewer() {
 }
 
 #[test]
-fn who_is_delayed_looks_blocked_and_comes_back() {
+fn a_delayed_thread_looks_blocked_and_comes_back() {
     let run = Simulation::new(machines::modern(2)).delays(1, 1).run(|| {
         let word = Rc::new(Word::new(0));
         let begin = inside::time();

@@ -1,4 +1,4 @@
-//! Programs that are wrong, each with what the run says of it; and programs that are right, in ways
+//! Programs that are wrong, each with the report of the run, and programs that are right, in ways
 //! that a simulator could get wrong.
 
 mod common;
@@ -19,7 +19,7 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))
 }
 
-/// What a run on so many processors says of a body that does not come to its end.
+/// Returns the failure of a run on so many processors, with a body that does not come to its end.
 fn fails(processors: usize, body: impl FnOnce() + 'static) -> Failure {
     let simulation = Simulation::new(machines::modern(processors)).time(Time::millis(100));
     match simulation.run(body) {
@@ -35,7 +35,7 @@ fn says(failure: &Failure, parts: &[&str]) {
     }
 }
 
-/// A body that stands still when it is given a word that nobody writes.
+/// A body that stands still when it gets a word that no thread writes.
 type Stuck = fn(&Rc<Word>);
 
 #[test]
@@ -163,7 +163,7 @@ fn every_way_to_spin_for_ever_is_stopped() {
         ("the clock", |_| while inside::now() > 0 {}),
         ("presence", |_| while inside::presence(0) == Presence::Running {}),
         ("the end of itself", |_| while !inside::has_ended(inside::current()) {}),
-        ("waking nobody", |word| while inside::wake(word.address(), 1) == 0 {}),
+        ("waking no thread", |word| while inside::wake(word.address(), 1) == 0 {}),
         ("a fence", |_| {
             loop {
                 inside::fence();
@@ -214,7 +214,7 @@ fn two_spinners_that_take_turns_on_one_processor_are_stopped() {
 }
 
 #[test]
-fn a_panic_in_a_thread_that_nobody_joins_ends_the_run() {
+fn a_panic_in_a_thread_that_is_never_joined_ends_the_run() {
     let failure = fails(2, || {
         let body = || {
             inside::work(1_000);
@@ -223,7 +223,9 @@ fn a_panic_in_a_thread_that_nobody_joins_ends_the_run() {
         inside::spawn(Some("careless".to_owned()), None, Box::new(body));
         inside::work(1_000_000);
     });
-    assert!(matches!(&failure, Failure::Panicked { who, .. } if who == "thread 1 'careless'"));
+    assert!(
+        matches!(&failure, Failure::Panicked { thread, .. } if thread == "thread 1 'careless'")
+    );
     says(&failure, &["thread 1 'careless' panicked at", "lost it"]);
     assert!(!inside::is_running());
 }
@@ -271,7 +273,7 @@ fn threads_outlive_the_body() {
 }
 
 #[test]
-fn a_simulation_inside_another_is_refused_and_harms_nobody() {
+fn a_simulation_inside_another_is_refused_and_harms_no_run() {
     let run = Simulation::new(machines::modern(2)).run(|| {
         let inner = Simulation::new(machines::modern(1)).run(|| ()).unwrap_err();
         says(&inner, &["a simulation was begun inside a simulation"]);
@@ -454,7 +456,7 @@ fn a_write_between_a_look_and_the_wait_is_not_missed() {
 }
 
 #[test]
-fn who_moves_to_a_processor_gets_it_from_a_spinner() {
+fn a_thread_that_moves_gets_its_processor_from_a_spinner() {
     let run = Simulation::new(machines::modern(2)).time(Time::millis(1_000)).run(|| {
         let (word, here) = (Rc::new(Word::new(0)), Rc::new(Word::new(0)));
         let (watched, there) = (Rc::clone(&word), Rc::clone(&here));
@@ -479,7 +481,7 @@ fn who_moves_to_a_processor_gets_it_from_a_spinner() {
 }
 
 #[test]
-fn who_gives_way_to_a_pinned_thread_takes_an_idle_processor() {
+fn a_thread_that_gives_way_to_a_pinned_thread_takes_an_idle_processor() {
     let run = Simulation::new(machines::modern(2)).run(|| {
         assert_eq!(inside::processor(), 0);
         let pinned = inside::spawn(None, Some(0), Box::new(|| inside::work(2_000_000)));

@@ -1,4 +1,4 @@
-//! A program whose allocator is not `Arena`.
+//! Tests of a program with another allocator than `Arena`.
 
 use stanchion_simulator::Arena;
 

@@ -1,5 +1,5 @@
-//! Threads that are stopped for ever: exactly after the access they were to be stopped after, and
-//! what the run says of those who wait for them.
+//! Threads that are stopped for ever: exactly after the given access, with the run's report on the
+//! threads that wait for them.
 
 mod common;
 
@@ -42,8 +42,8 @@ fn a_thread_is_frozen_after_as_many_accesses_as_were_said_and_done() {
     }
 }
 
-/// What stands between the last access and the next one has no effect, and what comes after a look
-/// that waits has none either.
+/// Code between the last access and the next one has no effect. Code after a look that waits has
+/// none either.
 #[test]
 fn a_frozen_thread_does_nothing_else() {
     let ways: [fn(); 6] = [
@@ -93,10 +93,10 @@ fn its_processor_goes_to_the_others() {
     assert_eq!(run.unwrap().result, 153);
 }
 
-/// A lock whose holder is frozen: who spins is found at the limit, who sleeps by the deadlock, and
-/// the report names both.
+/// A lock with a frozen holder: a spinning waiter is found at the limit, a sleeping one by the
+/// deadlock, and the report names both.
 #[test]
-fn who_waits_for_a_frozen_thread_is_reported() {
+fn a_thread_that_waits_for_a_frozen_thread_is_reported() {
     type Way = (fn(&Word), &'static str);
     let ways: [Way; 3] = [
         (
@@ -133,7 +133,7 @@ fn who_waits_for_a_frozen_thread_is_reported() {
             freeze::wait(holder);
             inside::join(spawn("waiter", move || wait(&waited)));
         });
-        let Err(failure) = run else { panic!("nobody releases") };
+        let Err(failure) = run else { panic!("no thread releases") };
         assert!(matches!(failure, Failure::Deadlock { .. } | Failure::Time { .. }), "{failure}");
         let text = failure.to_string();
         assert!(text.contains("thread 1 'holder' is frozen") && text.contains(said), "{text}");

@@ -1,10 +1,10 @@
-//! Random programs on every machine, held against memory as it should be.
+//! Random programs on every machine, compared with plain memory.
 //!
 //! Each operation on a word is written down, on the host, in the order in which the operations take
-//! effect, with what it saw. Replayed in that order on plain numbers every read must have seen the
-//! last write: that is sequential consistency, with the order of effect as the witness. The order
-//! must also be that of virtual time, and of each thread's program, and who was woken must have had
-//! a waker.
+//! effect, with the value that it saw. Replayed in that order on plain numbers every read must have
+//! seen the last write: that is sequential consistency, with the order of effect as the witness.
+//! The order must also be that of virtual time, and of each thread's program, and a woken thread
+//! must have had a waker.
 
 mod common;
 
@@ -22,7 +22,7 @@ static ARENA: Arena = Arena;
 
 const WORDS: usize = 4;
 
-/// What a thread does; a word by its number.
+/// An operation of a thread; a word is given by its number.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Load(usize),
@@ -46,7 +46,7 @@ enum Op {
     Keep(u64),
 }
 
-/// What was done, by whom, and seen.
+/// The effect of an operation, with the value that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Read {
@@ -62,11 +62,11 @@ enum Effect {
         seen: u64,
         value: u64,
     },
-    /// Somebody was to be woken.
+    /// A thread was to be woken.
     Woke {
         word: usize,
     },
-    /// A sleeper was told how its wait ended.
+    /// The wait of a sleeper ended.
     Slept {
         word: usize,
         how: Parked,
@@ -76,8 +76,11 @@ enum Effect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
+    /// The thread.
     thread: usize,
+    /// The number of the operation in the thread's program.
     op: usize,
+    /// The effect.
     effect: Effect,
     /// Between which moments it took effect, by the code's clock.
     between: (u64, u64),
@@ -110,15 +113,21 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[derive(Clone, Debug)]
 struct Program {
+    /// The number of the machine.
     machine: usize,
+    /// The number of processors.
     processors: usize,
+    /// The number of applications.
     applications: usize,
     /// Words on one line, or on a line each.
     packed: bool,
     /// Threads are in slots that take turns.
     gangs: bool,
+    /// The quantum, in nanoseconds.
     quantum: u64,
+    /// The seed.
     seed: u64,
+    /// The operations of each thread.
     threads: Vec<Vec<Op>>,
 }
 
@@ -135,9 +144,13 @@ fn program() -> impl Strategy<Value = Program> {
 }
 
 struct Shared {
+    /// Words on a line each.
     words: Vec<(Word, [u64; 31])>,
+    /// Words on one line.
     tight: [Word; WORDS],
+    /// Set if the words on one line are used.
     packed: bool,
+    /// The operations, in the order of their effect.
     log: RefCell<Vec<Entry>>,
 }
 
@@ -286,7 +299,7 @@ fn check(log: &[Entry], threads: usize) -> Result<(), TestCaseError> {
             }
             Effect::Woke { word } => wakers[word] = true,
             Effect::Slept { word, how } => {
-                prop_assert!(how != Parked::Woken || wakers[word], "by nobody: {:?}", entry);
+                prop_assert!(how != Parked::Woken || wakers[word], "by no thread: {:?}", entry);
             }
             Effect::Clock => {}
         }
@@ -302,7 +315,7 @@ fn check(log: &[Entry], threads: usize) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What must be true of what was counted.
+/// Checks the laws of the counts.
 fn balance(statistics: &Statistics) -> Result<(), TestCaseError> {
     for thread in &statistics.threads {
         let spent: Time = Activity::ALL.into_iter().map(|activity| thread.times.of(activity)).sum();

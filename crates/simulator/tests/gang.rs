@@ -33,8 +33,11 @@ fn gang(slot: usize, processors: usize, body: impl Fn(usize) + 'static) -> Vec<T
 
 /// A barrier that is spun at.
 struct Barrier {
+    /// The number of threads that have arrived.
     arrived: Word,
+    /// The number of the round.
     round: Word,
+    /// The number of threads.
     count: u64,
 }
 
@@ -100,7 +103,7 @@ fn slots_take_turns_and_their_threads_run_together() {
     }
 }
 
-/// What gangs are for: threads that interact finely, beside others, wait for one another only as
+/// The purpose of gangs: threads that interact finely, beside others, wait for one another only as
 /// long as on a machine of their own.
 #[test]
 fn fine_interactions_need_gangs() {
@@ -289,7 +292,7 @@ fn a_gang_that_stands_still_is_a_deadlock() {
 }
 
 #[test]
-fn who_is_released_runs_anywhere() {
+fn a_released_thread_runs_anywhere() {
     let run = Simulation::new(machine(2)).run(|| {
         let main = inside::current();
         gang::assign(main, 0, 1);

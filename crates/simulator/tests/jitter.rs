@@ -60,7 +60,7 @@ fn a_steady_machine_takes_the_same_times_with_every_seed() {
     }
 }
 
-/// How long `times` exchanges take that nothing queues for.
+/// Returns the time of `times` exchanges that do not queue.
 fn exchanges(machine: Machine, times: u64, seed: u64) -> Time {
     let run = Simulation::new(machine).seed(seed).run(move || {
         let word = Word::new(0);

@@ -56,7 +56,7 @@ fn a_short_section_is_not_preempted() {
 }
 
 #[test]
-fn the_grace_is_bounded_for_who_computes_reads_and_spins() {
+fn the_grace_is_bounded_for_a_thread_that_computes_reads_and_spins() {
     type Way = fn(&Word);
     let ways: [(&str, Way); 3] = [
         ("computes", |_| inside::work(5_000_000)),
@@ -131,7 +131,7 @@ fn a_warned_thread_knows_it_and_gives_way_at_the_end_of_all_its_sections() {
 }
 
 #[test]
-fn nobody_gives_way_to_nobody() {
+fn a_thread_alone_is_not_warned() {
     let run = Simulation::new(machine(1)).run(|| {
         keep::begin();
         inside::work(10_000_000);
@@ -170,7 +170,7 @@ fn other_applications_wait_as_well() {
 }
 
 #[test]
-fn who_blocks_gives_its_processor_up() {
+fn a_thread_that_blocks_gives_its_processor_up() {
     let run = Simulation::new(machine(1)).run(|| {
         let word = Rc::new(Word::new(0));
         let other = Rc::clone(&word);
@@ -188,8 +188,8 @@ fn who_blocks_gives_its_processor_up() {
     run.unwrap();
 }
 
-/// What the protocol is for: the holder of a spin lock is not preempted, so nobody spins for a
-/// slice.
+/// The purpose of the protocol: the holder of a spin lock is not preempted, so no thread spins for
+/// a slice.
 #[test]
 fn spinners_waste_less_when_the_holder_keeps_its_processor() {
     let spun = |keeps: bool| {

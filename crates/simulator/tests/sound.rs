@@ -1,5 +1,5 @@
-//! What a program must not be able to do to the simulator: to be inside it twice, to keep its
-//! memory, to outlast its panics.
+//! Things that a program must not be able to do to the simulator: to be inside it twice, to keep
+//! its memory, to outlast its panics.
 
 use stanchion_simulator::inside::{self, Global, Local, Parked};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Time, machines};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// Whether the value is in the memory of the run.
+/// Returns whether the value is in the memory of the run.
 fn is_inside<T>(value: &T) -> bool {
     inside::identity(core::ptr::from_ref(value).cast()) >> 63 == 0
 }
@@ -107,9 +107,9 @@ fn a_static_of_the_run_that_panics_when_it_is_dropped_fails_the_run() {
         }
     }
     static DROPPED: AtomicU32 = AtomicU32::new(0);
-    // SAFETY: nobody keeps a reference.
+    // SAFETY: no reference is kept.
     static FAILS: Global<Fails> = unsafe { Global::new(|| Fails) };
-    // SAFETY: nobody keeps a reference.
+    // SAFETY: no reference is kept.
     static COUNTS: Global<Counts> = unsafe { Global::new(|| Counts) };
     let run = Simulation::new(machines::modern(1)).run(|| {
         let (_, _) = (&*FAILS, &*COUNTS);
@@ -120,8 +120,7 @@ fn a_static_of_the_run_that_panics_when_it_is_dropped_fails_the_run() {
     assert_eq!(DROPPED.load(Relaxed), 1);
 }
 
-/// Whatever the code's clock is to the machine's, nothing comes back before the moment that it was
-/// told.
+/// For any ratio of the code's clock to the machine's, no call comes back before its time.
 #[test]
 fn no_deadline_passes_early_on_the_clock_of_the_code() {
     for scale in [0.1, 0.3, 0.7, 1.0, 3.3, 40.0] {
@@ -141,7 +140,7 @@ fn no_deadline_passes_early_on_the_clock_of_the_code() {
 }
 
 #[test]
-fn a_value_whose_making_has_panicked_can_be_made_again() {
+fn a_value_that_panicked_when_it_was_made_can_be_made_again() {
     static TRIES: AtomicU32 = AtomicU32::new(0);
     static VALUE: Local<u32> = Local::new(|| match TRIES.fetch_add(1, Relaxed) {
         0 => panic!("not yet"),

@@ -1,5 +1,4 @@
-//! The timeline of a run agrees with its statistics, and its picture and its trace are what they
-//! should be.
+//! The timeline of a run agrees with its statistics, and its picture and its trace are correct.
 
 mod common;
 
@@ -64,7 +63,10 @@ fn the_spans_of_a_thread_add_up_to_its_statistics() {
         }
     }
     for activity in Activity::ALL {
-        assert!(spans(&run).iter().any(|span| span.activity == activity), "nobody is {activity:?}");
+        assert!(
+            spans(&run).iter().any(|span| span.activity == activity),
+            "no thread is {activity:?}"
+        );
     }
 }
 
@@ -186,7 +188,7 @@ fn no_text_of_a_picture_overlaps_another_or_leaves_it() {
 }
 
 #[test]
-fn a_picture_says_what_was_done_and_by_whom() {
+fn a_picture_says_what_each_thread_did() {
     let run = busy(12, 5);
     let timeline = run.timeline.as_ref().unwrap();
     let svg = timeline.drawing(&run.statistics).rows(Rows::Processors).to_string();

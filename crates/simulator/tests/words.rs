@@ -1,4 +1,4 @@
-//! What is counted by word, and the statistics as text.
+//! Tests of the counts by word, and of the statistics as text.
 
 mod common;
 
@@ -14,8 +14,11 @@ static ARENA: Arena = Arena;
 /// Two counters on one line, and one that is alone on its own.
 #[repr(C, align(128))]
 struct Counters {
+    /// A counter.
     left: Word,
+    /// Another one on the same line.
     right: Word,
+    /// One on a line of its own.
     apart: Apart,
 }
 

@@ -3,11 +3,11 @@
 //! | bits | of a word of the slot | of foreign memory |
 //! | --- | --- | --- |
 //! | 63 | 0 | 1 |
-//! | 62 to 12 | offset in the slot | number of its 128 bytes, in the order in which they were first touched |
+//! | 62 to 12 | offset in the slot | number of its 128 bytes, by their first touch |
 //! | 11 to 0 | offset in the slot | offset in the 128 bytes |
 //!
-//! Foreign blocks are 4 KiB apart, so that no line of up to 4 KiB holds two of them whose addresses
-//! only happened to be touched one after the other.
+//! Foreign blocks are 4 KiB apart. So no line of up to 4 KiB holds two of them that only happened
+//! to be touched one after the other.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use super::reserved::SLOT;
 use super::{LINE, Slot};
 
-/// How many foreign blocks are found without the map.
+/// The number of foreign blocks that are found without the map.
 const RECENT: usize = 256;
 /// Bits of an identity below a foreign block's number.
 const APART: u32 = 12;
@@ -27,15 +27,17 @@ const FOREIGN: u64 = 1 << 63;
 /// map.
 #[derive(Debug)]
 pub(crate) struct Identities {
+    /// The beginning of the slot.
     base: usize,
     /// Blocks by the low bits of their address, with their numbers. No block is 0: nothing is at
     /// address 0.
     recent: Box<[(usize, u64); RECENT]>,
+    /// The numbers of the foreign blocks, by address.
     numbers: HashMap<usize, u64, BuildHasherDefault<Spread>>,
 }
 
 impl Identities {
-    /// For a run whose memory is `slot`.
+    /// Returns the identities for a run with `slot` as its memory.
     pub(crate) fn new(slot: &Slot) -> Self {
         Self { base: slot.base(), recent: Box::new([(0, 0); RECENT]), numbers: HashMap::default() }
     }
@@ -76,8 +78,8 @@ pub(crate) fn name(identity: u64) -> String {
     format!("the static (or what was made before the run) at byte {byte} of block {block}")
 }
 
-/// Numbers of blocks need no keyed hash: nobody chooses them to collide, and the map is never
-/// walked.
+/// A hash for numbers of blocks. They need no keyed hash: no adversary chooses them to collide, and
+/// the map is never walked.
 #[derive(Default)]
 struct Spread(u64);
 

@@ -3,12 +3,12 @@
 //! # Invariants
 //!
 //! 1. The reservation is made once, is never given back, and begins at a multiple of [`SLOT`].
-//!    `LENGTH` is stored after `BASE`: who sees the one sees the other.
-//! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`; only `SLOTS[n]`
+//!    `LENGTH` is stored after `BASE`: a thread that sees the one sees the other.
+//! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`. Only `SLOTS[n]`
 //!    uses them.
-//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag
-//!    held neither allocates through the global allocator, nor panics, nor switches to another
-//!    virtual thread.
+//! 3. A slot's [`Space`] is touched only by the thread that holds its `busy` flag. While it holds
+//!    the flag, it neither allocates through the global allocator, nor panics, nor switches to
+//!    another virtual thread.
 //! 4. A number in `CURRENT` is of a slot that was taken before. If it has been given back since, a
 //!    block of it makes it taken again.
 
@@ -30,23 +30,22 @@ use space::{GUARD, Place, Space};
 
 /// Bytes of a slot.
 pub(super) const SLOT: usize = 4 << 30;
-/// What guards, stacks and the pages that are opened are multiples of, whatever the computer's
-/// pages are.
+/// The unit of guards, stacks and the pages that are opened, for any page size of the computer.
 const GRANULE: usize = 64 << 10;
-/// How many slots the greatest reservation has: 16 TiB.
+/// The number of slots of the greatest reservation: 16 TiB.
 const MOST: usize = 4_096;
-/// What is tried, in slots, until the kernel grants it: 16 TiB to 16 GiB.
+/// The sizes that are tried, in slots, until the kernel grants one: 16 TiB to 16 GiB.
 const TRIED: [usize; 6] = [MOST, 1_024, 256, 64, 16, 4];
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 static SLOTS: [Guarded; MOST] = [const { Guarded::new() }; MOST];
 
-/// Whether an address is in the reservation.
+/// Returns whether an address is in the reservation.
 #[inline]
 pub(super) fn holds(address: usize) -> bool {
-    // Acquire: pairs with the Release in `reserve`; Invariant 1. Who has an address from the
-    // reservation has seen it made.
+    // Acquire: pairs with the Release in `reserve`; Invariant 1. A thread that has an address from
+    // the reservation has seen it made.
     let length = LENGTH.load(Ordering::Acquire);
     // Relaxed: stored before the length.
     address.wrapping_sub(BASE.load(Ordering::Relaxed)) < length
@@ -62,7 +61,7 @@ pub(super) fn allocate(slot: usize, layout: Layout) -> *mut u8 {
 pub(super) fn allocate_zeroed(slot: usize, layout: Layout) -> *mut u8 {
     let Some((at, zero)) = block(slot, layout) else { return ptr::null_mut() };
     if !zero {
-        // SAFETY: a new block of at least so many bytes, and nobody else's.
+        // SAFETY: a new block of at least so many bytes, which no other code has.
         unsafe { at.write_bytes(0, layout.size()) };
     }
     at
@@ -75,11 +74,11 @@ fn block(slot: usize, layout: Layout) -> Option<(*mut u8, bool)> {
     Some((ptr::with_exposed_provenance_mut(at), zero))
 }
 
-/// Frees a block, by whatever thread, also after its run.
+/// Frees a block, by any thread, also after its run.
 ///
 /// # Safety
 ///
-/// The block is of a slot, was allocated with `layout`, and nobody uses it any more.
+/// The block is of a slot, was allocated with `layout`, and no code uses it any more.
 pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
     let Some(class) = Class::of(layout.size(), layout.align()) else { return };
     // SAFETY: the caller's promise: a block of that class.
@@ -109,7 +108,7 @@ pub(super) unsafe fn reallocate(block: *mut u8, layout: Layout, size: usize) -> 
     moved
 }
 
-/// Which slot a block is of.
+/// Returns the number of a block's slot.
 #[inline]
 fn number(block: *mut u8) -> usize {
     // Relaxed: as in `holds`, which has said that the block is in the reservation.
@@ -120,6 +119,7 @@ fn number(block: *mut u8) -> usize {
 /// gone.
 #[derive(Debug)]
 pub(crate) struct Slot {
+    /// The number of the slot.
     number: usize,
 }
 
@@ -164,7 +164,7 @@ impl Slot {
         Ok(ArenaStack { number: self.number, place })
     }
 
-    /// Which slot it is.
+    /// Returns the number of the slot.
     #[cfg(test)]
     pub(super) fn number(&self) -> usize {
         self.number
@@ -186,19 +186,22 @@ impl Drop for Slot {
 /// A coroutine's stack in a slot; it goes back to the slot when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ArenaStack {
+    /// The number of the slot.
     number: usize,
+    /// The position of the stack in the slot.
     place: Place,
 }
 
 impl Drop for ArenaStack {
     fn drop(&mut self) {
-        // SAFETY: the place is this stack's alone, and who drops a stack no longer runs on it.
+        // SAFETY: the position is this stack's alone, and the thread that drops a stack no longer
+        // runs on it.
         SLOTS[self.number].with(|space| unsafe { space.free_stack(self.place) });
     }
 }
 
-// SAFETY: from `low` to `high` are at least 64 KiB of open pages, used by nobody else, and below is
-// a closed guard (Invariant 2 of `space.rs`). Both ends are multiples of 64 KiB.
+// SAFETY: from `low` to `high` are at least 64 KiB of open pages that no other code uses, and below
+// is a closed guard (Invariant 2 of `space.rs`). Both ends are multiples of 64 KiB.
 unsafe impl Stack for ArenaStack {
     #[inline]
     fn base(&self) -> StackPointer {
@@ -242,7 +245,9 @@ fn reserve() -> Result<(), Refusal> {
 /// A slot's layout behind a flag. Not a mutex of the standard library: that may allocate, and here
 /// the allocator itself waits.
 struct Guarded {
+    /// Set while a thread uses the space. Written by that thread.
     busy: AtomicBool,
+    /// The layout of the slot. Touched by the thread that has set `busy`.
     space: UnsafeCell<Space>,
 }
 
@@ -254,12 +259,12 @@ impl Guarded {
         Self { busy: AtomicBool::new(false), space: UnsafeCell::new(Space::new()) }
     }
 
-    /// What `body` does is short, so that who waits spins, and lets others run if the holder seems
-    /// not to.
+    /// Calls `body`, which is short. So a thread that waits spins, and lets others run if the
+    /// holder seems not to run.
     #[inline]
     fn with<R>(&self, body: impl FnOnce(&mut Space) -> R) -> R {
         let mut spins = 0_u32;
-        // Acquire: pairs with the Release below, of whoever used the space before.
+        // Acquire: pairs with the Release below, of the thread that used the space before.
         while self.busy.swap(true, Ordering::Acquire) {
             spins += 1;
             if spins.is_multiple_of(64) {
@@ -270,7 +275,7 @@ impl Guarded {
         }
         // SAFETY: Invariant 3: the flag is held until the last use of the reference.
         let result = body(unsafe { &mut *self.space.get() });
-        // Release: pairs with the Acquire above, of whoever uses the space next.
+        // Release: pairs with the Acquire above, of the thread that uses the space next.
         self.busy.store(false, Ordering::Release);
         result
     }

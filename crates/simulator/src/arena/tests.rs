@@ -29,7 +29,7 @@ fn block(slot: &Slot, layout: Layout) -> (*mut u8, usize) {
     (block, block.addr() - slot.base())
 }
 
-/// Where a program's blocks and stacks go that depends on nothing but itself.
+/// Returns the addresses of a program's blocks and stacks. They depend on nothing but the program.
 fn layout_of_a_program(slot: &Slot) -> Vec<usize> {
     let mut offsets = Vec::with_capacity(10_000);
     let mut stacks = Vec::with_capacity(100);
@@ -217,12 +217,11 @@ fn a_full_slot_says_so() {
     let giga = layout(1 << 30, 128);
     // SAFETY: the size is not 0.
     let blocks: Vec<_> = (0..4).map(|_| black_box(unsafe { alloc(giga) })).collect();
-    // The first line is nobody's, so only three fit.
+    // The first line is unused, so only three fit.
     assert_eq!(blocks.iter().filter(|block| block.is_null()).count(), 1);
     // SAFETY: allocated above with this layout; there is no room for twice as much.
     assert!(black_box(unsafe { realloc(blocks[0], giga, 2 << 30) }).is_null());
-    // SAFETY: the size is not 0. The compiler may take an allocation that nobody uses for one that
-    // succeeds.
+    // SAFETY: the size is not 0. The compiler may assume that an unused allocation succeeds.
     assert!(black_box(unsafe { alloc(layout(5 << 30, 8)) }).is_null());
     assert!(matches!(slot.stack(1 << 30), Err(ArenaError::Stacks(1))));
     assert!(matches!(slot.stack(2 << 30), Err(ArenaError::Long(_))));

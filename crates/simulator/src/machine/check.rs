@@ -1,4 +1,5 @@
-//! What no machine can be: said by field, value and mend, before a run would divide by it.
+//! The limits of machines. A fault is reported by field, value and mend, before a run would divide
+//! by it.
 
 use super::{Directory, Jitter, Machine, Memory, PROCESSORS, Scheduling};
 use super::{Uncached, Update, WriteBack, WriteThrough};
@@ -22,9 +23,9 @@ pub struct Invalid {
     pub machine: String,
     /// The field, as `memory.write-back.line`.
     pub field: String,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What it can be, and why.
+    /// The values that it can have, and the reason.
     pub mend: String,
 }
 
@@ -41,8 +42,11 @@ pub enum Unreadable {
 
 /// A field that is wrong; the machine's name comes later.
 struct Wrong {
+    /// The name of the field.
     field: String,
+    /// Its value.
     value: String,
+    /// The values that it can have, and the reason.
     mend: String,
 }
 
@@ -54,7 +58,7 @@ fn require(holds: bool, field: &str, value: impl Display, mend: &str) -> Result<
 }
 
 impl Machine {
-    /// Whether there can be such a machine.
+    /// Checks that there can be such a machine.
     ///
     /// ```
     /// use stanchion_simulator::machines;
@@ -127,7 +131,7 @@ impl Jitter {
         for (field, part, period, whole) in parts {
             let path = format!("jitter.{period}");
             require(*whole <= LONGEST, &path, whole, &format!("give it at most {LONGEST}"))?;
-            // A period of 0 says that there is none.
+            // A period of 0 means that there is none.
             let mend = format!("it must be shorter than `{period}`, which is {whole}");
             let possible = *whole == Time::ZERO || part < whole;
             require(possible, &format!("jitter.{field}"), part, &mend)?;
@@ -138,7 +142,9 @@ impl Jitter {
 
 /// The fields of one memory system, with the name that JSON has for it.
 struct Fields<'a> {
+    /// The name of the memory system.
     kind: &'static str,
+    /// The number of bytes of a line.
     line: usize,
     /// Times that an access takes by itself.
     takes: &'a [(&'static str, Time)],
@@ -146,7 +152,7 @@ struct Fields<'a> {
     beyond: &'a [(&'static str, Time)],
     /// Occupancies, each with what contains it.
     occupies: &'a [(&'static str, &'static str)],
-    /// What cannot be faster than what.
+    /// Pairs of times: the first cannot be shorter than the second.
     slower: &'a [(&'static str, &'static str)],
 }
 

@@ -61,7 +61,7 @@ pub fn makbilan() -> Machine {
             tick_period: Time::millis(10),
             tick: Time::micros(40),
         },
-        // The Symmetry's, whose 386 had 16 MHz.
+        // The value of the Symmetry, with a 386 of 16 MHz.
         scale: 320.0,
         pause: Time::ZERO,
         release_by_exchange: false,

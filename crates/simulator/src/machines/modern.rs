@@ -4,14 +4,15 @@
 use crate::Time;
 use crate::machine::{Directory, Jitter, Machine, Memory, Scheduling};
 
-/// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
+/// The figures that `stanchion machine` measures of a computer. [`modern_measured`] makes a
+/// description of them.
 ///
-/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family
-/// 25, model 17). Other programs used the processors meanwhile, so each figure is the lowest of
-/// seven runs of the optimized build, and those of lines are of one run. Where the processors of a
-/// virtual machine lie is the host's choice, and changed from minute to minute: in the run that was
-/// taken they shared a cache; in the others they did not, and the fetch took 127 ns and the upgrade
-/// 146. A processor that sleeps is dear to wake there.
+/// The default is its output on a virtual machine with two processors of an AMD EPYC (family 25,
+/// model 17). Other programs used the processors meanwhile, so each figure is the lowest of seven
+/// runs of the optimized build, and those of lines are of one run. The host chooses where the
+/// processors of a virtual machine lie, and the choice changed from minute to minute. In the run
+/// that was taken they shared a cache; in the others they did not, and the fetch took 127 ns and
+/// the upgrade 146. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
@@ -60,15 +61,16 @@ pub fn modern(processors: usize) -> Machine {
     modern_measured(processors, Measured::default())
 }
 
-/// One socket that measures so.
+/// Returns a machine of one socket with these measurements.
 ///
-/// What is measured and what a description has differ in these:
+/// Measurements and descriptions differ in these:
 ///
-/// - An upgrade is measured as an exchange: what that takes beyond a write is taken off.
-/// - A line that several have comes as fast as one that another has written.
+/// - An upgrade is measured as an exchange: the part that an exchange takes beyond a write is taken
+///   off.
+/// - A line that several processors have comes as fast as one that another has written.
 /// - Half a round trip on one processor is a wake, a park and a switch: the first two are taken to
-///   be equally long. What a wake takes longer whose sleeper is on another processor is the
-///   interrupt.
+///   be equally long. If the sleeper is on another processor, the additional time of the wake is
+///   the interrupt.
 ///
 /// Measurements that contradict one another (a swap faster than a load) give the nearest machine
 /// that can be, not an error.
@@ -136,11 +138,11 @@ fn scheduling(processors: usize, [switch, call, kick, wakeup]: [Time; 4]) -> Sch
     }
 }
 
-/// Two sockets of 64 processors.
+/// Returns a machine of two sockets of 64 processors.
 ///
-/// The latencies are those that David, Guerraoui and Trigonakis 2013 ("Everything you always wanted
-/// to know about synchronization but were afraid to ask", table 2 and section 3) give in cycles for
-/// a Xeon with 2.13 GHz, within a socket and one hop away. The number of processors is that of a
+/// The latencies are those of David, Guerraoui and Trigonakis 2013 ("Everything you always wanted
+/// to know about synchronization but were afraid to ask", table 2 and section 3), in cycles for a
+/// Xeon with 2.13 GHz, within a socket and one hop away. The number of processors is that of a
 /// server of today.
 #[must_use]
 pub fn modern_2s() -> Machine {

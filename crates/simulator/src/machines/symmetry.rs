@@ -21,7 +21,7 @@ const EXCHANGE: Time = Time::nanos(2_800);
 /// Against some 14 ns for two exchanges on a processor of today.
 const SCALE: f64 = 400.0;
 
-/// The scheduler is not in the paper, whose programs had a processor for each process.
+/// Returns the scheduler. It is not in the paper: its programs had a processor for each process.
 fn scheduling() -> Scheduling {
     Scheduling {
         // Estimated: Unix of those days.
@@ -72,7 +72,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
         name: "symmetry-a".into(),
         processors,
         memory: Memory::WriteThrough(WriteThrough {
-            // Estimated: what the bus moves in its sustained rate.
+            // Estimated: the unit of the bus in its sustained rate.
             line: 16,
             hit: HIT,
             miss: MISS,

@@ -86,7 +86,7 @@ fn accesses_take_as_long_as_they_measured() {
     // The line migrates.
     assert_eq!(took(3_000, 1, Kind::Read), 100);
     assert_eq!(took(4_000, 1, Kind::Exchange), 3);
-    // Nobody writes it between two reads.
+    // No processor writes it between two reads.
     took(5_000, 0, Kind::Read);
     took(6_000, 1, Kind::Read);
     assert_eq!(took(7_000, 0, Kind::Exchange), 90);

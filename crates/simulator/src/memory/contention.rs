@@ -1,8 +1,8 @@
-//! That contention emerges: the loops of Anderson, Lazowska and Levy 1989, section 4, by accesses
-//! alone, on the machines' own constants.
+//! Tests that contention emerges: the loops of Anderson, Lazowska and Levy 1989, section 4, by
+//! accesses alone, on the machines' own constants.
 //!
-//! There is no run here, only processors that take turns in the order of their times; so these are
-//! tests of memory systems, and the figures of the paper are the study's to hold against it.
+//! There is no run here, only processors that take turns in the order of their times. So these are
+//! tests of memory systems. The study compares them with the figures of the paper.
 
 use super::*;
 use crate::machines;
@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 const LOCK: Line = Line(1);
 const COUNT: Line = Line(2);
 
-/// How to wait for the lock.
+/// The way to wait for the lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Waiting {
     /// "Spin on xchgb" (section 4.2).
@@ -21,7 +21,7 @@ enum Waiting {
     Reading,
 }
 
-/// What a processor does next.
+/// The next action of a processor.
 #[derive(Clone, Copy, PartialEq)]
 enum Step {
     Take,

@@ -1,5 +1,5 @@
-//! Caches that own what they write (MESI), lines at home in a directory, processors in sockets:
-//! servers of today.
+//! Caches that own the lines that they write (MESI), lines at home in a directory, processors in
+//! sockets: servers of today.
 //!
 //! The states are those of [`mesi`](super::mesi). There is no bus: requests for different lines do
 //! not meet, but on the links between sockets. Requests for the same line are served one after
@@ -11,13 +11,16 @@
 //! | write, exchange | own copy, the only one | `hit` | |
 //! | any | owned by a processor of this socket | `near` | until it arrives |
 //! | any | owned by a processor of another socket | `far`, over their link | until it arrives |
-//! | read | shared or nobody's | `memory` | `line_busy` |
-//! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until it arrives |
-//! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until it arrives |
+//! | read | shared, or in no cache | `memory` | `line_busy` |
+//! | write, exchange | own copy, others too | `upgrade`, far `far_upgrade` | until it arrives |
+//! | write, exchange | shared by others, or in no cache | see below | until it arrives |
 //!
-//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the
-//! reader is then its owner, who has not written it. What the owner writes until the request
-//! arrives counts.
+//! `far_upgrade` is for an upgrade over the link. The last takes the longer of `memory` and the
+//! upgrade.
+//!
+//! If lines migrate, a read of a line that its owner has written takes it away from the owner. The
+//! reader is then its owner, and has not written it. Writes of the old owner until the request
+//! arrives count.
 //!
 //! # Stores
 //!
@@ -36,21 +39,25 @@ use crate::machine::Directory;
 /// The caches, the directory and the links.
 #[derive(Debug)]
 pub(crate) struct Caches {
+    /// The times of the machine.
     times: Directory,
-    /// How many processors a socket has.
+    /// The number of processors of a socket.
     socket: usize,
     /// One for each two sockets: the smaller's number times their count, and the larger's.
     links: Vec<Queue>,
-    /// When the stores of each processor so far have their lines.
+    /// The time when the stores of each processor so far have their lines.
     drained: Vec<Time>,
+    /// The states of the lines.
     pub(crate) lines: Lines<Entry>,
 }
 
-/// What a request that is not a hit needs.
+/// The needs of a request that is not a hit.
 struct Need {
+    /// The time that it takes.
     takes: Time,
-    /// Whose processors must answer, if it is not the requester's socket.
+    /// The socket with the processors that must answer, if it is not the requester's.
     far: Option<usize>,
+    /// Set if the line comes from another processor's cache.
     transfer: bool,
 }
 
@@ -105,7 +112,7 @@ impl Caches {
         } else {
             (arrives + beyond, begins - at)
         };
-        // Others are told when the request is served, and then wait for the line.
+        // Other caches see the request when it is served, and then wait for the line.
         Done { at: done, reaches: begins, hit: false, transfer, invalidated, queued, occupied }
     }
 

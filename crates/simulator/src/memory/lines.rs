@@ -1,7 +1,7 @@
-//! What a memory system remembers of each line that was touched.
+//! The memory system's state of each line that was touched.
 //!
-//! A hash map, because lines are numbers with gaps; with a hasher of one multiplication, because
-//! every access looks here, and the numbers are the run's own, so that nobody can choose them to
+//! A hash map, because lines are numbers with gaps. Its hasher is one multiplication, because every
+//! access looks here, and the numbers are the run's own, so that no adversary can choose them to
 //! collide (Fibonacci hashing, Knuth, The Art of Computer Programming 3, section 6.4).
 
 use super::Line;

@@ -1,14 +1,16 @@
-//! The states of a line in caches that own what they write, which a bus and a directory have in
-//! common.
+//! The states of a line in caches that own the lines that they write, common to a bus and a
+//! directory.
 //!
 //! # States
 //!
-//! | state | copies | who answers a read |
+//! | state | copies | a read is answered by |
 //! | --- | --- | --- |
 //! | untouched | none | memory |
 //! | shared | any number | memory |
-//! | exclusive | one, as memory has it | memory on a bus; its owner under a directory, which cannot know that it is unwritten |
+//! | exclusive | one, as memory has it | memory on a bus; its owner under a directory |
 //! | modified | one, newer than memory | its owner |
+//!
+//! A directory cannot know that an exclusive line is unwritten.
 //!
 //! # Invariants
 //!
@@ -19,13 +21,12 @@
 //!
 //! # Lines that are leaving
 //!
-//! A request takes effect when it is issued, so the state is that of the *last* request, and the
-//! line may be somewhere else still. Its owner goes on using it until the request arrives there:
-//! [`leaves`](Entry::leaves) says until when, and what the owner does before is a hit that changes
-//! no state. Without that, two processors that fight for a lock would hand its line over at every
-//! access, which caches do not: the owner gets some accesses done each time. A plain store that is
-//! on its way is no such request, because the owner would see what was stored before it can have
-//! arrived.
+//! A request takes effect when it is issued. So the state is that of the *last* request, and the
+//! line may still be somewhere else. Its owner goes on using it until the request arrives there.
+//! [`leaves`](Entry::leaves) records until when. Accesses of the owner before that are hits that
+//! change no state. Without that, two processors that fight for a lock would hand its line over at
+//! every access. Caches do not: the owner gets some accesses done each time. A plain store that is
+//! on its way is no such request: the owner would see the stored value before it can have arrived.
 //!
 //! Caches have no bound, so a copy goes only when another processor writes.
 
@@ -33,7 +34,7 @@ use super::processors::Processors;
 use super::{Kind, Line};
 use crate::Time;
 
-/// What a line is to the caches together.
+/// The state of a line in all caches together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     #[default]
@@ -46,16 +47,18 @@ pub(crate) enum State {
 /// One line.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
+    /// The state.
     pub(crate) state: State,
+    /// The processors with a copy.
     pub(crate) copies: Processors,
-    /// When the transaction that last moved it is over: the next one finds it no earlier.
+    /// The time when the transaction that last moved it is over: the next one finds it no earlier.
     pub(crate) free: Time,
-    /// Who has the line still though it was asked for, and until when.
+    /// The processors that still have the line though it was asked for, and until when.
     leaving: Vec<(usize, Time)>,
 }
 
 impl Entry {
-    /// Whether this access needs no transaction; a write makes the line modified.
+    /// Returns whether this access needs no transaction. A write makes the line modified.
     pub(crate) fn hit(&mut self, at: Time, processor: usize, kind: Kind) -> bool {
         self.owned(processor, kind) || self.still_here(at, processor)
     }
@@ -76,13 +79,13 @@ impl Entry {
         self.leaving.iter().any(|&(owner, until)| owner == processor && at < until)
     }
 
-    /// A request made `at` takes the line from its owner, whom it reaches later.
+    /// Records that a request made `at` takes the line from its owner. It reaches the owner later.
     pub(crate) fn leaves(&mut self, at: Time, owner: usize, reached: Time) {
         self.leaving.retain(|&(other, until)| at < until && other != owner);
         self.leaving.push((owner, reached));
     }
 
-    /// Whose it is alone.
+    /// Returns the processor that alone has it.
     pub(crate) fn owner(&self) -> Option<usize> {
         match self.state {
             State::Exclusive | State::Modified => self.copies.first(),
@@ -107,9 +110,8 @@ impl Entry {
         invalidated
     }
 
-    /// What `processor` writes while its line leaves for a reader counts as written before that,
-    /// where written lines migrate: it keeps no copy. Nothing if it has none or the line is its
-    /// own.
+    /// Counts a write of `processor` while its line leaves for a reader as a write before that, if
+    /// written lines migrate: it keeps no copy. Does nothing if it has none or the line is its own.
     pub(crate) fn written_in_leaving(&mut self, processor: usize) {
         if self.state == State::Shared && self.copies.others(processor) > 0 {
             self.copies.remove(processor);
@@ -119,7 +121,7 @@ impl Entry {
         }
     }
 
-    /// Gives the line to a reader, who can write it without asking. How many copies that
+    /// Gives the line to a reader, which can write it without asking. Returns how many copies that
     /// invalidated.
     pub(crate) fn migrated(&mut self, processor: usize) -> u32 {
         let invalidated = self.copies.drop_others(processor);

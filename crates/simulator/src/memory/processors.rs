@@ -1,8 +1,8 @@
-//! A set of processors: which of them have a copy of a line.
+//! A set of processors: those that have a copy of a line.
 //!
-//! Not a hash set, because every access asks one: the first 64 processors are the bits of one word
-//! that lies in the line's own entry, and only a machine with more of them allocates, once for each
-//! line that one of those touches.
+//! It is not a hash set, because every access asks one. The first 64 processors are the bits of one
+//! word in the line's own entry. Only a machine with more processors allocates, once for each line
+//! that one of those touches.
 
 use crate::machine::PROCESSORS;
 
@@ -12,7 +12,9 @@ const HIGH: usize = PROCESSORS / 64 - 1;
 /// A set of processor numbers below [`PROCESSORS`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Processors {
+    /// The first 64 processors, a bit each.
     low: u64,
+    /// The others, a bit each, once one of them is in the set.
     high: Option<Box<[u64; HIGH]>>,
 }
 
@@ -49,12 +51,12 @@ impl Processors {
         self.words().all(|word| word == 0)
     }
 
-    /// How many there are besides `processor`.
+    /// Returns how many there are besides `processor`.
     pub(crate) fn others(&self, processor: usize) -> u32 {
         self.len() - u32::from(self.contains(processor))
     }
 
-    /// Removes all but `processor`, which stays if it was there, and says how many those were.
+    /// Removes all but `processor`, which stays if it was there. Returns how many were removed.
     pub(crate) fn drop_others(&mut self, processor: usize) -> u32 {
         let (stays, others) = (self.contains(processor), self.others(processor));
         if others > 0 {

@@ -208,8 +208,8 @@ mod update {
     #[test]
     fn one_lock_by_hand() {
         let mut system = small(3);
-        // 0 takes the lock: a miss, bus 0..4, and 8 + 2. Nobody else has it, so the next is a hit
-        // with 1 + 2.
+        // Processor 0 takes the lock: a miss, bus 0..4, and 8 + 2. No other processor has it, so
+        // the next is a hit with 1 + 2.
         assert_eq!(done(&mut system, 0, 0, Exchange, LOCK), 10);
         assert_eq!(done(&mut system, 10, 0, Exchange, LOCK), 13);
         // 1 looks: bus 13..17, from 0's cache, done 21. Then it spins in its own.
@@ -431,7 +431,7 @@ mod directory {
 }
 
 mod always {
-    //! What must hold of any accesses, on every machine.
+    //! Laws of any accesses, on every machine.
 
     use super::*;
     use crate::machine::Directory;

@@ -1,9 +1,9 @@
 //! No caches for shared words: each is in the memory of one processor, which the others reach over
 //! one bus: Makbilan.
 //!
-//! A line is at home where it was first touched: a thread's stack and what it allocates lie on its
-//! own board. Every access, of whatever kind, goes to the memory of the home, and waits there for
-//! those before it; one from elsewhere waits for the bus as well. So a word that is spun on slows
+//! A line is at home where it was first touched: a thread's stack and its blocks lie on its own
+//! board. Every access, of any kind, goes to the memory of the home, and waits there for those
+//! before it. An access from elsewhere waits for the bus as well. So a word that is spun on slows
 //! its home, and the bus for all, with each look.
 
 use super::lines::Lines;
@@ -15,9 +15,13 @@ use crate::machine::Uncached;
 /// The memories and the bus between them.
 #[derive(Debug)]
 pub(crate) struct Modules {
+    /// The times of the machine.
     times: Uncached,
+    /// The bus.
     bus: Queue,
+    /// The memory of each processor.
     modules: Vec<Queue>,
+    /// The processor that each line is at home on.
     homes: Lines<Option<usize>>,
 }
 

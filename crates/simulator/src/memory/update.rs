@@ -3,8 +3,8 @@
 //! # States
 //!
 //! A line has the set of caches with a copy, and all copies have the same value, always. Nothing is
-//! ever invalidated, so a processor that has read a word once reads it in its own cache for ever,
-//! whoever writes it. Caches have no bound.
+//! ever invalidated. So a processor that has read a word once reads it in its own cache for ever,
+//! whichever processor writes it. Caches have no bound.
 //!
 //! | access | own copy | other copies | transactions |
 //! | --- | --- | --- | --- |
@@ -28,8 +28,11 @@ use crate::machine::Update;
 /// The caches and the bus.
 #[derive(Debug)]
 pub(crate) struct Caches {
+    /// The times of the machine.
     times: Update,
+    /// The bus.
     bus: Queue,
+    /// The processors with a copy of each line.
     copies: Lines<Processors>,
 }
 

@@ -1,8 +1,10 @@
-//! Caches that own what they write (MESI), over one bus: Sequent Symmetry Model B, SGI Challenge.
+//! Caches that own the lines that they write (MESI), over one bus: Sequent Symmetry Model B, SGI
+//! Challenge.
 //!
 //! The states are those of [`mesi`](super::mesi). An access that needs the bus takes it in the
-//! order of issue. Then it waits for its line, if that is still on its way to somebody else: a
-//! modified line is in one place at a time, and each that wants it gets it after the one before.
+//! order of issue. Then it waits for its line, if that is still on its way to another processor: a
+//! modified line is in one place at a time, and each processor that wants it gets it after the one
+//! before.
 //!
 //! | access | line | transaction |
 //! | --- | --- | --- |
@@ -13,7 +15,7 @@
 //! | any | otherwise | miss |
 //!
 //! A miss to read takes a copy from memory and moves nothing, so such misses follow one another as
-//! fast as the bus lets them. Source: Archibald and Baer 1986, the Illinois protocol, but that
+//! fast as the bus lets them. Source: Archibald and Baer 1986, the Illinois protocol, except that
 //! clean lines come from memory here.
 
 use super::lines::Lines;
@@ -26,8 +28,11 @@ use crate::machine::WriteBack;
 /// The caches and the bus.
 #[derive(Debug)]
 pub(crate) struct Caches {
+    /// The times of the machine.
     times: WriteBack,
+    /// The bus.
     bus: Queue,
+    /// The states of the lines.
     pub(crate) lines: Lines<Entry>,
 }
 
@@ -64,7 +69,7 @@ impl Caches {
         }
         Done {
             at: begins + takes + beyond,
-            // Others are told on the bus, and then wait for the line.
+            // Other caches see the request on the bus, and then wait for the line.
             reaches: told,
             hit: false,
             transfer,

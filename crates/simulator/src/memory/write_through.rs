@@ -31,8 +31,11 @@ use crate::machine::WriteThrough;
 /// The caches and the bus.
 #[derive(Debug)]
 pub(crate) struct Caches {
+    /// The times of the machine.
     times: WriteThrough,
+    /// The bus.
     bus: Queue,
+    /// The processors with a copy of each line.
     copies: Lines<Processors>,
 }
 

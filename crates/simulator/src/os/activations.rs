@@ -1,38 +1,41 @@
-//! Scheduler activations: address spaces that are told which processors they have, and what becomes
-//! of their threads in the kernel.
+//! Scheduler activations: address spaces that learn which processors they have, and what becomes of
+//! their threads in the kernel.
 //!
 //! An address space ([`Space`]) has a handler. Each event is an [`Upcall`], given to the handler on
-//! a *fresh activation*, a thread of the run that the kernel has just made, on the processor
-//! concerned. The handler is the program's own scheduler: it does what it likes with that
-//! processor, and then says what goes on there.
+//! a *new activation*, a thread of the run that the kernel has just made, on the processor
+//! concerned. The handler is the program's own scheduler. It may do anything with that processor,
+//! and returns what goes on there.
 //!
-//! | event | where the handler runs | what the space learns |
-//! | --- | --- | --- |
-//! | [`AddProcessor`](Upcall::AddProcessor) | on the new processor | it may run one more thread |
-//! | [`Blocked`](Upcall::Blocked) | where the thread was that has blocked | that activation uses no processor any more |
-//! | [`Unblocked`](Upcall::Unblocked) | on a processor of the space, whose thread is preempted for it | that activation can be resumed |
-//! | [`Preempted`](Upcall::Preempted) | on another of the space's, whose thread is preempted for it | that activation can be resumed |
+//! - [`AddProcessor`](Upcall::AddProcessor) runs the handler on the new processor. The space learns
+//!   that it may run one more thread.
+//! - [`Blocked`](Upcall::Blocked) runs the handler where the thread was that has blocked. The space
+//!   learns that this activation uses no processor any more.
+//! - [`Unblocked`](Upcall::Unblocked) runs the handler on a processor of the space. Its thread is
+//!   preempted for that. The space learns that the activation can be resumed.
+//! - [`Preempted`](Upcall::Preempted) runs the handler on another processor of the space. Its
+//!   thread is preempted for that. The space learns that the activation can be resumed.
 //!
 //! Several events that wait for a processor come in one upcall, on the next one that the space
-//! gets. An activation that has been stopped is never resumed by the kernel: the space says when,
-//! on which of its processors ([`Next::Resume`]).
+//! gets. An activation that has been stopped is never resumed by the kernel. The space decides
+//! when, and on which of its processors ([`Next::Resume`]).
 //!
-//! # Who has which processors
+//! # Division of the processors
 //!
 //! The allocator divides the processors evenly among the spaces of the highest priority that want
-//! some; what they do not want goes to the others, and then to lower priorities; what cannot be
-//! divided evenly takes turns, a quantum each (section 4.1). The threads of the run that belong to
-//! no space (the body, and what [`inside::spawn`](crate::inside::spawn) makes) are one more space,
-//! of priority 0, which wants as many processors as it has threads that can run; among them they
-//! take turns as ever. One of them that is pinned waits until its processor is theirs.
+//! some. Processors that they do not want go to the others, and then to lower priorities.
+//! Processors that cannot be divided evenly take turns, a quantum each (section 4.1). The threads
+//! of the run that belong to no space (the body, and those that
+//! [`inside::spawn`](crate::inside::spawn) makes) are one more space, of priority 0. It wants as
+//! many processors as it has threads that can run. Among them they take turns as ever. If one of
+//! them is pinned, it waits until its processor is theirs.
 //!
 //! # Invariants
 //!
 //! 1. A space has exactly as many running activations as it has processors, but for the moment in
 //!    which one is on its way.
-//! 2. Every stop of an activation is told once, to its own space, and nothing else makes one go on
-//!    than its space.
-//! 3. No processor is free while somebody wants one.
+//! 2. Every stop of an activation is reported once, to its own space, and only its space makes it
+//!    go on.
+//! 3. No processor is free while a space wants one.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, sections 3 and 4.1, tables II and III. Left
 //! out: that a thread may need more time in the kernel after it unblocks.
@@ -57,21 +60,22 @@ pub enum Upcall {
     /// An activation waits in the kernel, and its processor is free: it sleeps, is parked, or waits
     /// for a thread's end.
     Blocked(ThreadId),
-    /// An activation that was told to be blocked could go on.
+    /// An activation that was reported as blocked could go on.
     Unblocked(ThreadId),
 }
 
-/// What goes on with the processor of a handler that is done.
+/// The next use of the processor of a handler that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This activation, which was preempted or has unblocked, goes on here. A switch inside the
-    /// program: it costs nothing but what the handler did.
+    /// This activation, which was preempted or has unblocked, goes on here. It is a switch inside
+    /// the program: it costs nothing but the handler's work.
     Resume(ThreadId),
     /// Nothing: the space has no use for this processor, and wants one less than it has.
     Idle,
 }
 
-/// The program's scheduler: it is called with the events, and says what goes on.
+/// The program's scheduler: it is called with the events, and returns the next use of the
+/// processor.
 pub(crate) type Handler = Rc<dyn Fn(&[Upcall]) -> Next>;
 
 /// An address space of the run.
@@ -89,7 +93,7 @@ impl Space {
     /// priority has all that it wants first.
     ///
     /// `handler` runs on several activations at the same time, and each may be preempted in it, as
-    /// anywhere: what they share they lock.
+    /// anywhere. Data that they share needs locks.
     ///
     /// ```
     /// use stanchion_simulator::inside::{self, Kind};
@@ -101,7 +105,9 @@ impl Space {
     ///         match events[0] {
     ///             // One piece of work on each processor.
     ///             Upcall::AddProcessor => inside::work(10_000_000),
-    ///             Upcall::Unblocked(thread) | Upcall::Preempted(thread) => return Next::Resume(thread),
+    ///             Upcall::Unblocked(thread) | Upcall::Preempted(thread) => {
+    ///                 return Next::Resume(thread);
+    ///             }
     ///             Upcall::Blocked(_) => {}
     ///         }
     ///         Next::Idle
@@ -136,7 +142,7 @@ impl Space {
             .unwrap_or_else(|| outside("os::activations::Space::request"));
     }
 
-    /// How many processors the space has.
+    /// Returns the number of processors of the space.
     #[must_use]
     pub fn processors(self) -> usize {
         synchronize();
@@ -144,7 +150,7 @@ impl Space {
             .unwrap_or_else(|| outside("os::activations::Space::processors"))
     }
 
-    /// How many it wants.
+    /// Returns the number of processors that it wants.
     #[must_use]
     pub fn wanted(self) -> usize {
         with(|world, _| world.state.wanted(self.0))
@@ -152,8 +158,8 @@ impl Space {
     }
 
     /// Asks the kernel to interrupt an activation of the space on its processor, so that the
-    /// handler can run something more urgent there: it is told [`Preempted`](Upcall::Preempted).
-    /// Nothing if the activation does not run.
+    /// handler can run a more important one there. The handler gets
+    /// [`Preempted`](Upcall::Preempted). Does nothing if the activation does not run.
     pub fn interrupt(self, activation: ThreadId) {
         synchronize();
         with(|world, id| {

@@ -1,24 +1,24 @@
-//! Threads that stop for a while, at accesses that the seed chooses: for what goes wrong only if
-//! one stands in a certain place until others have come far.
+//! Threads that stop for a while, at accesses that the seed chooses: for faults that happen only if
+//! one thread stands in a certain place until others have come far.
 //!
-//! Why the slices do not suffice: one ends because its time is up, so the same loop is interrupted
-//! in few places, and nobody is interrupted whose processor nobody else wants. Here a processor
-//! more or less makes no difference. Why not priorities, as the scheduler of the paper has them:
-//! whoever is not of the first priority would stand still, and on a machine with many processors
-//! all run. What matters of its points at which a priority changes is here: some few, anywhere in
-//! the run, and everybody else goes on meanwhile.
+//! Why the slices do not suffice: one ends because its time is up. So the same loop is interrupted
+//! in few places, and a thread is never interrupted if no other thread wants its processor. Here a
+//! processor more or less makes no difference. Why not priorities, as the scheduler of the paper
+//! has them: a thread that is not of the first priority would stand still, and on a machine with
+//! many processors all run. The important part of its points at which a priority changes is here:
+//! some few, anywhere in the run, and all other threads go on meanwhile.
 //!
-//! What goes wrong after `d` such stops, each at one of the run's `n` accesses and each of a length
-//! that one in 14 has or more, a run with `d` delays among `n` accesses finds with a probability of
-//! at least `d! / (14 n)^d`, and in practice with a far greater one, as few bugs want one access
-//! and no other.
+//! Suppose that a fault needs `d` such stops, each at one of the run's `n` accesses and each of a
+//! length that one in 14 has or more. A run with `d` delays among `n` accesses finds it with a
+//! probability of at least `d! / (14 n)^d`. In practice the probability is far greater, as few bugs
+//! want one access and no other.
 //!
 //! # Invariants
 //!
 //! 1. A thread is delayed at an access, as the earliest of all, before that is done. It sleeps on
 //!    no word then, so the time alone ends its delay.
-//! 2. The places and the lengths are of a stream of their own: a run without delays is the same as
-//!    ever.
+//! 2. The accesses and the lengths are of a stream of their own: a run without delays is the same
+//!    as ever.
 //!
 //! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with
 //! probabilistic guarantees of finding bugs", ASPLOS 2010, section 3 (PCT); Emmi, Qadeer and
@@ -31,15 +31,16 @@ use crate::thread::{Outcome, ThreadId, Wait};
 
 /// The shortest delay.
 const SHORTEST: Time = Time::micros(1);
-/// How often it may be doubled: up to 8 ms.
+/// The number of times that it may be doubled: up to 8 ms.
 const DOUBLINGS: u64 = 13;
-/// What tells this stream of numbers from the run's.
+/// The constant that makes this stream of numbers differ from the run's.
 const STREAM: u64 = 0x6465_6c61_7973;
 
 /// The delays of a run that have not been.
 pub(crate) struct Delays {
-    /// How many accesses the run has made before each: the next one last.
+    /// The number of accesses of the run before each delay: the next one last.
     places: Vec<u64>,
+    /// The stream of random numbers.
     random: Random,
 }
 
@@ -54,14 +55,14 @@ impl Delays {
 }
 
 impl State {
-    /// Whether somebody is to be delayed at the next access.
+    /// Returns whether a thread is to be delayed at the next access.
     #[inline]
     pub(crate) fn is_to_delay(&self) -> bool {
         self.delays.places.last().is_some_and(|&place| place <= self.memory.totals().all)
     }
 
-    /// Delays `id`, which is about to make an access, if that is where somebody is to be delayed;
-    /// says whether it is.
+    /// Delays `id`, which is about to make an access, if a thread is to be delayed there. Returns
+    /// whether it is.
     pub(crate) fn delay(&mut self, id: ThreadId) -> bool {
         if !self.is_to_delay() {
             return false;

@@ -1,10 +1,10 @@
-//! A thread that stops for ever, at a place that is chosen to the access: what the others can do
-//! without it is then to be seen.
+//! A thread that stops for ever, at an exact access: it shows what the others can do without it.
 //!
 //! Why not a very long preemption: its end would have to be waited for or cut off, and a thread
 //! that waits for the stopped one would look slow, not stuck. A frozen thread is no reason for a
-//! run to go on: when all others have ended the run has come to its end, and when they cannot go on
-//! without it the run fails as a deadlock or at its limit, with who waits where.
+//! run to go on. When all others have ended the run has come to its end. When they cannot go on
+//! without it the run fails as a deadlock or at its limit, with the waiting threads and their
+//! places.
 //!
 //! # Invariants
 //!
@@ -19,10 +19,10 @@ use crate::state::State;
 use crate::thread::{Status, ThreadId};
 use crate::world::{outside, with};
 
-/// Runs `body`, in which the running thread makes at most `accesses` shared accesses: when it asks
-/// the simulator for anything after the last of them it is frozen. It keeps what it holds and loses
-/// its processor; to the others it looks preempted, for good. If `body` ends before, its result
-/// comes back, and nothing has happened.
+/// Runs `body`. The running thread makes at most `accesses` shared accesses in it: when it calls
+/// the simulator after the last of them it is frozen. It keeps its locks and loses its processor.
+/// To the others it looks preempted, for good. If `body` ends before, its result comes back, and
+/// nothing has happened.
 ///
 /// ```
 /// use stanchion_simulator::inside::{self, Kind};
@@ -58,7 +58,7 @@ pub fn after<R>(accesses: u64, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Whether `thread` is frozen.
+/// Returns whether `thread` is frozen.
 ///
 /// # Panics
 ///
@@ -82,7 +82,7 @@ pub fn wait(thread: ThreadId) -> bool {
 }
 
 impl State {
-    /// Whether `id` may not do anything more.
+    /// Returns whether `id` may not do anything more.
     #[inline]
     pub(crate) fn is_to_freeze(&self, id: ThreadId) -> bool {
         self.thread(id).accesses_left == 0

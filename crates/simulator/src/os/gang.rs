@@ -3,34 +3,38 @@
 //!
 //! ```text
 //!            processor 0   1   2   3
-//! slot 0         a    a   a   b          A broadcast takes all processors to the next slot that has
-//! slot 1         c    c   c   c          a thread that can run; the last is followed by the first.
+//! slot 0         a    a   a   b
+//! slot 1         c    c   c   c
 //! slot 2         d    d   -   -
 //! ```
 //!
-//! "When the broadcast interrupt is received, the interrupt handler reduces the priority of the
-//! current task (if any), and raises the priority of the task in the next slot." So a processor
-//! whose place in the slot is empty, or whose thread there is blocked, runs whatever else is ready
-//! on it.
+//! A broadcast takes all processors to the next slot that has a thread that can run. The last slot
+//! is followed by the first.
 //!
-//! A thread that has no place gets a processor only where no thread of the slot can run: the
-//! program keeps one for it, or a place.
+//! "When the broadcast interrupt is received, the interrupt handler reduces the priority of the
+//! current task (if any), and raises the priority of the task in the next slot." So if a
+//! processor's entry in the slot is empty, or its thread there is blocked, the processor runs any
+//! other thread that is ready on it.
+//!
+//! A thread that is in no slot gets a processor only where no thread of the slot can run: the
+//! program keeps one for it, or an entry of a slot.
 //!
 //! | a broadcast comes from | when |
 //! | --- | --- |
+//! | --- | --- |
 //! | the alarm | the slot's quantum is over, and another slot has a thread that can run |
 //! | any processor | no thread of the slot can run any more, and one of another slot can |
-//! | a program | it says so: [`switch_to`] |
+//! | a program | it calls [`switch_to`] |
 //!
 //! It reaches each processor after the machine's
 //! [`interrupt`](crate::machine::Scheduling::interrupt) and up to its
-//! [`skew`](crate::machine::Scheduling::skew) more, from the run's seed. What the handler does is
+//! [`skew`](crate::machine::Scheduling::skew) more, from the run's seed. The work of the handler is
 //! in the cost of a switch.
 //!
 //! # Invariants
 //!
-//! 1. A place (slot, processor) has at most one thread, which is pinned to that processor; a thread
-//!    has at most one place.
+//! 1. An entry (slot, processor) has at most one thread, which is pinned to that processor. A
+//!    thread has at most one entry.
 //! 2. On each processor the thread of its slot runs if it can run: it takes the processor from any
 //!    other, and no other takes it from it.
 //! 3. An alarm is announced only while at least two slots have threads that can run: a program that
@@ -51,16 +55,19 @@ pub const SLOTS: usize = 512;
 /// The slots of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Gangs {
+    /// The threads of each slot, by processor.
     slots: Vec<Vec<Option<ThreadId>>>,
     /// The slot of the last broadcast.
     current: usize,
-    /// Where each processor is: the slot, and the broadcast that took it there.
+    /// The slot of each processor, and the broadcast that took it there.
     shown: Vec<(usize, u64)>,
-    /// How long a slot has the processors, if an alarm ends it.
+    /// The time that a slot has the processors, if an alarm ends it.
     quantum: Option<Time>,
+    /// The number of broadcasts so far.
     broadcasts: u64,
     /// The number of the alarm that counts, and whether it is announced.
     alarm: u64,
+    /// Set if the alarm is announced.
     armed: bool,
 }
 
@@ -178,7 +185,7 @@ pub fn slot() -> usize {
     .unwrap_or_else(|| outside("os::gang::slot"))
 }
 
-/// How many broadcasts there have been.
+/// Returns the number of broadcasts so far.
 #[must_use]
 pub fn broadcasts() -> u64 {
     with(|world, _| world.state.gangs.broadcasts).unwrap_or_else(|| outside("os::gang::broadcasts"))
@@ -244,7 +251,7 @@ impl State {
         }
     }
 
-    /// Whether `id` has `processor` before others: it is in the processor's slot.
+    /// Returns whether `id` has `processor` before others: it is in the processor's slot.
     pub(crate) fn is_first_on(&self, id: ThreadId, processor: usize) -> bool {
         let slot = self.gangs.shown.get(processor).map_or(0, |(slot, _)| *slot);
         self.threads[id.index()].place == Some((slot, processor))
@@ -321,7 +328,7 @@ impl State {
         let place = self.gangs.slots.get(slot).and_then(|places| places[processor]);
         match place {
             Some(id) if self.thread(id).status == Status::Ready => self.claim(id, at),
-            // Who was first is so no longer: others may want its processor.
+            // A thread that was first is so no longer: others may want its processor.
             _ => self.announce_slices(at),
         }
     }

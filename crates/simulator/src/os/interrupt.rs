@@ -18,7 +18,7 @@ use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId};
 use crate::world::{suspend, with};
 
-/// What a thread does that an interrupt can end.
+/// The activity of a thread that an interrupt can end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stretch {
     /// Nothing of that kind.
@@ -42,8 +42,8 @@ pub(crate) fn stretch(left: Time, activity: Activity) -> Time {
 }
 
 impl State {
-    /// Begins a stretch; if nothing else can happen before its end, ends it at once and says how
-    /// long it was.
+    /// Begins a stretch. If nothing else can happen before its end, ends it at once and returns its
+    /// length.
     fn open(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
         let thread = &self.threads[id.index()];
         let begin = thread.time;

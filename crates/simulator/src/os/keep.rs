@@ -7,17 +7,19 @@
 //! | the slice ends while | then |
 //! | --- | --- |
 //! | the count is 0 | the thread is preempted |
-//! | it is not | the thread is warned, and stays for the machine's [`grace`](crate::machine::Scheduling::grace) |
+//! | it is not | the thread is warned, and stays for a while |
 //! | it is not, and the grace is over | the thread is preempted: a breach |
 //!
-//! A thread whose count returns to 0 after a warning gives its processor up at once. It has been
-//! lent time that others wait for.
+//! A warned thread stays for the machine's [`grace`](crate::machine::Scheduling::grace). If its
+//! count returns to 0 after a warning, it gives its processor up at once: it has been lent time
+//! that others wait for.
 //!
 //! # Invariants
 //!
 //! 1. A slice has one grace: the warning stands until the thread is taken off, or until its slice
-//!    is renewed because nobody waits for the processor.
-//! 2. The warning is set by the end of a slice only, and only of a thread whose count is not 0.
+//!    is renewed because no thread waits for the processor.
+//! 2. The warning is set by the end of a slice only, and only for a thread with a count that is not
+//!    0.
 //!
 //! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems",
 //! 1988; Michael and Scott 1997, section 2.
@@ -28,20 +30,20 @@ use crate::state::State;
 use crate::thread::ThreadId;
 use crate::world::{outside, suspend, synchronize, with};
 
-/// What a thread asks, and is told.
+/// The requests of a thread, and the answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keep {
-    /// How many requests are open.
+    /// The number of open requests.
     depth: u32,
-    /// Whether the slice has ended meanwhile.
+    /// Set if the slice has ended meanwhile.
     pub(crate) warned: bool,
 }
 
 /// Asks that the running thread not be preempted, until [`end`]. Requests nest. Costs one write to
 /// a line of the thread's own.
 ///
-/// Whoever spins, computes or reads and writes keeps its processor; whoever blocks gives it up as
-/// ever.
+/// A thread that spins, computes or reads and writes keeps its processor. A thread that blocks
+/// gives it up as ever.
 ///
 /// ```
 /// use stanchion_simulator::{Simulation, machines, os::keep};
@@ -50,7 +52,7 @@ pub(crate) struct Keep {
 ///     keep::begin();
 ///     // A critical section.
 ///     let gave_way = keep::end();
-///     assert!(!gave_way, "nobody else wanted the processor");
+///     assert!(!gave_way, "no other thread wanted the processor");
 /// })?;
 /// # Ok::<(), stanchion_simulator::Failure>(())
 /// ```
@@ -60,7 +62,7 @@ pub fn begin() {
 }
 
 /// Takes back the last request of the running thread. If that was the only one, and its slice has
-/// ended meanwhile, the processor goes to who waits for it; says whether it did, when the thread
+/// ended meanwhile, the processor goes to a waiting thread. Returns whether it did, when the thread
 /// has a processor again. Costs one write.
 ///
 /// # Panics
@@ -86,15 +88,15 @@ pub fn end() -> bool {
     with(|world, id| world.state.thread(id).statistics.preemptions > before).unwrap_or(false)
 }
 
-/// Whether the running thread's slice has ended, and it stays on sufferance: it should come to a
-/// safe place soon. Costs a read.
+/// Returns whether the running thread's slice has ended, and it stays on sufferance: it should come
+/// to a safe place soon. Costs a read.
 #[must_use]
 pub fn is_warned() -> bool {
     touch(Kind::Read);
     with(|world, id| world.state.thread(id).keep.warned).unwrap_or(false)
 }
 
-/// How many requests of the running thread are open. Free.
+/// Returns the number of open requests of the running thread. Free.
 ///
 /// # Panics
 ///
@@ -125,8 +127,8 @@ fn word(id: ThreadId) -> u64 {
 }
 
 impl State {
-    /// The slice of `id` is over at `at`, and somebody waits for the processor: whether it may stay
-    /// for a while.
+    /// Returns whether `id` may stay for a while: its slice is over at `at`, and another thread
+    /// waits for the processor.
     pub(crate) fn grant(&mut self, id: ThreadId, at: Time) -> bool {
         let thread = &mut self.threads[id.index()];
         let processor = &mut self.processors[thread.processor];

@@ -1,19 +1,20 @@
-//! A sleeper that is woken when another thread loses or gets a processor: what the kernel's switch
-//! records give to who polls them, exactly.
+//! A sleeper that is woken when another thread loses or gets a processor. It does exactly the same
+//! as polling the kernel's switch records.
 //!
-//! A watch is known by a word, on which its sleeper [parks](crate::inside::park). [`arm`] puts the
-//! word down with a thread; the thread's next switch takes it away, and marks the watch. The mark
-//! ends a wait whether that has begun or not.
+//! A watch is known by a word, on which its sleeper [parks](crate::inside::park). [`arm`] attaches
+//! the word to a thread. The thread's next switch takes it away, and marks the watch. The mark ends
+//! a wait whether that has begun or not.
 //!
-//! The sleeper is woken as by somebody who wakes it at that moment, except that this takes nobody's
-//! time: on a real machine it is an interrupt.
+//! The sleeper is woken as by a thread that wakes it at that moment, except that this takes no
+//! thread's time: on a real machine it is an interrupt.
 //!
 //! # Invariants
 //!
 //! 1. A word is in a thread's `watchers` at most once; it is there from its arming to that thread's
 //!    next switch, or until it is disarmed.
-//! 2. A watch is in `seen_switch` from such a switch until [`take`]. Who marks it wakes those who
-//!    are parked on its word; who is about to park looks for the mark in the same step.
+//! 2. A watch is in `seen_switch` from such a switch until [`take`]. The thread that marks it wakes
+//!    the threads that are parked on its word. A thread that is about to park looks for the mark in
+//!    the same step.
 
 use crate::Time;
 use crate::state::State;
@@ -21,9 +22,9 @@ use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId};
 use crate::world::{outside, spend, synchronize, with};
 
-/// Has the watch of that word marked at the next switch of `thread`, once; says whether there is
-/// such a thread, and it has not ended. What it costs is a way into the kernel and back, if it was
-/// not armed.
+/// Attaches the watch of that word to `thread`, to be marked at its next switch, once. Returns
+/// whether there is such a thread, and it has not ended. If it was not armed, that costs a way into
+/// the kernel and back.
 ///
 /// ```
 /// use stanchion_simulator::inside::{self, Parked};
@@ -84,7 +85,7 @@ fn charge() {
     spend(Time::picos(wake.as_picos() / 4), Activity::Switching);
 }
 
-/// Whether the watch of that word is marked. Takes no time.
+/// Returns whether the watch of that word is marked. Takes no time.
 #[must_use]
 pub fn has_seen(word: *const ()) -> bool {
     with(|world, _| {
@@ -94,7 +95,7 @@ pub fn has_seen(word: *const ()) -> bool {
     .unwrap_or_else(|| outside("machine::watch"))
 }
 
-/// Takes the mark away; says whether it was there. Takes no time.
+/// Takes the mark away. Returns whether it was there. Takes no time.
 pub fn take(word: *const ()) -> bool {
     with(|world, _| {
         let word = world.state.identities.of(word);
@@ -104,7 +105,7 @@ pub fn take(word: *const ()) -> bool {
 }
 
 impl State {
-    /// `id` has lost or got its processor at `at`: those who wanted to hear of it do.
+    /// Marks the watches of `id`, which has lost or got its processor at `at`.
     pub(crate) fn switched(&mut self, id: ThreadId, at: Time) {
         self.thread_mut(id).switched = Some(at);
         for word in core::mem::take(&mut self.thread_mut(id).watchers) {

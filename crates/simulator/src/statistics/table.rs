@@ -1,4 +1,4 @@
-//! Statistics as text: aligned tables for those who read them.
+//! Statistics as text: aligned tables for a person to read.
 
 use super::{Accesses, Activity, Statistics, WordStatistics};
 use crate::Time;
@@ -10,7 +10,9 @@ const LINES: usize = 32;
 /// Rows of cells, the first of them the heads of the columns. The first column is set left, and so
 /// is the last if it is `prose`.
 struct Table {
+    /// The cells, by row.
     rows: Vec<Vec<String>>,
+    /// Set if the last column is set left.
     prose: bool,
 }
 
@@ -63,9 +65,9 @@ fn share(part: Time, whole: Time) -> String {
     format!("{:.1} %", if whole > 0.0 { part.as_secs() / whole * 100.0 } else { 0.0 })
 }
 
-/// Three tables: what threads spent their time on, what they asked of the memory, and what was
-/// asked of which words, if that was counted. Threads and words beyond the thirty-second have no
-/// line of their own.
+/// Writes three tables: the activities of threads, their accesses to the memory, and the accesses
+/// to words, if those were counted. Threads and words beyond the thirty-second have no line of
+/// their own.
 impl Display for Statistics {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let occupied: Time = self.processors.iter().copied().sum();

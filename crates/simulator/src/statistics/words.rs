@@ -1,8 +1,8 @@
-//! What a run asked of single words, and which of them share a line.
+//! The accesses of a run to single words, and the words that share a line.
 //!
 //! Words are told apart by identity (see `arena`), counted while the run goes on, and given their
-//! names at its end. A name covers a stretch of memory; where names are nested, a word has the one
-//! that begins last, and the shortest of those. What has the same name is counted together.
+//! names at its end. A name covers a stretch of memory. If names are nested, a word has the one
+//! that begins last, and the shortest of those. Words of the same name are counted together.
 
 use super::Accesses;
 use crate::Time;
@@ -18,33 +18,34 @@ const NEIGHBOURS: usize = 8;
 /// not neighbours by identity.
 const BLOCK: usize = 128;
 
-/// What was asked of a word, or of all words of one name.
+/// The accesses to a word, or to all words of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordStatistics {
     /// Its [label](crate::inside::label), or where it is.
     pub name: String,
-    /// Whether that is a label.
+    /// Set if that is a label.
     pub labelled: bool,
-    /// How many words of that name were touched.
+    /// The number of words of that name that were touched.
     pub words: u64,
     /// On how many lines of the machine they are.
     pub lines: u64,
-    /// What was asked of them.
+    /// The accesses to them.
     pub accesses: Accesses,
-    /// How long threads were stalled by that.
+    /// The time that threads were stalled by those accesses.
     pub stalled: Time,
-    /// How long threads spun on them: watched them in their caches.
+    /// The time that threads spun on them: watched them in their caches.
     pub spun: Time,
-    /// How long threads were parked on them, from giving their processor up until they could have
-    /// one again.
+    /// The time that threads were parked on them, from giving their processor up until they could
+    /// have one again.
     pub parked: Time,
-    /// Who else has words that were touched on one of these lines: labels first, eight names at
-    /// most.
+    /// The names of other words that were touched on one of these lines: labels first, eight names
+    /// at most.
     pub shares_line_with: Vec<String>,
 }
 
 impl WordStatistics {
-    /// Those who were waited for longest come first; the name makes the order one.
+    /// Returns the key of the order: the longest waited for come first. The name makes the order
+    /// unique.
     fn rank(&self) -> impl Ord + '_ {
         (Reverse(self.stalled + self.spun + self.parked), Reverse(self.accesses.all), &self.name)
     }
@@ -52,17 +53,22 @@ impl WordStatistics {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
+    /// The accesses.
     accesses: Accesses,
+    /// The time that threads were stalled.
     stalled: Time,
+    /// The time that threads spun.
     spun: Time,
+    /// The time that threads were parked.
     parked: Time,
 }
 
 /// Counts by word, of a run that was asked for them.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// How many unlabelled ones are kept.
+    /// The number of unlabelled words that are kept.
     limit: usize,
+    /// The counts, by identity.
     counted: HashMap<u64, Counted>,
     /// By where it begins, then the longest first.
     labels: BTreeMap<(u64, Reverse<u64>), String>,
@@ -116,7 +122,7 @@ impl Words {
         covering.next().map(|(_, name)| name.as_str())
     }
 
-    /// All that have a label, and of the others those that were waited for longest.
+    /// Returns all words that have a label, and of the others the longest waited for.
     pub(crate) fn sum_up(&self, line_of: impl Fn(u64) -> Line) -> Vec<WordStatistics> {
         let mut all: BTreeMap<(bool, String), (WordStatistics, BTreeSet<Line>)> = BTreeMap::new();
         let mut on_line: BTreeMap<Line, BTreeSet<(bool, String)>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Times as text: `2.8 us`. Read without floating point, so that what is written comes back to the
-//! picosecond.
+//! Times as text: `2.8 us`. They are read without floating point, so that a written time comes back
+//! to the picosecond.
 
 use super::Time;
 use core::fmt;

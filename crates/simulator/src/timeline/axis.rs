@@ -2,15 +2,16 @@
 
 use crate::Time;
 
-/// What one unit is in picoseconds, and its name.
+/// Units: the length in picoseconds, and the name.
 const UNITS: [(u64, &str); 5] =
     [(1, "ps"), (1_000, "ns"), (1_000_000, "us"), (1_000_000_000, "ms"), (1_000_000_000_000, "s")];
 
 /// A time axis between two moments.
 #[derive(Debug)]
 pub(super) struct Axis {
+    /// The name of the unit.
     pub(super) unit: &'static str,
-    /// Moments and what is written at them.
+    /// Moments and the texts at them.
     pub(super) marks: Vec<(Time, String)>,
 }
 

@@ -14,11 +14,11 @@ const THREADS: usize = 1;
 const PROCESSORS: usize = 2;
 
 impl Timeline {
-    /// The timeline as trace-event JSON, to be opened with [Perfetto](https://ui.perfetto.dev) or
-    /// `chrome://tracing`.
+    /// Returns the timeline as trace-event JSON, to be opened with
+    /// [Perfetto](https://ui.perfetto.dev) or `chrome://tracing`.
     ///
-    /// A track for each thread, which says what it did and on which processor, and one for each
-    /// processor, which says whose it was. A line of text for each [span](Self::spans): ask for it
+    /// There is a track for each thread, with its activity and its processor, and one for each
+    /// processor, with its thread. There is a line of text for each [span](Self::spans): ask for it
     /// of short runs. The same run gives the same text.
     ///
     /// ```
@@ -26,7 +26,8 @@ impl Timeline {
     ///
     /// let run = Simulation::new(machines::modern(2)).timeline().run(|| inside::work(1_500))?;
     /// let trace = run.timeline.expect("it was asked for").chrome(&run.statistics);
-    /// assert!(trace.contains(r#"{"name":"useful","pid":1,"tid":0,"ph":"X","ts":0.000000,"dur":1.500000"#));
+    /// let span = r#"{"name":"useful","pid":1,"tid":0,"ph":"X","ts":0.000000,"dur":1.500000"#;
+    /// assert!(trace.contains(span));
     /// # Ok::<(), stanchion_simulator::Failure>(())
     /// ```
     #[must_use]
@@ -58,8 +59,8 @@ impl Timeline {
         format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", trace.entries)
     }
 
-    /// Who had which processor, in order of processor and time: neighbouring spans of one thread
-    /// are one.
+    /// Returns the occupations of processors, in order of processor and time: neighbouring spans of
+    /// one thread are one.
     fn occupations(&self) -> Vec<Span> {
         let mut spans: Vec<Span> =
             self.spans.iter().filter(|span| span.processor.is_some()).copied().collect();
@@ -79,6 +80,7 @@ impl Timeline {
 /// The entries so far, with commas between them.
 #[derive(Default)]
 struct Trace {
+    /// The entries so far.
     entries: String,
 }
 

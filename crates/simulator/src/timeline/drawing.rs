@@ -1,17 +1,17 @@
 //! A timeline as a picture: a row for each thread or processor, time from left to right, colours
-//! for what was done.
+//! for activities.
 //!
-//! # How it stays readable
+//! # Readability
 //!
 //! A column of a row is a stack: its colours are as high as their shares of the column's time. So a
-//! run that is a thousand times too long for its spans to be seen shows how its time was divided,
-//! and one that is short enough shows the spans. Shares of less than half a pixel go.
+//! run that is a thousand times too long for its spans to be seen shows how its time was divided. A
+//! run that is short enough shows the spans. Shares of less than half a pixel are left out.
 //!
-//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns, so its size has a bound whatever
-//! the run: a few megabytes if each column of each row is another.
+//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns. So its size has a bound for any
+//! run: a few megabytes if each column of each row is different.
 //!
-//! All text is set in a fixed-width font, 7 pixels for each character, so that what has room can be
-//! computed: nothing overlaps.
+//! All text is set in a fixed-width font, 7 pixels for each character, so that the program can
+//! compute which texts have room: nothing overlaps.
 
 use super::axis::Axis;
 use super::grid::{Cell, Grid};
@@ -32,23 +32,29 @@ const NAME: usize = 24;
 /// A [`Timeline`] to be drawn; [`Display`] makes it SVG. Made by [`Timeline::drawing`].
 #[derive(Clone, Debug)]
 pub struct Drawing<'run> {
+    /// The timeline.
     timeline: &'run Timeline,
+    /// The counts, for the names of threads.
     statistics: &'run Statistics,
+    /// The kind of rows.
     rows: Rows,
+    /// The title.
     title: String,
+    /// The beginning and the end of the drawn time.
     between: (Time, Time),
 }
 
 impl Timeline {
-    /// The timeline as a picture: SVG, by [`to_string`](ToString::to_string). The same run gives
-    /// the same text.
+    /// Returns the timeline as a picture: SVG, by [`to_string`](ToString::to_string). The same run
+    /// gives the same text.
     ///
     /// ```
     /// use stanchion_simulator::{Rows, Simulation, inside, machines};
     ///
     /// let run = Simulation::new(machines::modern(2)).timeline().run(|| inside::work(1_500))?;
     /// let timeline = run.timeline.expect("it was asked for");
-    /// let picture = timeline.drawing(&run.statistics).rows(Rows::Processors).title("a run").to_string();
+    /// let picture = timeline.drawing(&run.statistics).rows(Rows::Processors).title("a run");
+    /// let picture = picture.to_string();
     /// assert!(picture.starts_with("<svg") && picture.contains("processor 1"));
     /// # Ok::<(), stanchion_simulator::Failure>(())
     /// ```
@@ -60,7 +66,7 @@ impl Timeline {
 }
 
 impl Drawing<'_> {
-    /// What has a row: [`Rows::Threads`] unless this says otherwise.
+    /// Sets the things that have a row: [`Rows::Threads`] by default.
     #[must_use]
     pub fn rows(mut self, rows: Rows) -> Self {
         self.rows = rows;
@@ -101,7 +107,7 @@ impl Drawing<'_> {
         shortened(&name, NAME)
     }
 
-    /// What is written on a bar: who was where.
+    /// Returns the text on a bar: the thread or the processor.
     fn occupant(&self, occupant: usize) -> String {
         match self.rows {
             Rows::Threads => format!("p{occupant}"),
@@ -119,7 +125,7 @@ impl Drawing<'_> {
         };
         let places = match self.rows {
             Rows::Threads => "p3: on processor 3",
-            Rows::Processors => "a name: whose processor it was",
+            Rows::Processors => "a name: the thread that had the processor",
         };
         format!(
             "{part}; in all {} accesses, {} misses, {} lines from other caches; {places}",
@@ -128,12 +134,17 @@ impl Drawing<'_> {
     }
 }
 
-/// Where things are, in pixels.
+/// The positions of the parts, in pixels.
 struct Layout {
+    /// The left end of the rows.
     left: usize,
+    /// The upper end of the rows.
     top: usize,
+    /// The distance of two rows.
     pitch: usize,
+    /// The number of rows.
     rows: usize,
+    /// The width of the rows.
     width: usize,
 }
 
@@ -312,8 +323,11 @@ fn stacks(grid: &Grid, row: usize, bar: usize) -> Vec<[usize; Activity::ALL.len(
 
 /// Neighbouring columns with the same of something.
 struct Of<T> {
+    /// The common thing.
     of: T,
+    /// The first column.
     from: usize,
+    /// The column after the last.
     to: usize,
 }
 
@@ -329,7 +343,8 @@ fn runs<C, T: PartialEq>(columns: &[C], of: impl Fn(&C) -> T) -> Vec<Of<T>> {
     runs
 }
 
-/// Where a column begins, in pixels: a short time has fewer columns than there are pixels.
+/// Returns the position of a column, in pixels: a short time has fewer columns than there are
+/// pixels.
 fn column_at(column: usize, grid: &Grid) -> usize {
     column * WIDTH / grid.columns()
 }

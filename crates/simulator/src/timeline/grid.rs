@@ -1,9 +1,9 @@
-//! A timeline laid on a grid: for each row and each column of a drawing, how long what was done
+//! A timeline laid on a grid: for each row and each column of a drawing, the time of each activity
 //! there.
 //!
 //! Why a grid and not the spans themselves: a run of a second has millions of spans and a drawing a
-//! thousand columns. The grid is as large as the drawing whatever the run, one pass over the spans
-//! fills it, and what falls into one column keeps its share of it.
+//! thousand columns. The grid is as large as the drawing for any run. One pass over the spans fills
+//! it, and spans that fall into one column keep their shares of it.
 //!
 //! # Invariants
 //!
@@ -24,15 +24,20 @@ pub(super) struct Cell {
     pub(super) shares: [u64; ACTIVITIES],
     /// The processor of a thread's row, the thread of a processor's, that had the longest piece.
     pub(super) occupant: Option<usize>,
+    /// The length of that piece.
     longest: u64,
 }
 
 /// All rows and columns.
 #[derive(Debug)]
 pub(super) struct Grid {
+    /// The beginning of the drawn time, in picoseconds.
     from: u64,
+    /// The length of the drawn time, in picoseconds.
     length: u64,
+    /// The number of columns.
     columns: usize,
+    /// The cells, row by row.
     cells: Vec<Cell>,
 }
 
@@ -65,7 +70,7 @@ impl Grid {
         self.columns
     }
 
-    /// How long a column is, in picoseconds.
+    /// Returns the length of a column, in picoseconds.
     pub(super) fn width(&self, column: usize) -> u64 {
         self.begin(column + 1) - self.begin(column)
     }
@@ -83,7 +88,7 @@ impl Grid {
         sums
     }
 
-    /// Where a column begins, counted from the beginning of the drawing.
+    /// Returns the beginning of a column, counted from the beginning of the drawing.
     fn begin(&self, column: usize) -> u64 {
         (u128::from(self.length) * column as u128 / self.columns as u128) as u64
     }

@@ -1,4 +1,4 @@
-//! What the colours of a drawing mean, and how much of each there is.
+//! The legend of a drawing: the meaning of the colours, and the share of each.
 
 use super::Rows;
 use super::grid::Grid;
@@ -6,12 +6,13 @@ use super::text::{GAP, LETTER, percent_of, text};
 use crate::statistics::Activity;
 use core::fmt::{self, Formatter};
 
-/// The colours of Okabe and Ito, which are told apart by most who see colours differently.
+/// The colours of Okabe and Ito, which most people with deficient colour vision can tell apart.
 pub(super) const COLOURS: [&str; Activity::ALL.len()] =
     ["#009e73", "#e69f00", "#d55e00", "#cc79a7", "#f0e442", "#d4d4d4"];
 
 /// The colours and the shares of all drawn time, in as many lines as they need.
 pub(super) struct Legend {
+    /// The colours and their texts.
     entries: Vec<(&'static str, String)>,
 }
 
@@ -23,7 +24,7 @@ impl Legend {
         }
         let all: u128 = sums.iter().sum();
         let shown = |activity: Activity| match activity {
-            // Who is ready or blocked is on no processor.
+            // A ready or blocked thread is on no processor.
             Activity::Ready | Activity::Blocked => kind == Rows::Threads,
             _ => true,
         };

@@ -1,9 +1,9 @@
-//! Size classes: which blocks may take one another's place.
+//! Size classes: a block can be reused for another one of its class.
 //!
 //! | need: the greater of size and alignment | block | begins at a multiple of |
 //! | --- | --- | --- |
 //! | up to 63 bytes | 16, 32 or 64 bytes | its size; packed in a line with others of its class |
-//! | 64 bytes and more, alignment up to 128 | 1 to 8 lines, then four sizes for each doubling | a line |
+//! | 64 bytes and more, alignment up to 128 | 1 to 8 lines, then four sizes a doubling | a line |
 //! | any, alignment of 256 and more | the next power of two | its size |
 //!
 //! So rounding up wastes less than a quarter of a block of more than 8 lines, and only addresses:
@@ -35,7 +35,7 @@ const QUARTERS: usize = 4 * (LOG_SLOT - (LINES * LINE).ilog2() as usize);
 const NATURAL: usize = LOG_SLOT - LOG_NATURAL;
 const LOG_NATURAL: usize = (2 * LINE).ilog2() as usize;
 
-/// How many there are.
+/// The number of classes.
 pub(super) const CLASSES: usize = PACKED + LINES + QUARTERS + NATURAL;
 
 impl Class {
@@ -74,7 +74,7 @@ impl Class {
         Some(Self { index, bytes: (quarters << shift) * LINE, align: LINE })
     }
 
-    /// Whether its blocks share a line with one another.
+    /// Returns whether its blocks share a line with one another.
     #[inline]
     pub(super) const fn is_packed(self) -> bool {
         self.bytes < LINE
@@ -111,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// A block holds what it is for, is aligned, and another class never has its index.
+        /// A block is large enough, is aligned, and another class never has its index.
         #[test]
         fn a_class_holds_its_request(size in 0_usize..SLOT, small in 0_usize..5_000, log in 0_u32..13) {
             for size in [size, small] {

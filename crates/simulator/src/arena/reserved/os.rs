@@ -3,7 +3,7 @@
 use core::ptr;
 use std::io;
 
-/// Whether pages that were given back read as zeros when they are opened again. POSIX leaves it
+/// Set if pages that were given back read as zeros when they are opened again. POSIX leaves it
 /// open; Linux promises it.
 pub(super) const CLOSED_IS_ZERO: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
@@ -18,7 +18,7 @@ pub(super) fn page() -> usize {
 /// read as zeros.
 pub(super) fn reserve(bytes: usize) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping wherever the kernel likes touches no other.
+    // SAFETY: a new mapping at an address of the kernel's choice touches no other.
     let at = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     (at != libc::MAP_FAILED).then_some(at.cast())
 }
@@ -29,7 +29,7 @@ pub(super) fn reserve(bytes: usize) -> Option<*mut u8> {
 ///
 /// The range lies in what [`reserve`] returned and is whole pages.
 pub(super) unsafe fn open(at: usize, bytes: usize) -> io::Result<()> {
-    // SAFETY: the range is mapped, and opening it takes nothing from anybody.
+    // SAFETY: the range is mapped, and opening it takes nothing from other code.
     let failed = unsafe { libc::mprotect(pointer(at), bytes, libc::PROT_READ | libc::PROT_WRITE) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -40,14 +40,14 @@ pub(super) unsafe fn open(at: usize, bytes: usize) -> io::Result<()> {
 ///
 /// # Safety
 ///
-/// As [`open`], and nobody uses the range any more.
+/// As [`open`], and no code uses the range any more.
 pub(super) unsafe fn close(at: usize, bytes: usize) -> io::Result<()> {
-    // SAFETY: the caller's promises: the range is mapped, and what is in it is needed no more.
+    // SAFETY: the caller's promises: the range is mapped, and its content is not needed any more.
     let failed = unsafe { libc::madvise(pointer(at), bytes, libc::MADV_DONTNEED) };
     if failed != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the caller's promises: the range is mapped, and nobody touches it.
+    // SAFETY: the caller's promises: the range is mapped, and no code touches it.
     let failed = unsafe { libc::mprotect(pointer(at), bytes, libc::PROT_NONE) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

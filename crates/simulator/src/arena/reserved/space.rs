@@ -1,15 +1,15 @@
-//! What lies where in a slot: a heap from the bottom, stacks from the top.
+//! The layout of a slot: a heap from the bottom, stacks from the top.
 //!
 //! ```text
-//! base      top       open                 floor                                    base + SLOT
-//! | blocks   | fresh   | closed             | guard | stack | guard | stack | ...    |
+//! base      top       open                 floor                             base + SLOT
+//! | blocks   | fresh   | closed             | guard | stack | guard | ...     |
 //! ```
 //!
-//! Free blocks and free stacks are on lists, one for each class, last in first out; the link is in
-//! the free block's first word, in the free stack's last. There is no merging of neighbours, so
-//! that every operation takes constant time and where a block goes is easily said: the last one
-//! freed of its class, else at the top. A program that frees blocks of one class and then needs
-//! another gets new addresses for it; there are 4 GiB.
+//! Free blocks and free stacks are on lists, one for each class, last in first out. The link is in
+//! the free block's first word, in the free stack's last. Neighbours are not merged. So every
+//! operation takes constant time, and the address of a block is easy to state: the last one freed
+//! of its class, else at the top. A program that frees blocks of one class and then needs another
+//! gets new addresses for it; there are 4 GiB.
 //!
 //! # Invariants
 //!
@@ -17,15 +17,15 @@
 //!    the slot is mapped for as long as the process lives.
 //! 2. Below `open`, and in a stack above its guard, pages are open. Between `open` and `floor`, and
 //!    in guards, they are closed.
-//! 3. A block is on no list, or on the list of its class once; it lies below `top` and no other
-//!    block overlaps it. So with stacks, above `floor`.
-//! 4. What is on a list is used by nobody, and its link leads to the next of its list, or is 0.
+//! 3. A block is on no list, or on the list of its class once. It lies below `top` and no other
+//!    block overlaps it. The same holds for stacks, above `floor`.
+//! 4. No code uses a block or stack on a list. Its link leads to the next of its list, or is 0.
 //! 5. From `top` to `open` nothing has been written since the pages were opened.
 //! 6. `live` counts the slot's owner, the blocks and the stacks that are in use. When it is 0,
 //!    nothing of the slot is used.
 //!
 //! The layout is the same on computers with other pages, because guards and steps are multiples of
-//! 64 KiB whatever a page is.
+//! 64 KiB for any page size.
 
 use core::ptr;
 
@@ -33,7 +33,7 @@ use super::super::{ArenaError, LINE};
 use super::class::{CLASSES, Class};
 use super::{GRANULE, SLOT, os};
 
-/// How much of the heap is opened at a time: one call of the kernel for so many bytes.
+/// The number of bytes of the heap that are opened at a time, by one call of the kernel.
 const STEP: usize = 1 << 20;
 /// Below each stack: what overflows meets it before the next stack.
 pub(super) const GUARD: usize = GRANULE;
@@ -45,23 +45,32 @@ const STACKS: usize = (SLOT / STACK).ilog2() as usize;
 /// The layout of one slot.
 #[derive(Debug)]
 pub(super) struct Space {
+    /// The beginning of the slot.
     base: usize,
+    /// The end of the blocks (Invariant 1).
     top: usize,
+    /// The end of the open pages of the heap.
     open: usize,
+    /// The beginning of the lowest guard.
     floor: usize,
+    /// The number of things in use (Invariant 6).
     live: usize,
-    /// How many stacks there are, in use or on a list.
+    /// The number of stacks, in use or on a list.
     made: usize,
     /// Pages that could not be given back: never used again.
     lost: bool,
+    /// The first free block of each class, or 0.
     blocks: [usize; CLASSES],
+    /// The first free stack of each class, or 0.
     stacks: [usize; STACKS],
 }
 
-/// A stack's place: what is between the two is open.
+/// The position of a stack: the pages between the two are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    /// The lower end.
     pub(super) low: usize,
+    /// The upper end.
     pub(super) high: usize,
 }
 
@@ -103,7 +112,7 @@ impl Space {
         if self.live > 0 {
             return;
         }
-        // SAFETY: Invariants 1 and 6: the slot is mapped, and nobody uses it.
+        // SAFETY: Invariants 1 and 6: the slot is mapped, and no code uses it.
         let closed = unsafe { os::close(self.base, SLOT) };
         self.lost = closed.is_err();
         let (base, lost) = (self.base, self.lost);
@@ -116,7 +125,7 @@ impl Space {
     pub(super) fn allocate(&mut self, class: Class) -> Option<(usize, bool)> {
         let first = self.blocks[class.index];
         let found = if first != 0 {
-            // SAFETY: Invariants 2, 3 and 4: a block on a list is open, and nobody else's.
+            // SAFETY: Invariants 2, 3 and 4: a block on a list is open, and no other code has it.
             self.blocks[class.index] = unsafe { link(first).read() };
             (first, false)
         } else if class.is_packed() {
@@ -132,9 +141,9 @@ impl Space {
     ///
     /// # Safety
     ///
-    /// The block was given out for this class, and nobody uses it any more.
+    /// The block was given out for this class, and no code uses it any more.
     pub(super) unsafe fn free(&mut self, at: usize, class: Class) {
-        // SAFETY: the caller's promise and Invariant 2: the block is open and nobody's.
+        // SAFETY: the caller's promise and Invariant 2: the block is open and unused.
         unsafe { link(at).write(self.blocks[class.index]) };
         self.blocks[class.index] = at;
         self.leave();
@@ -149,7 +158,7 @@ impl Space {
         let list = &mut self.stacks[stack_class(bytes)];
         let high = *list;
         if high != 0 {
-            // SAFETY: Invariants 2, 3 and 4: a stack on a list is open, and nobody else's.
+            // SAFETY: Invariants 2, 3 and 4: a stack on a list is open, and no other code has it.
             *list = unsafe { link(high - size_of::<usize>()).read() };
             self.live += 1;
             return Ok(Place { low: high - bytes, high });
@@ -174,10 +183,10 @@ impl Space {
     ///
     /// # Safety
     ///
-    /// The place was given out by this space, and nobody uses it any more.
+    /// The position was given out by this space, and no code uses the stack any more.
     pub(super) unsafe fn free_stack(&mut self, place: Place) {
         let list = &mut self.stacks[stack_class(place.high - place.low)];
-        // SAFETY: the caller's promise and Invariant 2: the stack is open and nobody's.
+        // SAFETY: the caller's promise and Invariant 2: the stack is open and unused.
         unsafe { link(place.high - size_of::<usize>()).write(*list) };
         *list = place.high;
         self.leave();
@@ -189,7 +198,7 @@ impl Space {
     fn pack(&mut self, class: Class) -> Option<usize> {
         let line = self.fresh(LINE, LINE)?;
         for at in (line + class.bytes..line + LINE).step_by(class.bytes).rev() {
-            // SAFETY: Invariant 2, and the line is new: nobody else's.
+            // SAFETY: Invariant 2, and the line is new: no other code has it.
             unsafe { link(at).write(self.blocks[class.index]) };
             self.blocks[class.index] = at;
         }
@@ -221,12 +230,12 @@ impl Space {
     }
 }
 
-/// Which list the stacks of so many bytes are on.
+/// Returns the list for stacks of so many bytes.
 fn stack_class(bytes: usize) -> usize {
     (bytes / STACK).ilog2() as usize
 }
 
-/// Where the link of a free block is.
+/// Returns the link of a free block.
 fn link(at: usize) -> *mut usize {
     ptr::with_exposed_provenance_mut(at)
 }

@@ -1,5 +1,5 @@
-//! Tests that need a process of their own: because they end it, or because they use up what the
-//! others need.
+//! Tests that need a process of their own: because they end it, or because they use up memory that
+//! other tests need.
 
 use std::env;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! How long a slot lives, and who may free what.
+//! Tests of a slot's life, and of the threads that may free its blocks.
 
 use super::super::*;
 use super::child;
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
 
-/// Whether the slot of that number is given out now: nobody else gets it before the result is
-/// dropped.
+/// Returns whether the slot of that number is given out now. No other test gets it before the
+/// result is dropped.
 fn taken_again(number: usize) -> bool {
-    // Whoever asks gets the first free one, so that the slots up to that one are enough.
+    // Each call takes the first free slot, so the slots up to that one are enough.
     let slots: Vec<_> = (0..=number).map_while(|_| Slot::take().ok()).collect();
     slots.iter().any(|slot| slot.number() == number)
 }
@@ -193,10 +193,13 @@ fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// A block and what is written all over it.
+/// A block and the byte that it is filled with.
 struct Held {
+    /// The block.
     block: *mut u8,
+    /// Its layout.
     layout: Layout,
+    /// The byte.
     fill: u8,
 }
 
@@ -215,7 +218,7 @@ impl Held {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Nobody's block is written by another's owner, whatever is asked for.
+    /// No block is written by another's owner, for any request.
     #[test]
     fn no_block_is_given_twice(requests in prop::collection::vec(request(), 1..400)) {
         let slot = Slot::take().unwrap();

@@ -70,7 +70,7 @@ fn ten_thousand_stacks_at_once() {
     let mut stacks: Vec<_> = (0..10_000).map(|_| slot.stack(64 << 10).unwrap()).collect();
     for stack in &stacks {
         let top = ptr::with_exposed_provenance_mut::<u64>(stack.base().get() - 8);
-        // SAFETY: the stack's last word, and nobody runs on it.
+        // SAFETY: the stack's last word, and no thread runs on it.
         unsafe { top.write(stack.base().get() as u64) };
     }
     stacks.retain(|stack| {

@@ -1,8 +1,8 @@
-//! The kernel's side: the allocator, and how an event becomes an upcall.
+//! The kernel's side: the allocator, and the way from an event to an upcall.
 //!
-//! A processor changes hands in two steps, because its thread may be in the middle of an access:
-//! first its owner changes, and its thread is interrupted; when that has left, it arrives at its
-//! owner, with all the events that the owner has not been told of.
+//! A processor changes hands in two steps, because its thread may be in the middle of an access.
+//! First its owner changes, and its thread is interrupted. When that thread has left, the processor
+//! arrives at its owner, with all the events that the owner has not received.
 //!
 //! # Invariants
 //!
@@ -24,30 +24,38 @@ use crate::world::with;
 const ORDINARY: usize = 0;
 
 struct Record {
+    /// The name of the space.
     name: String,
+    /// Its priority.
     priority: i32,
+    /// The number of processors that it wants.
     wanted: usize,
     /// None of the ordinary threads.
     handler: Option<Handler>,
-    /// What the space has not been told of.
+    /// The events that the space has not received.
     pending: Vec<Upcall>,
 }
 
 /// The address spaces of a run.
 #[derive(Default)]
 pub(crate) struct Spaces {
+    /// The spaces, by number.
     records: Vec<Record>,
+    /// The owner of each processor (Invariant 1).
     owners: Vec<Option<usize>>,
+    /// The owner of each processor before.
     last_owners: Vec<Option<usize>>,
-    /// The owner has not been told of the processor.
+    /// Set if the owner has not been told that it has the processor.
     given: Vec<bool>,
+    /// Set if the thread on the processor has to leave (Invariant 2).
     called: Vec<bool>,
-    /// What a handler that is done wants to go on with.
+    /// The activations that handlers that are done want to go on with.
     resumes: Vec<Option<ThreadId>>,
+    /// The number of the turn, for processors that cannot be divided evenly.
     turn: usize,
-    /// Whether the end of the turn is announced.
+    /// Set if the end of the turn is announced.
     armed: bool,
-    /// New activations, whose coroutines are to be made.
+    /// New activations. Their coroutines are still to be made.
     pub(crate) births: Vec<(ThreadId, Box<dyn FnOnce()>)>,
 }
 
@@ -56,12 +64,12 @@ impl Spaces {
         self.owners.is_empty()
     }
 
-    /// Whether threads without a space may have `processor`.
+    /// Returns whether threads without a space may have `processor`.
     pub(crate) fn is_ordinary(&self, processor: usize) -> bool {
         self.is_empty() || self.owners[processor] == Some(ORDINARY)
     }
 
-    /// Whether the thread on `processor` has to leave.
+    /// Returns whether the thread on `processor` has to leave.
     pub(crate) fn is_called(&self, processor: usize) -> bool {
         !self.is_empty() && self.called[processor]
     }
@@ -171,7 +179,7 @@ impl State {
         }
     }
 
-    /// Changes owners until each has its share; says which processors those are.
+    /// Changes owners until each has its share. Returns the processors that changed.
     fn hand_over(&mut self, shares: &[usize]) -> Vec<usize> {
         let mut changed = Vec::new();
         for (space, &share) in shares.iter().enumerate() {
@@ -235,7 +243,8 @@ impl State {
                 self.processors[processor].ran_last(id);
                 return self.put_on(id, processor, at);
             }
-            // Who left has the same space, which is told when this processor is settled.
+            // The thread that left has the same space, which gets the event when this processor is
+            // settled.
             self.stopped(id, space, Upcall::Preempted(id));
         }
         match owner {
@@ -254,7 +263,7 @@ impl State {
         }
     }
 
-    /// `id` can be resumed, and its space is to be told why.
+    /// Records that `id` can be resumed, with the event for its space.
     fn stopped(&mut self, id: ThreadId, space: usize, event: Upcall) {
         self.thread_mut(id).resumable = true;
         self.spaces.records[space].pending.push(event);
@@ -293,7 +302,7 @@ impl State {
         self.spaces.resumes[processor] = Some(other);
     }
 
-    /// An activation has left `processor`: what its space is to be told.
+    /// Handles the leaving of an activation from `processor`, and gives its space the event.
     pub(crate) fn left(&mut self, id: ThreadId, status: Status) {
         let Some(space) = self.thread(id).space else { return };
         match status {
@@ -311,7 +320,7 @@ impl State {
         self.deliver(space, at);
     }
 
-    /// Finds a processor on which a space can be told what it does not know.
+    /// Finds a processor on which a space can receive its events.
     pub(crate) fn deliver(&mut self, space: usize, at: Time) {
         let spaces = &mut self.spaces;
         if spaces.records[space].pending.is_empty() {
@@ -322,7 +331,7 @@ impl State {
             return self.reallocate(at);
         };
         if spaces.of(space).any(|processor| spaces.called[processor] || spaces.given[processor]) {
-            // It will be told there.
+            // It receives them there.
             return;
         }
         let is_idle = |&processor: &usize| self.processors[processor].current.is_none();

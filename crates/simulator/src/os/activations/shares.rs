@@ -6,15 +6,18 @@
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, section 4.1; after Zahorjan and McCann 1990.
 
-/// What a space asks for.
+/// The demand of a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Demand {
+    /// The priority.
     pub(super) priority: i32,
+    /// The number of processors that it wants.
     pub(super) wanted: usize,
 }
 
-/// How many processors each gets; and whether some are one short only because the rest cannot be
-/// divided, so that they take turns: the rest goes to those from the `turn`th on.
+/// Returns the number of processors of each space. Also returns whether some are one short only
+/// because the rest cannot be divided, so that they take turns: the rest goes to those from the
+/// `turn`th on.
 pub(super) fn divide(demands: &[Demand], processors: usize, turn: usize) -> (Vec<usize>, bool) {
     let mut shares = vec![0; demands.len()];
     let mut left = processors;
@@ -84,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_idle_that_is_wanted_and_nobody_is_cheated(
+        fn nothing_is_idle_that_is_wanted_and_no_program_is_cheated(
             demands in proptest::collection::vec((0..3_i32, 0..12_usize), 0..8),
             processors in 1..40_usize,
             turn in 0..20_usize,
