@@ -18,6 +18,7 @@
 //! Figures are medians of the rounds. `CPU` is the processor time of the whole process, divided by
 //! the operations.
 
+#[path = "../../crates/contests/src/threads/blocked.rs"]
 mod blocked;
 #[path = "../../examples/hasher/cold.rs"]
 mod cold;
@@ -25,21 +26,27 @@ mod contest;
 #[expect(dead_code, reason = "what they say of themselves is for a help")]
 #[path = "../../examples/hasher/crews.rs"]
 mod crews;
+#[path = "../../crates/contests/src/threads/fork.rs"]
 mod fork;
 #[path = "../../examples/hasher/hash.rs"]
 mod hash;
 mod hash_files;
+#[path = "../../crates/contests/src/threads/hogs.rs"]
 mod hogs;
 mod known;
+#[path = "../../crates/contests/src/threads/measure.rs"]
 mod measure;
 #[path = "../shared/options.rs"]
 mod options;
+#[path = "../../crates/contests/src/threads/signal.rs"]
 mod signal;
+#[path = "../../crates/contests/src/threads/upcall.rs"]
 mod upcall;
+#[path = "../../crates/contests/src/threads/waits.rs"]
 mod waits;
 #[path = "../../examples/hasher/walk.rs"]
 mod walk;
-#[path = "../shared/work.rs"]
+#[path = "../../crates/contests/src/work.rs"]
 mod work;
 
 use options::{Options, Stop};

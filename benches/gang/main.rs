@@ -21,15 +21,20 @@
 //! | `p99` | the 99th percentile of one member's waits, in ns |
 //! | `regret` | `ns`, divided by that of the best contestant in the same cell |
 
+#[path = "../../crates/contests/src/gangs/barriers.rs"]
 mod barriers;
+#[path = "../../crates/contests/src/gangs/groups.rs"]
 mod gangs;
 mod known;
+#[path = "../../crates/contests/src/gangs/crossing.rs"]
 mod measure;
 #[path = "../shared/options.rs"]
 mod options;
+#[path = "../../crates/contests/src/gangs/yields.rs"]
 mod seen;
+#[path = "../../crates/contests/src/gangs/slots.rs"]
 mod slots;
-#[path = "../shared/work.rs"]
+#[path = "../../crates/contests/src/work.rs"]
 mod work;
 
 use options::{Options, Stop};

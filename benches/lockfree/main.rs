@@ -35,13 +35,20 @@
 //! A filter is a part of `family/contestant/cell`, such as `queues`, `/Ring` or `2 threads`. The
 //! best peer is then the best of those that run.
 
+#[path = "../../crates/contests/src/structures/window.rs"]
 mod contest;
+#[path = "../../crates/contests/src/structures/counters.rs"]
 mod counters;
+#[path = "../../crates/contests/src/handover.rs"]
 mod handover;
+#[path = "../../crates/contests/src/structures/heaps.rs"]
 mod heaps;
+#[path = "../../crates/contests/src/structures/queues.rs"]
 mod queues;
+#[path = "../../crates/contests/src/structures/reclamation.rs"]
 mod reclamation;
 mod report;
+#[path = "../../crates/contests/src/structures/stacks.rs"]
 mod stacks;
 
 use contest::{Options, run};

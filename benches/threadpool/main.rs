@@ -20,12 +20,19 @@
 //! contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or
 //! `2 threads`. `--scale 10` does a tenth of the items.
 
+#[path = "../../crates/contests/src/pools/workload.rs"]
 mod contest;
+#[path = "../../crates/contests/src/pools/halves.rs"]
 mod halves;
+#[path = "../../crates/contests/src/pools/joins.rs"]
 mod joins;
+#[path = "../../crates/contests/src/pools/latency.rs"]
 mod latency;
+#[path = "../../crates/contests/src/pools/load.rs"]
 mod load;
+#[path = "../../crates/contests/src/pools/made.rs"]
 mod pools;
+#[path = "../../crates/contests/src/pools/tasks.rs"]
 mod tasks;
 
 use contest::{Options, run};
