@@ -17,14 +17,12 @@
 mod contend;
 mod lock;
 mod sleepers;
+mod suite;
 
 use std::hint::black_box;
-use std::time::Duration;
 
-use contend::contend;
-use criterion::{
-    BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
-};
+use contend::{contend, short};
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use lock::Lock;
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
@@ -50,38 +48,41 @@ macro_rules! for_every_mutex {
 
 fn uncontended(criterion: &mut Criterion) {
     fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>) {
-        group.bench_function(L::NAME, |bencher| {
+        suite::bench(group, L::NAME, |bencher| {
             let lock = L::make();
             bencher.iter(|| black_box(&lock).with(|| ()));
         });
     }
     let mut group = criterion.benchmark_group("uncontended mutex");
+    short(&mut group);
     for_every_mutex!(run(&mut group));
     group.finish();
 }
 
 fn contended(criterion: &mut Criterion) {
     fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>, threads: usize) {
-        group.bench_function(L::NAME, |bencher| {
+        suite::bench(group, L::NAME, |bencher| {
             bencher.iter_custom(|acquisitions| contend::<L>(threads, false, acquisitions));
         });
     }
     for threads in [2, 8, 32] {
         let mut group = criterion.benchmark_group(format!("mutex, {threads} threads"));
-        // Every sample takes one window, however many iterations are asked for.
-        group.sample_size(10).sampling_mode(SamplingMode::Flat);
-        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
+        suite::windows(&mut group);
         for_every_mutex!(run(&mut group, threads));
         group.finish();
     }
 }
 
-criterion_group!(
-    benches,
-    uncontended,
-    sleepers::uncontended_reader_writer,
-    contended,
-    sleepers::unlock_beside_sleepers,
-    sleepers::crowd_of_readers
-);
-criterion_main!(benches);
+fn main() {
+    suite::main(
+        "competitive",
+        "TAKES",
+        &[
+            uncontended,
+            sleepers::uncontended_reader_writer,
+            contended,
+            sleepers::unlock_beside_sleepers,
+            sleepers::crowd_of_readers,
+        ],
+    );
+}

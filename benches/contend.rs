@@ -1,9 +1,12 @@
-//! Many threads on one lock for a window of time.
+//! One thread on a lock, and many threads for a window of time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use criterion::BenchmarkGroup;
+use criterion::measurement::WallTime;
 
 use crate::lock::Lock;
 
@@ -46,4 +49,9 @@ pub(crate) fn contend<L: Lock>(threads: usize, pinned: bool, acquisitions: u64) 
         let count: u64 = workers.into_iter().map(|worker| worker.join().expect("no panic")).sum();
         elapsed.mul_f64(acquisitions as f64 / count.max(1) as f64)
     })
+}
+
+/// Sets a group up for operations of one thread, which take nanoseconds.
+pub(crate) fn short(group: &mut BenchmarkGroup<'_, WallTime>) {
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
 }

@@ -4,13 +4,15 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, measurement::WallTime};
 use stanchion_competitive::{RawPolicyMutex, policy};
 
+use crate::contend::short;
 use crate::lock::Lock;
+use crate::suite::bench;
 
 /// The stack size of threads that only sleep.
 const STACK: usize = 64 << 10;
@@ -43,52 +45,79 @@ fn hold<L: Lock>(locks: &[&'static L], then: &mut dyn FnMut()) {
     }
 }
 
-/// Measures lock and unlock of a free mutex while `sleepers` threads sleep on each of `locks` other
-/// mutexes. If there is one other mutex, the unlock looks at its sleepers.
-fn beside<L: Sleepable>(group: &mut BenchmarkGroup<'_, WallTime>, locks: usize, sleepers: usize) {
-    let mine: &L = Box::leak(Box::new(L::make()));
-    let others: Vec<&'static L> = (0..locks)
-        .map(|_| {
-            loop {
-                let other: &L = Box::leak(Box::new(L::make()));
-                if locks > 1 || L::meet(mine, other) {
-                    break other;
+/// A free mutex, and threads that sleep on others.
+struct Sleepers<L: 'static> {
+    /// The free mutex.
+    mine: &'static L,
+    /// The barrier that the thread with all other mutexes passes before it releases them.
+    over: &'static Barrier,
+    /// That thread, and the sleepers.
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<L: Sleepable> Sleepers<L> {
+    /// Puts `sleepers` threads to sleep on each of `locks` mutexes. If there is one, an unlock of
+    /// the free mutex looks at its sleepers.
+    fn new(locks: usize, sleepers: usize) -> Self {
+        let mine: &L = Box::leak(Box::new(L::make()));
+        let others: Vec<&'static L> = (0..locks)
+            .map(|_| {
+                loop {
+                    let other: &L = Box::leak(Box::new(L::make()));
+                    if locks > 1 || L::meet(mine, other) {
+                        break other;
+                    }
                 }
-            }
-        })
-        .collect();
-    let coming: &AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
-    let (held, over): (&Barrier, &Barrier) =
-        (Box::leak(Box::new(Barrier::new(2))), Box::leak(Box::new(Barrier::new(2))));
-    let spawn = |stack: usize, body: Box<dyn FnOnce() + Send>| {
-        thread::Builder::new().stack_size(stack).spawn(body).expect("a thread more")
-    };
-    let holds = others.clone();
-    let hold_all = Box::new(move || {
-        hold(&holds, &mut || {
-            held.wait();
-            over.wait();
-        });
-    });
-    let mut threads = vec![spawn(DEEP_STACK, hold_all)];
-    held.wait();
-    for &other in &others {
-        for _ in 0..sleepers {
-            let sleep = Box::new(move || {
-                coming.fetch_add(1, SeqCst);
-                other.with(|| ());
+            })
+            .collect();
+        let coming: &AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+        let (held, over): (&Barrier, &Barrier) =
+            (Box::leak(Box::new(Barrier::new(2))), Box::leak(Box::new(Barrier::new(2))));
+        let spawn = |stack: usize, body: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().stack_size(stack).spawn(body).expect("a thread more")
+        };
+        let holds = others.clone();
+        let hold_all = Box::new(move || {
+            hold(&holds, &mut || {
+                held.wait();
+                over.wait();
             });
-            threads.push(spawn(STACK, sleep));
+        });
+        let mut threads = vec![spawn(DEEP_STACK, hold_all)];
+        held.wait();
+        for &other in &others {
+            for _ in 0..sleepers {
+                let sleep = Box::new(move || {
+                    coming.fetch_add(1, SeqCst);
+                    other.with(|| ());
+                });
+                threads.push(spawn(STACK, sleep));
+            }
         }
+        while coming.load(SeqCst) < locks * sleepers {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The last threads have announced themselves and go to sleep now.
+        thread::sleep(Duration::from_millis(500));
+        Self { mine, over, threads }
     }
-    while coming.load(SeqCst) < locks * sleepers {
-        thread::sleep(Duration::from_millis(1));
+
+    /// Lets all threads end.
+    fn end(self) {
+        self.over.wait();
+        self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     }
-    // The last threads have announced themselves and go to sleep now.
-    thread::sleep(Duration::from_millis(500));
-    group.bench_function(L::NAME, |bencher| bencher.iter(|| black_box(mine).with(|| ())));
-    over.wait();
-    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+/// Measures lock and unlock of a free mutex beside sleepers.
+fn beside<L: Sleepable>(group: &mut BenchmarkGroup<'_, WallTime>, locks: usize, sleepers: usize) {
+    // Criterion calls the closure for each sample, and not at all if the filter does not match.
+    let mut threads = None;
+    bench(group, L::NAME, |bencher| {
+        let mine = threads.get_or_insert_with(|| Sleepers::<L>::new(locks, sleepers)).mine;
+        bencher.iter(|| black_box(mine).with(|| ()));
+    });
+    threads.into_iter().for_each(Sleepers::end);
 }
 
 pub(crate) fn unlock_beside_sleepers(criterion: &mut Criterion) {
@@ -97,7 +126,7 @@ pub(crate) fn unlock_beside_sleepers(criterion: &mut Criterion) {
         ("beside one sleeper on each of 10,000 other mutexes", 10_000, 1),
     ] {
         let mut group = criterion.benchmark_group(name);
-        group.sample_size(20);
+        short(&mut group);
         beside::<RawPolicyMutex<policy::Adaptive>>(&mut group, locks, sleepers);
         beside::<std::sync::Mutex<()>>(&mut group, locks, sleepers);
         beside::<parking_lot::Mutex<()>>(&mut group, locks, sleepers);
@@ -172,7 +201,7 @@ fn crowd<L: Shared>(readers: usize) -> Duration {
 
 pub(crate) fn crowd_of_readers(criterion: &mut Criterion) {
     fn run<L: Shared>(group: &mut BenchmarkGroup<'_, WallTime>, readers: usize) {
-        group.bench_function(L::NAME, |bencher| {
+        bench(group, L::NAME, |bencher| {
             bencher.iter_custom(|rounds| (0..rounds).map(|_| crowd::<L>(readers)).sum());
         });
     }
@@ -187,18 +216,19 @@ pub(crate) fn crowd_of_readers(criterion: &mut Criterion) {
 
 /// Measures reading and writing of a lock that no other thread uses.
 pub(crate) fn uncontended_reader_writer(criterion: &mut Criterion) {
-    fn run<L: Shared>(criterion: &mut Criterion) {
-        let mut group = criterion.benchmark_group("uncontended reader-writer lock");
+    fn run<L: Shared>(group: &mut BenchmarkGroup<'_, WallTime>) {
         let lock = L::make();
-        group.bench_function(format!("{}, read", L::NAME), |bencher| {
+        bench(group, &format!("{}, read", L::NAME), |bencher| {
             bencher.iter(|| black_box(&lock).read(|| ()));
         });
-        group.bench_function(format!("{}, write", L::NAME), |bencher| {
+        bench(group, &format!("{}, write", L::NAME), |bencher| {
             bencher.iter(|| black_box(&lock).write(|| ()));
         });
-        group.finish();
     }
-    run::<stanchion_competitive::RwLock<()>>(criterion);
-    run::<std::sync::RwLock<()>>(criterion);
-    run::<parking_lot::RwLock<()>>(criterion);
+    let mut group = criterion.benchmark_group("uncontended reader-writer lock");
+    short(&mut group);
+    run::<stanchion_competitive::RwLock<()>>(&mut group);
+    run::<std::sync::RwLock<()>>(&mut group);
+    run::<parking_lot::RwLock<()>>(&mut group);
+    group.finish();
 }

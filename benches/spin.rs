@@ -12,14 +12,12 @@
 
 mod contend;
 mod lock;
+mod suite;
 
 use std::hint::black_box;
-use std::time::Duration;
 
-use contend::contend;
-use criterion::{
-    BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
-};
+use contend::{contend, short};
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use lock::Lock;
 
 mcslock::thread_local_node!(static NODE);
@@ -28,7 +26,7 @@ mcslock::thread_local_node!(static NODE);
 struct McslockThreadLocal(mcslock::raw::spins::Mutex<()>);
 
 impl Lock for McslockThreadLocal {
-    const NAME: &'static str = "mcslock (thread-local)";
+    const NAME: &'static str = "mcslock, thread-local";
 
     fn make() -> Self {
         Self(mcslock::raw::spins::Mutex::new(()))
@@ -63,19 +61,20 @@ macro_rules! for_every_lock {
 
 fn uncontended(criterion: &mut Criterion) {
     fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>) {
-        group.bench_function(L::NAME, |bencher| {
+        suite::bench(group, L::NAME, |bencher| {
             let lock = L::make();
             bencher.iter(|| black_box(&lock).with(|| ()));
         });
     }
     let mut group = criterion.benchmark_group("uncontended");
+    short(&mut group);
     for_every_lock!(run(&mut group));
     group.finish();
 }
 
 fn contended(criterion: &mut Criterion) {
     fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>, threads: usize, pinned: bool) {
-        group.bench_function(L::NAME, |bencher| {
+        suite::bench(group, L::NAME, |bencher| {
             bencher.iter_custom(|acquisitions| contend::<L>(threads, pinned, acquisitions));
         });
     }
@@ -83,13 +82,12 @@ fn contended(criterion: &mut Criterion) {
         [("two threads", 2, true), ("8 threads", 8, false), ("32 threads", 32, false)]
     {
         let mut group = criterion.benchmark_group(name);
-        // Every sample takes one window, however many iterations are asked for.
-        group.sample_size(10).sampling_mode(SamplingMode::Flat);
-        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
+        suite::windows(&mut group);
         for_every_lock!(run(&mut group, threads, pinned));
         group.finish();
     }
 }
 
-criterion_group!(benches, uncontended, contended);
-criterion_main!(benches);
+fn main() {
+    suite::main("spin", "TAKES", &[uncontended, contended]);
+}

@@ -6,25 +6,33 @@
 //! - `pipeline`: two producers, two workers and one consumer, with a channel before and behind the
 //!   workers. A thread waits as the channel does.
 //!
-//! In each round every contestant hands over the same number of values. Figures are medians of the
-//! rounds.
+//! Every contestant hands over the same number of values. The regret is against the best peer.
 
 use std::collections::VecDeque;
 use std::hint::{black_box, spin_loop};
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use stanchion_lockfree::queue::{LockedRing, NikolaevQueue};
 use stanchion_lockfree::{Blocking, ConcurrentQueue};
 
-use crate::contest::Options;
+use crate::cell::{Against, Cell, Column, Contestant, Figures};
+use crate::race::race;
+use crate::work::process_time;
+use crate::{Effort, Options, Report};
+
+/// The columns of a run's figures.
+const COLUMNS: &[Column] = &[Column::median("ns/value", 1), Column::median("CPU ns", 1)];
+
+/// The number of rounds of a contest.
+const ROUNDS: usize = 15;
 
 /// The capacities of the queues: one cell each.
 const CAPACITIES: [usize; 3] = [3, 64, 1024];
 
-/// The number of values that one contestant hands over in one round.
-const VALUES: u64 = 100_000;
+/// The number of values that one contestant hands over in one run.
+const VALUES: usize = 100_000;
 
 /// The value that tells the receivers of a crossbeam channel that no more values come.
 const END: u64 = u64::MAX;
@@ -142,133 +150,82 @@ impl Channel for Crossbeam {
     }
 }
 
-/// The result of one contestant in one round.
-#[derive(Clone, Copy)]
-struct Round {
-    /// The time of the round for each value.
-    ns_per_value: f64,
-    /// The processor time of the process for each value.
-    cpu_per_value: f64,
+/// Returns the cells of all families.
+#[must_use]
+pub fn cells() -> Vec<Cell> {
+    families().into_iter().flat_map(|(_, cells)| cells).collect()
 }
 
-/// A way to hand values over, with a function that runs one round of it.
-struct Contestant {
-    /// The name in tables.
-    name: &'static str,
-    /// True if the structures of this workspace are compared with it.
-    peer: bool,
-    /// Runs one round with queues of this capacity.
-    run: fn(usize) -> Round,
+/// Runs all families.
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    let mut report = Report::default();
+    for (name, cells) in families() {
+        race(name, cells, ROUNDS, options, progress, &mut report);
+    }
+    report
 }
 
-/// Runs the selected cells.
-pub(crate) fn run(options: &Options) {
-    family("between two threads", "at once", options, &between::<false>());
-    family("between two threads", "pause", options, &between::<true>());
-    let pipelines = [
-        Contestant {
-            name: "Blocking<LockedRing>",
-            peer: false,
-            run: pipeline::<Blocking<LockedRing<u64>>>,
-        },
-        Contestant {
-            name: "Blocking<NikolaevQueue>",
-            peer: false,
-            run: pipeline::<Blocking<NikolaevQueue<u64>>>,
-        },
-        Contestant { name: "crossbeam-channel", peer: true, run: pipeline::<Crossbeam> },
+/// A way to hand over that many values, in queues of that capacity.
+type Run = fn(usize, u64) -> Figures;
+
+/// Returns the name and the cells of each family.
+fn families() -> [(&'static str, Vec<Cell>); 3] {
+    let pipelines: [(bool, &str, Run); 3] = [
+        (false, "Blocking<LockedRing>", pipeline::<Blocking<LockedRing<u64>>>),
+        (false, "Blocking<NikolaevQueue>", pipeline::<Blocking<NikolaevQueue<u64>>>),
+        (true, "crossbeam-channel", pipeline::<Crossbeam>),
     ];
-    family("pipeline", "2, 2 and 1 threads", options, &pipelines);
-}
-
-fn between<const PAUSE: bool>() -> [Contestant; 5] {
     [
-        Contestant { name: "LockedRing", peer: false, run: stream::<LockedRing<u64>, PAUSE> },
-        Contestant { name: "NikolaevQueue", peer: false, run: stream::<NikolaevQueue<u64>, PAUSE> },
-        Contestant {
-            name: "crossbeam ArrayQueue",
-            peer: true,
-            run: stream::<crossbeam_queue::ArrayQueue<u64>, PAUSE>,
-        },
-        Contestant {
-            name: "concurrent-queue, bounded",
-            peer: true,
-            run: stream::<concurrent_queue::ConcurrentQueue<u64>, PAUSE>,
-        },
-        Contestant {
-            name: "parking_lot Mutex<VecDeque>",
-            peer: true,
-            run: stream::<LockedDeque, PAUSE>,
-        },
+        (
+            "between two threads, at once",
+            family("between two threads, at once", between::<false>()),
+        ),
+        ("between two threads, pause", family("between two threads, pause", between::<true>())),
+        ("pipeline", family("pipeline of 2, 2 and 1 threads", pipelines)),
     ]
 }
 
-/// Runs each capacity of a family and prints a table for it.
-fn family(name: &str, shape: &str, options: &Options, contestants: &[Contestant]) {
-    for capacity in CAPACITIES {
-        let cell = format!("{shape}, {capacity} places");
-        let wanted = |contestant: &&Contestant| options.wants(name, contestant.name, &cell);
-        let running: Vec<&Contestant> = contestants.iter().filter(wanted).collect();
-        if running.is_empty() {
-            continue;
-        }
-        let mut rounds = vec![Vec::new(); running.len()];
-        for round in 0..options.rounds() {
-            for place in 0..running.len() {
-                // The order changes, so that other programs on the computer slow all contestants
-                // alike.
-                let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                rounds[which].push((running[which].run)(capacity));
-            }
-        }
-        let medians: Vec<Round> = rounds.iter().map(|rounds| median(rounds)).collect();
-        let peers = running.iter().zip(&medians).filter(|(contestant, _)| contestant.peer);
-        let best = peers.map(|(_, round)| round.ns_per_value).fold(f64::INFINITY, f64::min);
-        println!(
-            "\n{:<44} {:>8} {:>7} {:>8}",
-            format!("{name}/{cell}"),
-            "ns/value",
-            "regret",
-            "CPU ns"
-        );
-        for (contestant, round) in running.iter().zip(&medians) {
-            println!(
-                "  {:<42} {:>8.1} {:>7.2} {:>8.1}",
-                format!("{}{}", contestant.name, if contestant.peer { " (peer)" } else { "" }),
-                round.ns_per_value,
-                round.ns_per_value / best,
-                round.cpu_per_value,
-            );
-        }
-    }
+fn between<const PAUSE: bool>() -> [(bool, &'static str, Run); 5] {
+    [
+        (false, "LockedRing", stream::<LockedRing<u64>, PAUSE>),
+        (false, "NikolaevQueue", stream::<NikolaevQueue<u64>, PAUSE>),
+        (true, "crossbeam ArrayQueue", stream::<crossbeam_queue::ArrayQueue<u64>, PAUSE>),
+        (
+            true,
+            "concurrent-queue, bounded",
+            stream::<concurrent_queue::ConcurrentQueue<u64>, PAUSE>,
+        ),
+        (true, "parking_lot Mutex<VecDeque>", stream::<LockedDeque, PAUSE>),
+    ]
 }
 
-fn median(rounds: &[Round]) -> Round {
-    let of = |figure: fn(&Round) -> f64| {
-        let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        figures[figures.len() / 2]
+/// Returns a cell for each capacity.
+fn family<const N: usize>(name: &str, entrants: [(bool, &'static str, Run); N]) -> Vec<Cell> {
+    let of = |capacity: usize| {
+        let contestants = entrants.map(|(is_peer, name, run)| {
+            let run = move |effort: Effort| run(capacity, effort.count(VALUES) as u64);
+            if is_peer { Contestant::peer(name, run) } else { Contestant::new(name, run) }
+        });
+        let title = format!("{name}, {capacity} places");
+        Cell::new(title, COLUMNS, Against::BestPeer, contestants.into())
     };
-    Round {
-        ns_per_value: of(|round| round.ns_per_value),
-        cpu_per_value: of(|round| round.cpu_per_value),
-    }
+    CAPACITIES.into_iter().map(of).collect()
 }
 
 /// Hands values from one thread to another.
-fn stream<Q: Queue, const PAUSE: bool>(capacity: usize) -> Round {
+fn stream<Q: Queue, const PAUSE: bool>(capacity: usize, values: u64) -> Figures {
     let (queue, ready) = (Q::with_capacity(capacity), Barrier::new(2));
     let again = || {
         if PAUSE {
             spin_loop();
         }
     };
-    timed(|| {
+    timed(values, || {
         thread::scope(|scope| {
             scope.spawn(|| {
                 pin(1);
                 ready.wait();
-                for expected in 0..VALUES {
+                for expected in 0..values {
                     let value = loop {
                         match queue.take() {
                             Some(value) => break value,
@@ -281,7 +238,7 @@ fn stream<Q: Queue, const PAUSE: bool>(capacity: usize) -> Round {
             scope.spawn(|| {
                 pin(0);
                 ready.wait();
-                for value in 0..VALUES {
+                for value in 0..values {
                     while !queue.put(value) {
                         again();
                     }
@@ -292,13 +249,13 @@ fn stream<Q: Queue, const PAUSE: bool>(capacity: usize) -> Round {
 }
 
 /// Hands values from two threads to two others, and from those two to one.
-fn pipeline<C: Channel>(capacity: usize) -> Round {
+fn pipeline<C: Channel>(capacity: usize, values: u64) -> Figures {
     let (before, behind) = (C::with_capacity(capacity), C::with_capacity(capacity));
-    timed(|| {
+    timed(values, || {
         let sum = thread::scope(|scope| {
             let produce = |from: u64| {
                 let before = &before;
-                move || (from..VALUES).step_by(2).for_each(|value| before.send(value))
+                move || (from..values).step_by(2).for_each(|value| before.send(value))
             };
             let producers = [scope.spawn(produce(0)), scope.spawn(produce(1))];
             let work = || {
@@ -320,18 +277,15 @@ fn pipeline<C: Channel>(capacity: usize) -> Round {
             behind.close();
             consumer.join().expect("no panic")
         });
-        assert_eq!(sum, VALUES * (VALUES - 1) / 2, "values were lost or invented");
+        assert_eq!(sum, values * (values - 1) / 2, "values were lost or invented");
     })
 }
 
-fn timed(run: impl FnOnce()) -> Round {
+fn timed(values: u64, run: impl FnOnce()) -> Figures {
     let (start, processor) = (Instant::now(), process_time());
     run();
-    let per_value = |time: Duration| time.as_nanos() as f64 / VALUES as f64;
-    Round {
-        ns_per_value: per_value(start.elapsed()),
-        cpu_per_value: per_value(process_time().saturating_sub(processor)),
-    }
+    let (elapsed, processor) = (start.elapsed().as_nanos(), process_time() - processor);
+    vec![elapsed as f64 / values as f64, processor as f64 / values as f64]
 }
 
 /// Pins the calling thread to one processor.
@@ -340,13 +294,4 @@ fn pin(index: usize) {
     if let Some(&processor) = processors.get(index % processors.len().max(1)) {
         core_affinity::set_for_current(processor);
     }
-}
-
-/// Returns the processor time of all threads of this process.
-fn process_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is memory for the answer, which no other thread uses.
-    let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    assert_eq!(done, 0, "this system has no clock of a process's processor time");
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }

@@ -14,29 +14,35 @@ use stanchion_gang::barrier::{
     Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
 };
 
-use crate::measure::{self, Cell, Figures, Member, median};
-use crate::options::Options;
+use super::crossing::{self, Circumstances, Member};
+use super::{ROUNDS, in_words};
+use crate::cell::{Against, Cell, Column, Contestant, Figures};
+use crate::race::race;
+use crate::{Effort, Options, Report};
 
-/// A barrier, and a function that measures it in a cell.
-struct Contestant {
-    /// The name in tables.
-    name: &'static str,
-    /// Measures the barrier in a cell for a time.
-    run: fn(Cell, Duration) -> Figures,
-}
+/// The columns of a run's figures.
+const COLUMNS: &[Column] =
+    &[Column::median("ns", 0), Column::median("CPU ns", 0), Column::median("p99 ns", 0)];
 
-const CONTESTANTS: [Contestant; 11] = [
-    Contestant { name: "CoResident", run: ours::<CoResident> },
-    Contestant { name: "Central", run: ours::<Central> },
-    Contestant { name: "BitMask", run: ours::<BitMask> },
-    Contestant { name: "Tree", run: ours::<Tree> },
-    Contestant { name: "Dissemination", run: ours::<Dissemination> },
-    Contestant { name: "Blocking", run: ours::<Blocking> },
-    Contestant { name: "TwoPhase", run: ours::<TwoPhase> },
-    Contestant { name: "hurdles (peer)", run: hurdles },
-    Contestant { name: "std (peer)", run: standard },
-    Contestant { name: "spin (peer)", run: spin },
-    Contestant { name: "spin-then-yield (peer)", run: spin_then_yield },
+/// The time of a run.
+const LASTING: Duration = Duration::from_millis(60);
+
+/// A function that measures a barrier for a time.
+type Run = fn(Circumstances, Duration) -> Figures;
+
+/// The barriers: the name, whether it is a peer, and the function that measures it.
+const ENTRANTS: [(&str, bool, Run); 11] = [
+    ("CoResident", false, ours::<CoResident>),
+    ("Central", false, ours::<Central>),
+    ("BitMask", false, ours::<BitMask>),
+    ("Tree", false, ours::<Tree>),
+    ("Dissemination", false, ours::<Dissemination>),
+    ("Blocking", false, ours::<Blocking>),
+    ("TwoPhase", false, ours::<TwoPhase>),
+    ("hurdles", true, hurdles),
+    ("std", true, standard),
+    ("spin", true, spin),
+    ("spin-then-yield", true, spin_then_yield),
 ];
 
 impl<B: Barrier> Member for Waiter<Arc<B>> {
@@ -45,9 +51,9 @@ impl<B: Barrier> Member for Waiter<Arc<B>> {
     }
 }
 
-fn ours<B: Barrier>(cell: Cell, lasting: Duration) -> Figures {
+fn ours<B: Barrier>(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = Arc::new(B::with_members(cell.threads).expect("so many are possible"));
-    measure::run(Waiter::all(barrier), cell, lasting)
+    crossing::run(Waiter::all(barrier), cell, lasting)
 }
 
 impl Member for hurdles::Barrier {
@@ -56,9 +62,9 @@ impl Member for hurdles::Barrier {
     }
 }
 
-fn hurdles(cell: Cell, lasting: Duration) -> Figures {
+fn hurdles(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = hurdles::Barrier::new(cell.threads);
-    measure::run(vec![barrier; cell.threads], cell, lasting)
+    crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
 
 impl Member for Arc<std::sync::Barrier> {
@@ -67,9 +73,9 @@ impl Member for Arc<std::sync::Barrier> {
     }
 }
 
-fn standard(cell: Cell, lasting: Duration) -> Figures {
+fn standard(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = Arc::new(std::sync::Barrier::new(cell.threads));
-    measure::run(vec![barrier; cell.threads], cell, lasting)
+    crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
 
 impl Member for Arc<peer_spin::Barrier> {
@@ -78,9 +84,9 @@ impl Member for Arc<peer_spin::Barrier> {
     }
 }
 
-fn spin(cell: Cell, lasting: Duration) -> Figures {
+fn spin(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = Arc::new(peer_spin::Barrier::new(cell.threads));
-    measure::run(vec![barrier; cell.threads], cell, lasting)
+    crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
 
 /// The barrier of llama.cpp since its pull request 29258: some pauses, then yields.
@@ -116,84 +122,54 @@ impl Member for Arc<SpinThenYield> {
     }
 }
 
-fn spin_then_yield(cell: Cell, lasting: Duration) -> Figures {
+fn spin_then_yield(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = Arc::new(SpinThenYield {
         arrived: machine::topology::CachePadded::new(AtomicUsize::new(0)),
         crossed: machine::topology::CachePadded::new(AtomicUsize::new(0)),
         members: cell.threads,
     });
-    measure::run(vec![barrier; cell.threads], cell, lasting)
+    crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
 
-/// Returns the cells with two threads, each on a processor of its own.
-pub(crate) fn pair() -> Vec<Cell> {
-    vec![Cell { threads: 2, grain: 0, hogs: 0, pinned: true }]
+/// Returns the circumstances of two threads, each on a processor of its own.
+fn pair() -> Circumstances {
+    Circumstances { threads: 2, grain: 0, hogs: 0, pinned: true }
 }
 
-/// Returns all other cells.
-pub(crate) fn grid() -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for hogs in [0, 2] {
-        for threads in [2, 4, 8, 16] {
-            for grain in [0, 1_000, 10_000, 100_000, 1_000_000] {
-                cells.push(Cell { threads, grain, hogs, pinned: false });
-            }
-        }
-    }
-    cells
+/// Returns all other circumstances.
+fn grid() -> impl Iterator<Item = Circumstances> {
+    [0, 2].into_iter().flat_map(|hogs| {
+        [2, 4, 8, 16].into_iter().flat_map(move |threads| {
+            let grains = [0, 1_000, 10_000, 100_000, 1_000_000].into_iter();
+            grains.map(move |grain| Circumstances { threads, grain, hogs, pinned: false })
+        })
+    })
 }
 
-fn name(cell: Cell) -> String {
-    let grain = match cell.grain {
-        nanos if nanos < 1_000_000 => format!("{} µs", nanos / 1_000),
-        nanos => format!("{} ms", nanos / 1_000_000),
-    };
-    let pinned = if cell.pinned { ", pinned" } else { "" };
-    format!("{} threads, grain {grain}, {} hogs{pinned}", cell.threads, cell.hogs)
+fn cell(section: &str, circumstances: Circumstances) -> Cell {
+    let Circumstances { threads, grain, hogs, pinned } = circumstances;
+    let pinned = if pinned { ", pinned" } else { "" };
+    let grain = in_words(grain);
+    let title = format!("{section}, {threads} threads, grain {grain}, {hogs} hogs{pinned}");
+    let contestants = ENTRANTS.map(|(name, is_peer, run)| {
+        let run = move |effort: Effort| run(circumstances, effort.time(LASTING));
+        if is_peer { Contestant::peer(name, run) } else { Contestant::new(name, run) }
+    });
+    Cell::new(title, COLUMNS, Against::Best, contestants.into()).sampled(0.5)
 }
 
-/// Runs the selected cells and prints all of them in the end.
-pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
-    let running: Vec<_> =
-        CONTESTANTS.iter().filter(|known| options.wants_contestant(known.name)).collect();
-    let cells: Vec<_> = cells.iter().filter(|cell| options.wants_cell(&name(**cell))).collect();
-    if running.is_empty() || cells.is_empty() {
-        return;
-    }
-    let mut rounds = vec![vec![Vec::new(); running.len()]; cells.len()];
-    for round in 0..options.rounds() {
-        for (cell, rounds) in cells.iter().zip(&mut rounds) {
-            for place in 0..running.len() {
-                let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                rounds[which].push((running[which].run)(**cell, options.lasting()));
-            }
-        }
-    }
-    let mut worst = vec![(0.0, String::new()); running.len()];
-    for (cell, rounds) in cells.iter().zip(&rounds) {
-        let cell = name(**cell);
-        let medians: Vec<Figures> = rounds.iter().map(|rounds| medians(rounds)).collect();
-        let best = medians.iter().map(|figures| figures.ns).fold(f64::INFINITY, f64::min);
-        println!("\n{section}: {cell}");
-        println!("{:<34} {:>11} {:>11} {:>11} {:>8}", "", "ns", "CPU", "p99", "regret");
-        for ((contestant, figures), worst) in running.iter().zip(medians).zip(&mut worst) {
-            let Figures { ns, cpu, p99 } = figures;
-            let regret = ns / best;
-            println!("{:<34} {ns:>11.0} {cpu:>11.0} {p99:>11.0} {regret:>8.2}", contestant.name);
-            if regret > worst.0 {
-                *worst = (regret, cell.clone());
-            }
-        }
-    }
-    println!("\n{section}: worst regret of {} cells", cells.len());
-    for (contestant, (regret, cell)) in running.iter().zip(worst) {
-        println!("{:<34} {regret:>8.2} in {cell}", contestant.name);
-    }
+/// Returns the cells without work and without hogs.
+pub(crate) fn cells() -> Vec<Cell> {
+    let plain = grid().filter(|circumstances| circumstances.grain + circumstances.hogs as u64 == 0);
+    let grid = plain.map(|circumstances| cell("grid", circumstances));
+    [cell("pair", pair())].into_iter().chain(grid).collect()
 }
 
-/// Returns the median of each figure.
-fn medians(rounds: &[Figures]) -> Figures {
-    let of =
-        |figure: fn(&Figures) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
-    Figures { ns: of(|run| run.ns), cpu: of(|run| run.cpu), p99: of(|run| run.p99) }
+/// Runs the pair, then all other cells.
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    let mut report = Report::default();
+    race("pair", vec![cell("pair", pair())], ROUNDS, options, progress, &mut report);
+    let grid = grid().map(|circumstances| cell("grid", circumstances)).collect();
+    race("grid", grid, ROUNDS, options, progress, &mut report);
+    report
 }

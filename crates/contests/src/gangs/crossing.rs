@@ -8,23 +8,13 @@ use std::time::{Duration, Instant};
 use machine::clock::now;
 use machine::topology;
 
-use crate::work::time_of;
-pub(crate) use crate::work::{Work, median, process_time};
-
-/// The result of a run, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
-    /// The time of the run for each crossing.
-    pub(crate) ns: f64,
-    /// The processor time of all members for each crossing.
-    pub(crate) cpu: f64,
-    /// The 99th percentile of one member's waits.
-    pub(crate) p99: f64,
-}
+use crate::cell::Figures;
+use crate::statistics::quantile;
+use crate::work::{Work, thread_time};
 
 /// The circumstances of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct Circumstances {
     pub(crate) threads: usize,
     /// The computation between two crossings, in ns.
     pub(crate) grain: u64,
@@ -41,8 +31,13 @@ pub(crate) trait Member {
 /// One of this many waits is timed.
 const TIMED: u64 = 8;
 
-/// Runs `members` for about `lasting`.
-pub(crate) fn run<M: Member + Send>(members: Vec<M>, cell: Cell, lasting: Duration) -> Figures {
+/// Runs `members` for about `lasting`. Returns, in nanoseconds, the time and the processor time of
+/// all members for each crossing, and the 99th percentile of one member's waits.
+pub(crate) fn run<M: Member + Send>(
+    members: Vec<M>,
+    cell: Circumstances,
+    lasting: Duration,
+) -> Figures {
     let processors = topology::processors();
     let work = Work::of(cell.grain);
     let begin = Barrier::new(members.len() + cell.hogs);
@@ -82,7 +77,7 @@ pub(crate) fn run<M: Member + Send>(members: Vec<M>, cell: Cell, lasting: Durati
         over.store(true, Relaxed);
         let (crossings, nanos, p99) = figures[0];
         let crossings = crossings as f64;
-        Figures { ns: nanos / crossings, cpu: cpu.load(Relaxed) as f64 / crossings, p99 }
+        vec![nanos / crossings, cpu.load(Relaxed) as f64 / crossings, p99]
     })
 }
 
@@ -138,14 +133,8 @@ fn lead(
         }
         if crossing >= last.load(Relaxed) {
             let nanos = begun.elapsed().as_nanos() as f64;
-            waits.sort_by(f64::total_cmp);
-            return (crossing + 1, nanos, waits[waits.len() * 99 / 100]);
+            return (crossing + 1, nanos, quantile(&mut waits, 0.99));
         }
     }
     unreachable!("crossings are counted without end")
-}
-
-/// Returns the processor time of this thread in nanoseconds.
-pub(crate) fn thread_time() -> u64 {
-    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }

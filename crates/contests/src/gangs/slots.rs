@@ -12,33 +12,54 @@ use std::time::Duration;
 use machine::clock::now;
 use stanchion_gang::{GangExecutor, Member, Switching};
 
-use crate::options::Options;
+use super::ROUNDS;
+use crate::Options;
+use crate::report::{Report, Row, Table, Value};
+use crate::statistics::quantile;
 
 const SEATS: usize = 2;
 const GANGS: usize = 2;
 const QUANTUM: Duration = Duration::from_millis(1);
 
-pub(crate) fn run(options: &Options) {
-    println!(
-        "\nslots: a slot switch with {GANGS} gangs of {SEATS}, from one member's last step to the next one's first, ns"
+/// The time of a run.
+const LASTING: Duration = Duration::from_millis(60);
+
+/// The shares of the gaps that the quantiles in the table do not exceed.
+const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// Runs each mode in all rounds. The quantiles are those of the gaps of all rounds together.
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    let mut report = Report::default();
+    let title = format!(
+        "slots: a switch with {GANGS} gangs of {SEATS}, from one member's last step to the next \
+         one's first, ns"
     );
-    println!("{:<34} {:>11} {:>11} {:>11} {:>11}", "", "p50", "p90", "p99", "switches");
+    let (mut rows, mut refusals) = (Vec::new(), Vec::new());
     for switching in Switching::ALL {
         let name = format!("{switching:?}").to_lowercase();
-        if !options.wants_cell(&name) {
+        if !options.wants("slots", &name) {
             continue;
         }
         if let Err(refused) = switching.probe() {
-            println!("{name:<34} {refused}");
+            refusals.push(format!("{name}: {refused}"));
             continue;
         }
-        let mut gaps: Vec<u64> =
-            (0..options.rounds()).flat_map(|_| round(switching, options.lasting())).collect();
-        gaps.sort_unstable();
-        let at = |percent: usize| gaps.get(gaps.len() * percent / 100).copied().unwrap_or(0);
-        let (p50, p90, p99) = (at(50), at(90), at(99));
-        println!("{name:<34} {p50:>11} {p90:>11} {p99:>11} {:>11}", gaps.len());
+        progress(&format!("slots: {name}"));
+        let rounds = 0..options.rounds.unwrap_or(ROUNDS);
+        let lasting = options.effort.time(LASTING);
+        let mut gaps: Vec<f64> =
+            rounds.flat_map(|_| round(switching, lasting)).map(|gap| gap as f64).collect();
+        let mut values: Vec<Value> =
+            SHARES.iter().map(|&share| Value::number(quantile(&mut gaps, share), 0)).collect();
+        values.push(Value::number(gaps.len() as f64, 0));
+        rows.push(Row { name, values });
     }
+    if !rows.is_empty() {
+        let columns = ["p50", "p90", "p99", "switches"].map(str::to_owned).into();
+        report.table(Table { title, columns, rows });
+    }
+    refusals.into_iter().for_each(|refusal| report.text(refusal));
+    report
 }
 
 /// The last step on a processor: the gang that took it in the lowest bit, the time above. The

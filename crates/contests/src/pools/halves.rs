@@ -1,19 +1,19 @@
 //! Forks of two coarse halves, after other work in the same pool; forks by more threads than there
-//! are processors; and forks that a thread outside of the pool asks for. Run it
-//! with `cargo bench -p benches --bench threadpool -- halves many outside`.
+//! are processors; and forks that a thread outside of the pool asks for.
 //!
 //! `ns/item` is the median, `p99` the longest of fewer than 100 items.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use stanchion_model::Random;
 use stanchion_threadpool::strategy::WorkStealing;
 
-use crate::contest::{Figures, Workload};
-use crate::latency::latencies;
-use crate::pools::{ours, rayon};
+use super::latency::latencies;
+use super::made::{ours, rayon};
+use super::workload::{Times, Workload};
 
 /// The time that a half computes.
 const HALF: Duration = Duration::from_millis(8);
@@ -60,16 +60,11 @@ enum Before {
 }
 
 thread_local! {
-    static RANDOM: Cell<u32> = const { Cell::new(0x9E37_79B9) };
+    static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
 }
 
-fn random(below: u32) -> u32 {
-    let mut word = RANDOM.get();
-    word ^= word << 13;
-    word ^= word >> 17;
-    word ^= word << 5;
-    RANDOM.set(word);
-    word % below
+fn random(below: u64) -> u64 {
+    RANDOM.with_borrow_mut(|random| random.below(below))
 }
 
 impl Before {
@@ -80,9 +75,9 @@ impl Before {
             }
             Self::Pause => thread::sleep(Duration::from_millis(10)),
             Self::Random => {
-                black_box(fib(random(24)));
-                thread::sleep(Duration::from_micros(random(500).into()));
-                black_box(fib(random(12)));
+                black_box(fib(random(24) as u32));
+                thread::sleep(Duration::from_micros(random(500)));
+                black_box(fib(random(12) as u32));
             }
         }
     }
@@ -90,7 +85,8 @@ impl Before {
 
 macro_rules! after {
     ($name:expr, $before:expr, $items:expr) => {
-        Workload { name: $name, items: $items, threads: &[2], contestants: Vec::new() }
+        Workload::new($name, $items, &[2])
+            .sampled(0.1)
             .ours("join", |threads, items| {
                 let pool = ours::<WorkStealing>(threads);
                 latencies(items, Duration::ZERO, || {
@@ -115,10 +111,10 @@ macro_rules! after {
 pub(crate) fn after() -> [Workload; 7] {
     [
         after!("halves after nothing", Before::Fib(0), 40),
-        after!("halves after fib(5)", Before::Fib(5), 40),
-        after!("halves after fib(15)", Before::Fib(15), 40),
-        after!("halves after fib(18)", Before::Fib(18), 40),
-        after!("halves after fib(25)", Before::Fib(25), 40),
+        after!("halves after fib 5", Before::Fib(5), 40),
+        after!("halves after fib 15", Before::Fib(15), 40),
+        after!("halves after fib 18", Before::Fib(18), 40),
+        after!("halves after fib 25", Before::Fib(25), 40),
         after!("halves after a pause", Before::Pause, 40),
         after!("halves after anything", Before::Random, 99),
     ]
@@ -126,7 +122,8 @@ pub(crate) fn after() -> [Workload; 7] {
 
 /// Measures the first fork of a pool, with the pool's start.
 pub(crate) fn first() -> Workload {
-    Workload { name: "halves first", items: 40, threads: &[2], contestants: Vec::new() }
+    Workload::new("halves first", 40, &[2])
+        .sampled(0.1)
         .ours("join", |threads, items| {
             latencies(items, Duration::ZERO, || {
                 let pool = ours::<WorkStealing>(threads);
@@ -144,7 +141,8 @@ pub(crate) fn first() -> Workload {
 /// Measures fib(30) with many threads. Each item is one computation.
 pub(crate) fn many() -> Workload {
     const PAUSE: Duration = Duration::from_millis(2);
-    Workload { name: "many, fib(30)", items: 60, threads: &[8, 16, 64], contestants: Vec::new() }
+    Workload::new("many, fib 30", 60, &[8, 16, 64])
+        .sampled(0.1)
         .ours("join", |threads, items| {
             let pool = ours::<WorkStealing>(threads);
             latencies(items, PAUSE, || {
@@ -167,12 +165,13 @@ pub(crate) fn many() -> Workload {
 /// hundred forks.
 pub(crate) fn outside() -> Workload {
     const FORKS: u64 = 100;
-    fn figures(items: usize, join: impl Fn()) -> Figures {
+    fn figures(items: usize, join: impl Fn()) -> Times {
         latencies(items, Duration::from_millis(2), || {
             nanos(|| (0..FORKS).for_each(|_| join())) / FORKS
         })
     }
-    Workload { name: "outside, join", items: 90, threads: &[2, 8], contestants: Vec::new() }
+    Workload::new("outside, join", 90, &[2, 8])
+        .sampled(0.1)
         .ours("join", |threads, items| {
             let pool = ours::<WorkStealing>(threads);
             figures(items, || {

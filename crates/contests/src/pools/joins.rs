@@ -6,8 +6,8 @@ use std::hint::black_box;
 use stanchion_threadpool::strategy::{LocalReadyQueue, SingleLock, Strategy, WorkStealing};
 use stanchion_threadpool::{Worker, join};
 
-use crate::contest::{Figures, Workload};
-use crate::pools::{chili, forte, ours, per_item, rayon};
+use super::made::{chili, forte, ours, per_item, rayon};
+use super::workload::{Times, Workload};
 
 /// A node of the tree.
 struct Node {
@@ -100,7 +100,7 @@ fn on_worker<S: Strategy, R: Send>(
     threads: usize,
     items: usize,
     body: impl Fn(&Worker) -> R + Sync + Send,
-) -> Figures {
+) -> Times {
     let pool = ours::<S>(threads);
     pool.install_with(|worker| {
         black_box(body(worker));
@@ -110,7 +110,7 @@ fn on_worker<S: Strategy, R: Send>(
     })
 }
 
-fn on_rayon<R: Send>(threads: usize, items: usize, body: impl Fn() -> R + Sync) -> Figures {
+fn on_rayon<R: Send>(threads: usize, items: usize, body: impl Fn() -> R + Sync) -> Times {
     rayon(threads).install(|| {
         black_box(body());
         per_item(items, || {
@@ -119,7 +119,7 @@ fn on_rayon<R: Send>(threads: usize, items: usize, body: impl Fn() -> R + Sync) 
     })
 }
 
-fn on_chili<R>(threads: usize, items: usize, body: impl Fn(&mut chili::Scope<'_>) -> R) -> Figures {
+fn on_chili<R>(threads: usize, items: usize, body: impl Fn(&mut chili::Scope<'_>) -> R) -> Times {
     let (pool, _pinned) = chili(threads);
     let mut scope = pool.scope();
     black_box(body(&mut scope));
@@ -128,7 +128,7 @@ fn on_chili<R>(threads: usize, items: usize, body: impl Fn(&mut chili::Scope<'_>
     })
 }
 
-fn on_forte<R>(threads: usize, items: usize, body: impl Fn(&forte::Worker) -> R) -> Figures {
+fn on_forte<R>(threads: usize, items: usize, body: impl Fn(&forte::Worker) -> R) -> Times {
     // The calling thread takes part.
     forte(threads - 1).with_worker(|worker| {
         black_box(body(worker));
@@ -143,7 +143,8 @@ pub(crate) fn tree() -> Workload {
         let tree = Node::of(items);
         ((1 << (items + 1).ilog2()) - 1, tree)
     }
-    Workload { name: "join, tree sum", items: 2_097_151, threads: &[1, 2], contestants: Vec::new() }
+    Workload::new("join, tree sum", 2_097_151, &[1, 2])
+        .sampled(0.5)
         .ours("Worker::join", |threads, items| {
             let (items, tree) = nodes(items);
             on_worker::<WorkStealing, _>(threads, items, |worker| sum_worker(worker, &tree))
@@ -175,30 +176,26 @@ pub(crate) fn tree() -> Workload {
 }
 
 pub(crate) fn fib() -> Workload {
-    Workload {
-        name: "join, Fibonacci",
-        items: forks(30),
-        threads: &[1, 2],
-        contestants: Vec::new(),
-    }
-    .ours("Worker::join", |threads, items| {
-        let n = number(items);
-        on_worker::<WorkStealing, _>(threads, forks(n), |worker| fib_worker(worker, n))
-    })
-    .ours("join", |threads, items| {
-        let n = number(items);
-        on_worker::<WorkStealing, _>(threads, forks(n), |_| fib_free((), n))
-    })
-    .peer("rayon", |threads, items| {
-        let n = number(items);
-        on_rayon(threads, forks(n), || fib_rayon((), n))
-    })
-    .peer("chili", |threads, items| {
-        let n = number(items);
-        on_chili(threads, forks(n), |scope| fib_chili(scope, n))
-    })
-    .peer("forte", |threads, items| {
-        let n = number(items);
-        on_forte(threads, forks(n), |worker| fib_forte(worker, n))
-    })
+    Workload::new("join, Fibonacci", forks(30), &[1, 2])
+        .sampled(0.5)
+        .ours("Worker::join", |threads, items| {
+            let n = number(items);
+            on_worker::<WorkStealing, _>(threads, forks(n), |worker| fib_worker(worker, n))
+        })
+        .ours("join", |threads, items| {
+            let n = number(items);
+            on_worker::<WorkStealing, _>(threads, forks(n), |_| fib_free((), n))
+        })
+        .peer("rayon", |threads, items| {
+            let n = number(items);
+            on_rayon(threads, forks(n), || fib_rayon((), n))
+        })
+        .peer("chili", |threads, items| {
+            let n = number(items);
+            on_chili(threads, forks(n), |scope| fib_chili(scope, n))
+        })
+        .peer("forte", |threads, items| {
+            let n = number(items);
+            on_forte(threads, forks(n), |worker| fib_forte(worker, n))
+        })
 }

@@ -10,18 +10,19 @@ use std::time::{Duration, Instant};
 use machine::clock::now;
 use stanchion_threadpool::strategy::{IdleQueue, SingleLock, WorkStealing};
 
-use crate::contest::{Figures, Workload};
-use crate::pools::{ours, processor_time, rayon, tokio};
+use super::made::{ours, rayon, tokio};
+use super::workload::{Times, Workload};
+use crate::work::process_time;
 
 /// Runs a number of items, one after the other, with `idle` between them. Each item returns the
 /// time that it took.
-pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
+pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Times {
     let items = items.max(3);
     for _ in 0..3 {
         item();
         thread::sleep(idle);
     }
-    let cpu = processor_time();
+    let cpu = process_time();
     let mut nanos: Vec<u64> = (0..items)
         .map(|_| {
             let nanos = item();
@@ -29,18 +30,18 @@ pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) ->
             nanos
         })
         .collect();
-    let cpu = processor_time() - cpu;
+    let cpu = process_time() - cpu;
     nanos.sort_unstable();
-    Figures {
+    Times {
         ns: nanos[items / 2] as f64,
         p99: nanos[items * 99 / 100] as f64,
-        cpu: cpu.as_secs_f64() * 1e9 / items as f64,
+        cpu: cpu as f64 / items as f64,
     }
 }
 
 /// Measures from the call that creates a task to its first instruction. The caller sleeps
 /// meanwhile, as a caller would that waits for the task.
-fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
+fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Times {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     latencies(items, idle, || {
         STARTED.store(0, Relaxed);
@@ -60,8 +61,9 @@ fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>))
 /// Measures the first task of a pool that has been idle for this many microseconds.
 pub(crate) fn first_after(micros: u64) -> Workload {
     macro_rules! after {
-        ($idle:expr, $name:expr, $items:expr) => {
-            Workload { name: $name, items: $items, threads: &[2], contestants: Vec::new() }
+        ($idle:expr, $name:expr, $items:expr, $sample:expr) => {
+            Workload::new($name, $items, &[2])
+                .sampled($sample)
                 .ours("work stealing", |threads, items| {
                     let pool = ours::<WorkStealing>(threads);
                     first(items, $idle, |task| pool.spawn(task))
@@ -91,14 +93,14 @@ pub(crate) fn first_after(micros: u64) -> Workload {
         };
     }
     match micros {
-        100 => after!(Duration::from_micros(100), "first task after 100 us", 1_000),
-        _ => after!(Duration::from_millis(10), "first task after 10 ms", 100),
+        100 => after!(Duration::from_micros(100), "first task after 100 us", 1_000, 0.25),
+        _ => after!(Duration::from_millis(10), "first task after 10 ms", 100, 0.1),
     }
 }
 
 /// Starts as many tasks at once as the pool has threads. Measures from the first call until all
 /// have started. Each task waits for the others, so each is on a thread of its own.
-fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
+fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Times {
     latencies(items, Duration::from_millis(1), || {
         // Leaked: the last task may still read it.
         let started: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
@@ -128,7 +130,8 @@ fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + S
 }
 
 pub(crate) fn burst() -> Workload {
-    Workload { name: "burst, all started", items: 300, threads: &[2, 8], contestants: Vec::new() }
+    Workload::new("burst, all started", 300, &[2, 8])
+        .sampled(0.1)
         .ours("work stealing", |threads, items| {
             let pool = ours::<WorkStealing>(threads);
             all_started(threads, items, |task| pool.spawn(task))

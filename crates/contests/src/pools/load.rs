@@ -1,5 +1,5 @@
 //! A pool among other threads: more threads than processors, beside two threads that compute all
-//! the time. And a pool that has nothing to do.
+//! the time. And pools and an executor that have nothing to do.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use stanchion_gang::GangExecutor;
 use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
 
-use crate::contest::{Figures, Workload};
-use crate::pools::{ours, per_item, processor_time, rayon};
+use super::made::{ours, per_item, rayon};
+use super::workload::{Times, Workload};
+use crate::work::process_time;
 
 /// Computes for about a microsecond.
 fn work() -> u64 {
@@ -61,7 +63,7 @@ fn halves_rayon(items: usize) -> u64 {
     a ^ b
 }
 
-fn crowded_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
+fn crowded_ours<S: Strategy>(threads: usize, items: usize) -> Times {
     let pool = ours::<S>(threads);
     // In pieces, as in a program: each time the workers have to be woken again.
     beside_hogs(|| {
@@ -76,44 +78,48 @@ fn crowded_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
 /// Measures the throughput of a fork-join program with eight workers and two hogs on the
 /// processors.
 pub(crate) fn crowded() -> Workload {
-    Workload {
-        name: "crowded, beside 2 hogs",
-        items: 200_000,
-        threads: &[8],
-        contestants: Vec::new(),
-    }
-    .ours("work stealing", crowded_ours::<WorkStealing>)
-    .ours("single lock", crowded_ours::<SingleLock>)
-    .peer("rayon", |threads, items| {
-        let pool = rayon(threads);
-        beside_hogs(|| {
-            per_item(items, || {
-                for _ in 0..20 {
-                    pool.install(|| black_box(halves_rayon(items / 20)));
-                }
+    Workload::new("crowded, beside 2 hogs", 200_000, &[8])
+        .sampled(0.25)
+        .ours("work stealing", crowded_ours::<WorkStealing>)
+        .ours("single lock", crowded_ours::<SingleLock>)
+        .peer("rayon", |threads, items| {
+            let pool = rayon(threads);
+            beside_hogs(|| {
+                per_item(items, || {
+                    for _ in 0..20 {
+                        pool.install(|| black_box(halves_rayon(items / 20)));
+                    }
+                })
             })
         })
-    })
 }
 
-/// Measures the processor time per millisecond of a pool that had work and has none now.
-fn idle_for(items: usize, once: impl FnOnce()) -> Figures {
+/// Measures the processor time for each millisecond of a pool that had work and has none now. The
+/// time of this thread's own sleep is included.
+fn idle_for(items: usize, once: impl FnOnce()) -> Times {
     once();
     thread::sleep(Duration::from_millis(50));
-    let cpu = processor_time();
+    let cpu = process_time();
     thread::sleep(Duration::from_millis(items as u64));
-    let cpu = (processor_time() - cpu).as_secs_f64() * 1e9 / items as f64;
+    let cpu = (process_time() - cpu) as f64 / items as f64;
     // The clock is the only measure of a pool without work.
-    Figures { ns: cpu, p99: 0.0, cpu }
+    Times { ns: cpu, p99: f64::NAN, cpu }
 }
 
 /// Measures the cost of a millisecond without work.
 pub(crate) fn idle() -> Workload {
-    Workload { name: "idle, ns each ms", items: 2_000, threads: &[2], contestants: Vec::new() }
+    Workload::new("idle, ns each ms", 2_000, &[2])
         .ours("work stealing", |threads, items| {
             let pool = ours::<WorkStealing>(threads);
             idle_for(items, || {
                 pool.install(|| black_box(halves_ours(1_000)));
+            })
+        })
+        .ours("gang executor", |threads, items| {
+            let executor = GangExecutor::builder().seats(threads).build().expect("few seats");
+            idle_for(items, || {
+                let gang = executor.spawn(threads, |member| member.barrier());
+                gang.expect("there is a slot").join().expect("it ended well");
             })
         })
         .peer("rayon", |threads, items| {

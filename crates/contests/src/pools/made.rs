@@ -2,13 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Once;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use machine::topology::{Pinned, pin, processors};
 use stanchion_threadpool::strategy::Strategy;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder};
 
-use crate::contest::Figures;
+use super::workload::Times;
+use crate::work::process_time;
 
 pub(crate) fn ours<S: Strategy>(threads: usize) -> ThreadPool<S> {
     ThreadPoolBuilder::new().num_threads(threads).build_with().expect("a pool of ours")
@@ -47,21 +48,9 @@ pub(crate) fn forte(threads: usize) -> &'static forte::ThreadPool {
 }
 
 /// Returns the time and the processor time of `body`, divided by the items.
-pub(crate) fn per_item(items: usize, body: impl FnOnce()) -> Figures {
-    let cpu = processor_time();
-    let start = Instant::now();
+pub(crate) fn per_item(items: usize, body: impl FnOnce()) -> Times {
+    let (cpu, start) = (process_time(), Instant::now());
     body();
-    let time = start.elapsed();
-    let cpu = processor_time() - cpu;
-    let by = |time: Duration| time.as_secs_f64() * 1e9 / items as f64;
-    Figures { ns: by(time), p99: 0.0, cpu: by(cpu) }
-}
-
-/// Returns the processor time of the process so far.
-pub(crate) fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: memory for the answer.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    assert_eq!(failed, 0, "the clock of this process");
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    let (time, cpu) = (start.elapsed().as_nanos(), process_time() - cpu);
+    Times { ns: time as f64 / items as f64, p99: f64::NAN, cpu: cpu as f64 / items as f64 }
 }

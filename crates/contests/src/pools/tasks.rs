@@ -13,8 +13,8 @@ use stanchion_threadpool::strategy::{
     ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 
-use crate::contest::{Figures, Workload};
-use crate::pools::{forte, ours, per_item, rayon, tokio};
+use super::made::{forte, ours, per_item, rayon, tokio};
+use super::workload::{Times, Workload};
 
 /// Chains of tasks that create each other, and the thread that waits for their end.
 struct Chains {
@@ -50,7 +50,7 @@ impl Chains {
 }
 
 /// Runs chains of tasks: each task creates the next one and ends.
-fn null_on(threads: usize, items: usize, begin: impl Fn(&'static Chains)) -> Figures {
+fn null_on(threads: usize, items: usize, begin: impl Fn(&'static Chains)) -> Times {
     let run = |items| {
         let chains = Chains::new(threads, items);
         for _ in 0..threads {
@@ -62,7 +62,7 @@ fn null_on(threads: usize, items: usize, begin: impl Fn(&'static Chains)) -> Fig
     per_item(items, || run(items))
 }
 
-fn null_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
+fn null_ours<S: Strategy>(threads: usize, items: usize) -> Times {
     fn task(chains: &'static Chains, left: usize) {
         if left == 0 {
             chains.end();
@@ -74,7 +74,7 @@ fn null_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
     null_on(threads, items, |chains| pool.spawn(move || task(chains, chains.each)))
 }
 
-fn null_rayon(threads: usize, items: usize) -> Figures {
+fn null_rayon(threads: usize, items: usize) -> Times {
     fn task(chains: &'static Chains, left: usize) {
         if left == 0 {
             chains.end();
@@ -86,7 +86,7 @@ fn null_rayon(threads: usize, items: usize) -> Figures {
     null_on(threads, items, |chains| pool.spawn(move || task(chains, chains.each)))
 }
 
-fn null_tokio(threads: usize, items: usize) -> Figures {
+fn null_tokio(threads: usize, items: usize) -> Times {
     // A future that creates another of its own type must be boxed.
     fn task(
         chains: &'static Chains,
@@ -106,7 +106,7 @@ fn null_tokio(threads: usize, items: usize) -> Figures {
     })
 }
 
-fn null_forte(threads: usize, items: usize) -> Figures {
+fn null_forte(threads: usize, items: usize) -> Times {
     fn task(worker: &forte::Worker, chains: &'static Chains, left: usize) {
         if left == 0 {
             chains.end();
@@ -121,7 +121,8 @@ fn null_forte(threads: usize, items: usize) -> Figures {
 }
 
 pub(crate) fn null() -> Workload {
-    Workload { name: "null tasks", items: 1_000_000, threads: &[1, 2, 64], contestants: Vec::new() }
+    Workload::new("null tasks", 1_000_000, &[1, 2, 64])
+        .sampled(0.2)
         .ours("single lock", null_ours::<SingleLock>)
         .ours("multiple locks", null_ours::<MultipleLocks>)
         .ours("local free list", null_ours::<LocalFreeList>)
@@ -136,7 +137,7 @@ pub(crate) fn null() -> Workload {
 }
 
 /// Measures tasks that only count, created by one thread outside of the pool.
-fn outside_on(items: usize, spawn: impl Fn(Tally)) -> Figures {
+fn outside_on(items: usize, spawn: impl Fn(Tally)) -> Times {
     let run = |items: usize| {
         let shared = Arc::new((AtomicIsize::new(items as isize), std::thread::current()));
         for _ in 0..items {
@@ -168,42 +169,38 @@ impl Tally {
     }
 }
 
-fn outside_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
+fn outside_ours<S: Strategy>(threads: usize, items: usize) -> Times {
     let pool = ours::<S>(threads);
     outside_on(items, |tally| pool.spawn(move || tally.count()))
 }
 
 pub(crate) fn outside() -> Workload {
-    Workload {
-        name: "tasks from outside",
-        items: 1_000_000,
-        threads: &[2],
-        contestants: Vec::new(),
-    }
-    .ours("single lock", outside_ours::<SingleLock>)
-    .ours("multiple locks", outside_ours::<MultipleLocks>)
-    .ours("local free list", outside_ours::<LocalFreeList>)
-    .ours("idle queue", outside_ours::<IdleQueue>)
-    .ours("local ready queues", outside_ours::<LocalReadyQueue>)
-    .ours("central else local", outside_ours::<CentralElseLocal>)
-    .ours("probe idle else central", outside_ours::<ProbeIdleElseCentral>)
-    .ours("work stealing", outside_ours::<WorkStealing>)
-    .peer("rayon", |threads, items| {
-        let pool = rayon(threads);
-        outside_on(items, |tally| pool.spawn(move || tally.count()))
-    })
-    .peer("tokio", |threads, items| {
-        let runtime = tokio(threads);
-        outside_on(items, |tally| {
-            runtime.spawn(async move { tally.count() });
+    Workload::new("tasks from outside", 1_000_000, &[2])
+        .sampled(0.2)
+        .ours("single lock", outside_ours::<SingleLock>)
+        .ours("multiple locks", outside_ours::<MultipleLocks>)
+        .ours("local free list", outside_ours::<LocalFreeList>)
+        .ours("idle queue", outside_ours::<IdleQueue>)
+        .ours("local ready queues", outside_ours::<LocalReadyQueue>)
+        .ours("central else local", outside_ours::<CentralElseLocal>)
+        .ours("probe idle else central", outside_ours::<ProbeIdleElseCentral>)
+        .ours("work stealing", outside_ours::<WorkStealing>)
+        .peer("rayon", |threads, items| {
+            let pool = rayon(threads);
+            outside_on(items, |tally| pool.spawn(move || tally.count()))
         })
-    })
-    .peer("threadpool", |threads, items| {
-        let pool = peer_threadpool::ThreadPool::new(threads);
-        outside_on(items, |tally| pool.execute(move || tally.count()))
-    })
-    .peer("forte", |threads, items| {
-        let pool = forte(threads);
-        outside_on(items, |tally| pool.spawn(move |_| tally.count()))
-    })
+        .peer("tokio", |threads, items| {
+            let runtime = tokio(threads);
+            outside_on(items, |tally| {
+                runtime.spawn(async move { tally.count() });
+            })
+        })
+        .peer("threadpool", |threads, items| {
+            let pool = peer_threadpool::ThreadPool::new(threads);
+            outside_on(items, |tally| pool.execute(move || tally.count()))
+        })
+        .peer("forte", |threads, items| {
+            let pool = forte(threads);
+            outside_on(items, |tally| pool.spawn(move |_| tally.count()))
+        })
 }

@@ -6,7 +6,8 @@ use stanchion_lockfree::{
     CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
 
-use crate::contest::{Family, Structure};
+use super::Family;
+use super::window::Structure;
 
 /// Returns all counters.
 pub(crate) fn family() -> Family {

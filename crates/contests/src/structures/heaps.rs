@@ -11,7 +11,8 @@ use stanchion_lockfree::heap::{
     CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, LockedSequentialHeap, MultiQueue,
 };
 
-use crate::contest::{Family, Structure};
+use super::Family;
+use super::window::Structure;
 
 /// Returns all priority queues.
 pub(crate) fn family() -> Family {

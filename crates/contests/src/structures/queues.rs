@@ -12,7 +12,8 @@ use stanchion_lockfree::queue::{
     PrakashLeeJohnsonQueue, TwoLockQueue,
 };
 
-use crate::contest::{Family, Structure};
+use super::Family;
+use super::window::Structure;
 
 /// The capacity of a bounded queue.
 const ROOM: usize = 1024;

@@ -10,8 +10,9 @@ use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::stack::TreiberStack;
 use stanchion_spin::Backoff;
 
-use crate::contest::{Family, Structure};
-use crate::stacks::Ours;
+use super::Family;
+use super::stacks::Ours;
+use super::window::Structure;
 
 /// Returns all schemes.
 pub(crate) fn family() -> Family {

@@ -7,7 +7,8 @@ use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 
-use crate::contest::{Family, Structure};
+use super::Family;
+use super::window::Structure;
 
 /// Returns all stacks.
 pub(crate) fn family() -> Family {

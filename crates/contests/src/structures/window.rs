@@ -1,4 +1,4 @@
-//! Many threads on one structure for a window of time, every contestant in turn.
+//! Many threads on one structure for a window of time.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use machine::clock::now;
 
-use crate::report;
+use crate::cell::Figures;
+use crate::work::{in_threads, thread_time};
 
 /// A structure, and the two operations of a pair.
 pub(crate) trait Structure: Sync {
@@ -38,168 +39,51 @@ impl Structure for Nothing {
     }
 }
 
-/// A structure that runs under one name.
-pub(crate) struct Contestant {
-    pub(crate) name: &'static str,
-    /// True if the structures of this workspace are compared with it.
-    pub(crate) peer: bool,
-    /// Measures the structure in one window.
-    run: fn(&Cell, Duration) -> Window,
-}
-
-/// Contestants with the same task.
-pub(crate) struct Family {
-    pub(crate) name: &'static str,
-    pub(crate) contestants: Vec<Contestant>,
-}
-
-impl Family {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, contestants: Vec::new() }
-    }
-
-    pub(crate) fn ours<S: Structure>(mut self, name: &'static str) -> Self {
-        self.contestants.push(Contestant { name, peer: false, run: window::<S> });
-        self
-    }
-
-    pub(crate) fn peer<S: Structure>(mut self, name: &'static str) -> Self {
-        self.contestants.push(Contestant { name, peer: true, run: window::<S> });
-        self
-    }
-}
-
 /// The number of threads, and the amount of other work after each operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Cell {
+pub(crate) struct Load {
     pub(crate) threads: usize,
     pub(crate) work_ns: u64,
-    /// The other work in iterations of an empty loop.
-    turns: u64,
 }
 
-impl Cell {
-    pub(crate) fn name(&self) -> String {
-        let s = if self.threads == 1 { "" } else { "s" };
-        format!("{} thread{s}, {} ns", self.threads, self.work_ns)
+impl Load {
+    pub(crate) fn name(self) -> String {
+        format!("{}, {} ns", in_threads(self.threads), self.work_ns)
     }
+
+    /// Returns the other work in iterations of an empty loop.
+    fn turns(self) -> u64 {
+        if self.work_ns == 0 { 0 } else { (self.work_ns as f64 / ns_per_turn()) as u64 }
+    }
+}
+
+/// Returns the time that a pair's other work takes.
+pub(crate) fn other_work(load: Load, length: Duration) -> f64 {
+    if load.work_ns == 0 { 0.0 } else { window::<Nothing>(load, length).ns_per_pair }
 }
 
 /// The result of one contestant in one window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
-    pub(crate) ns_per_pair: f64,
-    pub(crate) net: f64,
-    pub(crate) cpu_per_pair: f64,
-    pub(crate) fairness: f64,
-    pub(crate) granted: f64,
-    pub(crate) tail_ns: f64,
-    pub(crate) longest_ns: f64,
+    ns_per_pair: f64,
+    cpu_per_pair: f64,
+    fairness: f64,
+    granted: f64,
+    tail_ns: f64,
+    longest_ns: f64,
 }
 
-/// The options of the command line.
-pub(crate) struct Options {
-    /// The selected parts of `family/contestant/cell`. Empty: all.
-    filters: Vec<String>,
-    /// The number of rounds.
-    rounds: usize,
-    /// The length of a window.
-    window: Duration,
-}
-
-impl Options {
-    pub(crate) fn from_arguments(
-        mut arguments: impl Iterator<Item = String>,
-    ) -> Result<Self, String> {
-        let mut options =
-            Self { filters: Vec::new(), rounds: 15, window: Duration::from_millis(20) };
-        while let Some(argument) = arguments.next() {
-            let mut number = || {
-                let value = arguments.next().unwrap_or_default();
-                value.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(|| {
-                    format!("{argument} {value}: wants a whole number from 1; try {argument} 20")
-                })
-            };
-            match argument.as_str() {
-                // Given by cargo.
-                "--bench" => {}
-                // Given by `cargo test --benches`: only shows whether everything runs.
-                "--test" => {
-                    options.rounds = 1;
-                    options.window = Duration::from_millis(1);
-                }
-                "--rounds" => options.rounds = number()? as usize,
-                "--window" => options.window = Duration::from_millis(number()?.into()),
-                option if option.starts_with('-') => {
-                    return Err(format!(
-                        "{option}: no such option; there are --rounds N and --window MS"
-                    ));
-                }
-                _ => options.filters.push(argument),
-            }
-        }
-        Ok(options)
-    }
-
-    pub(crate) fn rounds(&self) -> usize {
-        self.rounds
-    }
-
-    /// Returns whether a filter asks for this cell, or there is no filter.
-    pub(crate) fn wants(&self, family: &str, contestant: &str, cell: &str) -> bool {
-        let name = format!("{family}/{contestant}/{cell}");
-        self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter.as_str()))
-    }
-}
-
-/// Runs all cells of a family. Prints each one when it is done, and the regrets in the end.
-pub(crate) fn run(family: &Family, options: &Options) {
-    let mut standings = Vec::new();
-    for (threads, work_ns) in [1, 2, 4, 8].into_iter().flat_map(|p| [(p, 0), (p, 500)]) {
-        let cell = Cell { threads, work_ns, turns: (work_ns as f64 / ns_per_turn()) as u64 };
-        let running: Vec<&Contestant> = family
-            .contestants
-            .iter()
-            .filter(|contestant| options.wants(family.name, contestant.name, &cell.name()))
-            .collect();
-        if running.is_empty() {
-            continue;
-        }
-        let mut windows = vec![Vec::new(); running.len()];
-        for round in 0..options.rounds {
-            let nothing = if cell.turns > 0 {
-                window::<Nothing>(&cell, options.window).ns_per_pair
-            } else {
-                0.0
-            };
-            for place in 0..running.len() {
-                let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                let mut window = (running[which].run)(&cell, options.window);
-                window.net = window.ns_per_pair - nothing;
-                windows[which].push(window);
-            }
-        }
-        let rows = running.into_iter().zip(windows.iter().map(|windows| medians(windows)));
-        standings.push(report::cell(family, &cell, rows.collect()));
-    }
-    report::family(family, &standings);
-}
-
-/// Returns the median of each figure. The longest wait is the longest of all.
-fn medians(windows: &[Window]) -> Window {
-    let of = |figure: fn(&Window) -> f64| {
-        let mut figures: Vec<f64> = windows.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        figures[figures.len() / 2]
-    };
-    Window {
-        ns_per_pair: of(|window| window.ns_per_pair),
-        net: of(|window| window.net),
-        cpu_per_pair: of(|window| window.cpu_per_pair),
-        fairness: of(|window| window.fairness),
-        granted: of(|window| window.granted),
-        tail_ns: of(|window| window.tail_ns),
-        longest_ns: windows.iter().map(|window| window.longest_ns).fold(0.0, f64::max),
+impl Window {
+    /// Returns the figures in the order of [`super::COLUMNS`].
+    pub(crate) fn figures(&self) -> Figures {
+        vec![
+            self.ns_per_pair,
+            self.cpu_per_pair,
+            self.tail_ns,
+            self.longest_ns / 1e3,
+            self.fairness,
+            self.granted * 100.0,
+        ]
     }
 }
 
@@ -209,8 +93,8 @@ struct Share {
     start: Instant,
     /// The number of pairs that it did.
     pairs: u64,
-    /// The processor time that it got.
-    processor: Duration,
+    /// The processor time that it got, in nanoseconds.
+    processor: u64,
     /// For each k, the number of timed operations that took from 2^(k/4) ns on.
     waits: [u64; 128],
     /// The longest of the timed operations.
@@ -220,12 +104,12 @@ struct Share {
 /// One of this many pairs is timed.
 const LOOK: u64 = 32;
 
-fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
-    let structure = S::make();
-    let (ready, over) = (Barrier::new(cell.threads + 1), AtomicBool::new(false));
+pub(crate) fn window<S: Structure>(load: Load, length: Duration) -> Window {
+    let (structure, turns) = (S::make(), load.turns());
+    let (ready, over) = (Barrier::new(load.threads + 1), AtomicBool::new(false));
     let processors = core_affinity::get_core_ids().unwrap_or_default();
     let (elapsed, shares) = thread::scope(|scope| {
-        let workers: Vec<_> = (0..cell.threads as u64)
+        let workers: Vec<_> = (0..load.threads as u64)
             .map(|index| {
                 let (structure, ready, over) = (&structure, &ready, &over);
                 let processor = processors.get(index as usize % processors.len().max(1)).copied();
@@ -236,7 +120,7 @@ fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
                         core_affinity::set_for_current(processor);
                     }
                     ready.wait();
-                    pairs(structure, index << 40, cell.turns, over)
+                    pairs(structure, index << 40, turns, over)
                 })
             })
             .collect();
@@ -250,17 +134,12 @@ fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
         let start = shares.iter().map(|share| share.start).min().unwrap_or(end);
         (end - start, shares)
     });
-    summary(cell, elapsed, &shares)
+    summary(load, elapsed, &shares)
 }
 
 fn pairs<S: Structure>(structure: &S, from: u64, turns: u64, over: &AtomicBool) -> Share {
-    let mut share = Share {
-        start: Instant::now(),
-        pairs: 0,
-        processor: Duration::ZERO,
-        waits: [0; 128],
-        longest_ns: 0,
-    };
+    let mut share =
+        Share { start: Instant::now(), pairs: 0, processor: 0, waits: [0; 128], longest_ns: 0 };
     let start = thread_time();
     while !over.load(Relaxed) {
         let number = from + share.pairs;
@@ -298,12 +177,12 @@ impl Share {
     }
 }
 
-fn summary(cell: &Cell, elapsed: Duration, shares: &[Share]) -> Window {
+fn summary(load: Load, elapsed: Duration, shares: &[Share]) -> Window {
     let pairs = shares.iter().map(|share| share.pairs).sum::<u64>().max(1) as f64;
-    let processor: Duration = shares.iter().map(|share| share.processor).sum();
+    let processor: u64 = shares.iter().map(|share| share.processor).sum();
     let least = shares.iter().map(|share| share.pairs).min().unwrap_or(0) as f64;
     let most = shares.iter().map(|share| share.pairs).max().unwrap_or(0).max(1) as f64;
-    let processors = thread::available_parallelism().map_or(1, usize::from).min(cell.threads);
+    let processors = thread::available_parallelism().map_or(1, usize::from).min(load.threads);
     let seen = |class: usize| shares.iter().map(|share| share.waits[class]).sum::<u64>();
     let all: u64 = (0..128).map(seen).sum();
     let mut beyond = 0;
@@ -316,10 +195,9 @@ fn summary(cell: &Cell, elapsed: Duration, shares: &[Share]) -> Window {
         .unwrap_or(0);
     Window {
         ns_per_pair: elapsed.as_nanos() as f64 / pairs,
-        net: 0.0,
-        cpu_per_pair: processor.as_nanos() as f64 / pairs,
+        cpu_per_pair: processor as f64 / pairs,
         fairness: least / most,
-        granted: processor.as_secs_f64() / (elapsed.as_secs_f64() * processors as f64),
+        granted: processor as f64 / (elapsed.as_nanos() as f64 * processors as f64),
         tail_ns: 2_f64.powf(tail as f64 / 4.0),
         longest_ns: shares.iter().map(|share| share.longest_ns).max().unwrap_or(0) as f64,
     }
@@ -345,13 +223,4 @@ fn ns_per_turn() -> f64 {
         };
         (0..20).map(of_a_try).fold(f64::INFINITY, f64::min)
     })
-}
-
-/// Returns the processor time of this thread.
-fn thread_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is memory for the answer, and no other code uses it.
-    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    assert_eq!(done, 0, "no clock of this thread's processor time");
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }

@@ -17,9 +17,12 @@ use std::time::{Duration, Instant};
 use stanchion_activations::{Runtime, blocking, spawn};
 use stanchion_threadpool::{Scope, ThreadPoolBuilder};
 
-use crate::contest::{Contestant, rounds};
-use crate::measure::{Figures, Work, by, process_time, processors};
-use crate::options::Options;
+use super::measure::by;
+use super::{LASTING, ROUNDS};
+use crate::cell::{Against, Cell, Column, Contestant, Figures};
+use crate::race;
+use crate::work::{Work, in_processors, process_time, processors};
+use crate::{Effort, Options, Report};
 
 /// The time that a thread blocks, and the time that it computes.
 const EACH: Duration = Duration::from_millis(1);
@@ -124,40 +127,60 @@ impl Run {
     }
 }
 
-pub(crate) fn run(options: &Options) {
-    let processors = processors();
-    for (means, called) in [(Means::Sleep, "sleep"), (Means::Read, "read")] {
-        for crowd in CROWDS {
-            let count = crowd * processors;
-            let cell = format!("blocked: {count} threads, {called}, {processors} processors");
-            if !options.wants_cell(&cell) {
-                continue;
-            }
-            let lines = rounds(contestants(count, means, options.lasting()), options);
-            let ideal = EACH.as_nanos() as f64 / processors as f64;
-            println!("\n{cell}");
-            println!("{:<44} {:>12} {:>12}", "", "of ideal, %", "CPU, %");
-            for (name, Figures { ns, cpu }) in lines {
-                let (share, cpu) = (100.0 * ideal / ns, 100.0 * cpu / EACH.as_nanos() as f64);
-                println!("{name:<44} {share:>12.1} {cpu:>12.1}");
-            }
-        }
-    }
+/// The columns of a run's figures. The ideal is that all processors compute all the time.
+const COLUMNS: &[Column] =
+    &[Column::median("ns", 0), Column::median("of ideal, %", 1), Column::median("CPU, %", 1)];
+
+pub(crate) fn cells() -> Vec<Cell> {
+    let of = |(means, called): (Means, &str)| {
+        CROWDS.map(|crowd| {
+            let (count, size) = (crowd * processors(), in_processors(processors()));
+            let title = format!("blocked, {count} threads, {called}, {size}");
+            let contestants = contestants(count, means);
+            Cell::new(title, COLUMNS, Against::First, contestants).sampled(0.5)
+        })
+    };
+    [(Means::Sleep, "sleep"), (Means::Read, "read")].into_iter().flat_map(of).collect()
 }
 
-fn contestants(count: usize, means: Means, lasting: Duration) -> Vec<Contestant<'static>> {
-    let ours = move |activations, tells| move || ours(count, means, lasting, activations, tells);
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    race::contest("blocked", cells(), ROUNDS, options, progress)
+}
+
+/// Returns the time of a turn, and what it and the processor time are of the ideal time, in per
+/// cent.
+fn shares(figures: &Figures) -> Figures {
+    let each = EACH.as_nanos() as f64;
+    let (ns, cpu) = (figures[0], figures[1]);
+    vec![ns, 100.0 * each / processors() as f64 / ns, 100.0 * cpu / each]
+}
+
+fn contestants(count: usize, means: Means) -> Vec<Contestant> {
+    /// Returns a run that lasts as long as the effort says.
+    fn lasting(run: impl Fn(Duration) -> Figures) -> impl Fn(Effort) -> Figures {
+        move |effort| shares(&run(effort.time(LASTING)))
+    }
+    let ours = |activations, tells| {
+        lasting(move |lasting| ours(count, means, lasting, activations, tells))
+    };
+    let pool = |compensates| lasting(move |lasting| pool(count, means, lasting, compensates));
     vec![
         Contestant::new("activations", ours(true, false)),
         Contestant::new("activations, `blocking`", ours(true, true)),
         Contestant::new("activations off", ours(false, false)),
         Contestant::new("activations off, `blocking`", ours(false, true)),
-        Contestant::new("a pool that compensates", move || pool(count, means, lasting, true)),
-        Contestant::new("the same pool, does not", move || pool(count, means, lasting, false)),
-        Contestant::new("rayon (peer)", move || rayon(count, means, lasting)),
-        Contestant::new("tokio tasks", move || tasks(count, means, lasting)),
-        Contestant::new("tokio spawn_blocking (peer)", move || wrapped(count, means, lasting)),
-        Contestant::new("a kernel thread each (peer)", move || threads(count, means, lasting)),
+        Contestant::new("a pool that compensates", pool(true)),
+        Contestant::new("the same pool, does not", pool(false)),
+        Contestant::peer("rayon", lasting(move |lasting| rayon(count, means, lasting))),
+        Contestant::new("tokio tasks", lasting(move |lasting| tasks(count, means, lasting))),
+        Contestant::peer(
+            "tokio spawn_blocking",
+            lasting(move |lasting| wrapped(count, means, lasting)),
+        ),
+        Contestant::peer(
+            "a kernel thread each",
+            lasting(move |lasting| threads(count, means, lasting)),
+        ),
     ]
 }
 

@@ -3,52 +3,60 @@
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stanchion_activations::{Runtime, spawn};
 
-use crate::contest::{self, Contestant};
-use crate::measure::{Figures, processors, repeat};
-use crate::options::Options;
+use super::measure::{by, repeat};
+use super::{LASTING, ROUNDS, cell, sizes};
+use crate::cell::{Cell, Contestant, Figures};
+use crate::race;
+use crate::work::{in_processors, process_time, processors};
+use crate::{Effort, Options, Report};
 
 /// The number of threads that are forked before the first is joined.
 const TOGETHER: [u64; 2] = [1, 100];
 
-pub(crate) fn run(options: &Options) {
-    let mut sizes = vec![1, processors()];
-    sizes.dedup();
-    for size in sizes {
-        for together in TOGETHER {
-            let plural = if size == 1 { "" } else { "s" };
-            let cell = format!("fork: {together} at a time, {size} processor{plural}");
-            contest::nanos(&cell, contestants(size, together, options.lasting()), options);
-        }
-    }
+pub(crate) fn cells() -> Vec<Cell> {
+    let of = |size: usize| {
+        TOGETHER.map(|together| {
+            let title = format!("fork, {together} at a time, {}", in_processors(size));
+            cell(title, contestants(size, together))
+        })
+    };
+    sizes().into_iter().flat_map(of).collect()
 }
 
-fn contestants(size: usize, together: u64, lasting: Duration) -> Vec<Contestant<'static>> {
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    race::contest("fork", cells(), ROUNDS, options, progress)
+}
+
+fn contestants(size: usize, together: u64) -> Vec<Contestant> {
+    let ours =
+        |activations| move |effort: Effort| ours(size, together, effort.time(LASTING), activations);
     let mut all = vec![
-        Contestant::new("activations", move || ours(size, together, lasting, true)),
-        Contestant::new("activations off", move || ours(size, together, lasting, false)),
-        Contestant::new("tokio spawn, multi_thread (peer)", move || {
-            with_tokio(
-                tokio::runtime::Builder::new_multi_thread().worker_threads(size),
-                together,
-                lasting,
-            )
+        Contestant::new("activations", ours(true)),
+        Contestant::new("activations off", ours(false)),
+        Contestant::peer("tokio spawn, multi_thread", move |effort| {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            with_tokio(builder.worker_threads(size), together, effort.time(LASTING))
         }),
-        Contestant::new("rayon scope, spawn", move || with_rayon(size, together, lasting)),
-        Contestant::new("std threads (peer)", move || threads(together, lasting)),
+        Contestant::new("rayon scope, spawn", move |effort| {
+            with_rayon(size, together, effort.time(LASTING))
+        }),
+        Contestant::peer("std threads", move |effort| threads(together, effort.time(LASTING))),
     ];
     if size == 1 {
-        let tokio = Contestant::new("tokio spawn, current_thread (peer)", move || {
-            with_tokio(&mut tokio::runtime::Builder::new_current_thread(), together, lasting)
+        let tokio = Contestant::peer("tokio spawn, current_thread", move |effort| {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            with_tokio(&mut builder, together, effort.time(LASTING))
         });
         all.insert(4, tokio);
     }
     // The workers of `may` are those of the whole process.
     if size == processors() {
-        all.insert(2, Contestant::new("may (peer)", move || with_may(size, together, lasting)));
+        let may = move |effort: Effort| with_may(size, together, effort.time(LASTING));
+        all.insert(2, Contestant::peer("may", may));
     }
     all
 }
@@ -88,8 +96,7 @@ fn with_tokio(builder: &mut tokio::runtime::Builder, together: u64, lasting: Dur
     let measuring = runtime.spawn(async move {
         let mut handles = Vec::with_capacity(together as usize);
         // The function `repeat` cannot call futures.
-        let (mut calls, cpu, begun) =
-            (0, crate::measure::process_time(), std::time::Instant::now());
+        let (mut calls, cpu, begun) = (0, process_time(), Instant::now());
         while begun.elapsed() < lasting {
             for _ in 0..16 {
                 handles.extend(
@@ -101,7 +108,7 @@ fn with_tokio(builder: &mut tokio::runtime::Builder, together: u64, lasting: Dur
             }
             calls += 16;
         }
-        crate::measure::by(begun, cpu, calls * together)
+        by(begun, cpu, calls * together)
     });
     runtime.block_on(measuring).expect("it ends")
 }

@@ -2,8 +2,7 @@
 //! beside a second copy of the same.
 //!
 //! A phase forks threads that compute, and joins them all. So if one thread loses its processor,
-//! all others wait for it. `CPU` includes the hogs' share.
-//! share in it.
+//! all others wait for it. The processor time includes that of the hogs.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -11,9 +10,12 @@ use std::time::{Duration, Instant};
 
 use stanchion_activations::{Runtime, spawn};
 
-use crate::contest::{self, Contestant};
-use crate::measure::{Figures, Work, by, process_time, processors};
-use crate::options::Options;
+use super::measure::by;
+use super::{LASTING, ROUNDS, cell};
+use crate::cell::{Cell, Contestant, Figures};
+use crate::race;
+use crate::work::{Work, process_time, processors};
+use crate::{Effort, Options, Report};
 
 /// The number of threads in a phase for each processor.
 const FORKS: usize = 16;
@@ -31,26 +33,33 @@ enum Beside {
 /// Runs phases for a time and returns their number.
 type Phases = fn(Duration) -> u64;
 
-pub(crate) fn run(options: &Options) {
+pub(crate) fn cells() -> Vec<Cell> {
     let count = processors();
-    for (beside, called) in [
+    let of = |(beside, called): (Beside, String)| {
+        let phases: [(&str, bool, Phases); 5] = [
+            ("activations", false, |lasting| ours(lasting, true)),
+            ("activations off", false, |lasting| ours(lasting, false)),
+            ("tokio spawn", false, with_tokio),
+            ("rayon scope, spawn", false, with_rayon),
+            ("std threads", true, threads),
+        ];
+        let contestants = phases.map(|(name, is_peer, phases)| {
+            let run = move |effort: Effort| beside_what(beside, phases, effort.time(LASTING));
+            if is_peer { Contestant::peer(name, run) } else { Contestant::new(name, run) }
+        });
+        cell(format!("hogs, {called}"), contestants.into()).sampled(0.5)
+    };
+    [
         (Beside::Nothing, "alone".to_owned()),
         (Beside::Hogs, format!("beside {count} hogs")),
         (Beside::Copy, "two copies".to_owned()),
-    ] {
-        let lasting = options.lasting();
-        let phases: [(&str, Phases); 5] = [
-            ("activations", |lasting| ours(lasting, true)),
-            ("activations off", |lasting| ours(lasting, false)),
-            ("tokio spawn", with_tokio),
-            ("rayon scope, spawn", with_rayon),
-            ("std threads (peer)", threads),
-        ];
-        let contestants = phases.map(|(name, phases)| {
-            Contestant::new(name, move || beside_what(beside, phases, lasting))
-        });
-        contest::nanos(&format!("hogs: {called}"), contestants.into(), options);
-    }
+    ]
+    .map(of)
+    .into()
+}
+
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    race::contest("hogs", cells(), ROUNDS, options, progress)
 }
 
 fn beside_what(beside: Beside, phases: Phases, lasting: Duration) -> Figures {

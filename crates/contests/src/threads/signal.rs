@@ -13,9 +13,11 @@ use stanchion_activations as activations;
 use stanchion_activations::Runtime;
 use tokio::sync::Notify;
 
-use crate::contest::{self, Contestant};
-use crate::measure::{self, Figures, process_time, processors};
-use crate::options::Options;
+use super::{LASTING, ROUNDS, cell, measure, sizes};
+use crate::cell::{Cell, Contestant, Figures};
+use crate::race;
+use crate::work::{in_processors, process_time, processors};
+use crate::{Effort, Options, Report};
 
 /// The turn of the thread that looks at the clock.
 const LEADS: u32 = 0;
@@ -27,34 +29,39 @@ const OVER: u32 = 2;
 /// The number of rounds between two looks at the clock.
 const BATCH: u64 = 64;
 
-pub(crate) fn run(options: &Options) {
-    let mut sizes = vec![1, processors()];
-    sizes.dedup();
-    let lasting = options.lasting();
-    for size in sizes {
-        let plural = if size == 1 { "" } else { "s" };
-        let mut contestants = vec![
-            Contestant::new("activations", move || ours(size, lasting, true)),
-            Contestant::new("activations off", move || ours(size, lasting, false)),
-            Contestant::new("tokio Notify, multi_thread (peer)", move || {
-                let mut builder = tokio::runtime::Builder::new_multi_thread();
-                with_tokio(builder.worker_threads(size), lasting)
-            }),
-            Contestant::new("std threads, park (peer)", move || threads(lasting)),
-            Contestant::new("kernel threads, ours", move || kernel(lasting)),
-        ];
-        if size == 1 {
-            let tokio = Contestant::new("tokio Notify, current_thread (peer)", move || {
-                with_tokio(&mut tokio::runtime::Builder::new_current_thread(), lasting)
-            });
-            contestants.insert(3, tokio);
-        }
-        if size == processors() {
-            let may = Contestant::new("may, park (peer)", move || with_may(size, lasting));
-            contestants.insert(2, may);
-        }
-        contest::nanos(&format!("signal: {size} processor{plural}"), contestants, options);
+pub(crate) fn cells() -> Vec<Cell> {
+    let of = |size| cell(format!("signal, {}", in_processors(size)), contestants(size));
+    sizes().into_iter().map(of).collect()
+}
+
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    race::contest("signal", cells(), ROUNDS, options, progress)
+}
+
+fn contestants(size: usize) -> Vec<Contestant> {
+    let ours = |activations| move |effort: Effort| ours(size, effort.time(LASTING), activations);
+    let mut all = vec![
+        Contestant::new("activations", ours(true)),
+        Contestant::new("activations off", ours(false)),
+        Contestant::peer("tokio Notify, multi_thread", move |effort| {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            with_tokio(builder.worker_threads(size), effort.time(LASTING))
+        }),
+        Contestant::peer("std threads, park", |effort| threads(effort.time(LASTING))),
+        Contestant::new("kernel threads, ours", |effort| kernel(effort.time(LASTING))),
+    ];
+    if size == 1 {
+        let tokio = Contestant::peer("tokio Notify, current_thread", |effort| {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            with_tokio(&mut builder, effort.time(LASTING))
+        });
+        all.insert(3, tokio);
     }
+    if size == processors() {
+        let may = move |effort: Effort| with_may(size, effort.time(LASTING));
+        all.insert(2, Contestant::peer("may, park", may));
+    }
+    all
 }
 
 /// Runs the thread that looks at the clock: wakes the other thread, waits for it, and so on.

@@ -12,39 +12,44 @@ use std::time::{Duration, Instant};
 use machine::clock::{Ticks, now};
 use stanchion_activations::{Runtime, Upcall, spawn, yield_now};
 
-use crate::measure::{percentiles, processors};
-use crate::options::Options;
+use super::{LASTING, ROUNDS};
+use crate::Options;
+use crate::report::{Report, Row, Table, Value};
+use crate::statistics::quantile;
+use crate::work::processors;
 
 /// The time that the thread blocks: longer than any hand-over takes.
 const BLOCKED: Duration = Duration::from_millis(4);
 
-pub(crate) fn run(options: &Options) {
-    type Cell = (&'static str, usize, fn(Duration) -> Vec<f64>);
-    let cells: [Cell; 4] = [
-        ("upcall: `Blocked`, seen by a running processor", 2, |lasting| seen(lasting).0),
-        ("upcall: the same, since the switch, less than", 2, |lasting| seen(lasting).1),
-        ("upcall: another thread runs, all else idle", 1, replaced),
-        ("upcall: the same, with `blocking`", 1, told),
+/// Runs each measurement in all rounds. The quantiles are those of all rounds together.
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    type Measurement = (&'static str, usize, fn(Duration) -> Vec<f64>);
+    let measurements: [Measurement; 4] = [
+        ("`Blocked`, seen by a running processor", 2, |lasting| seen(lasting).0),
+        ("the same, since the switch, less than", 2, |lasting| seen(lasting).1),
+        ("another thread runs, all else idle", 1, replaced),
+        ("the same, with `blocking`", 1, told),
     ];
-    let mut begun = false;
-    for (cell, needed, measure) in cells {
-        if !options.wants_cell(cell) || processors() < needed {
+    let mut rows = Vec::new();
+    for (name, needed, measure) in measurements {
+        if !options.wants("upcall", name) || processors() < needed {
             continue;
         }
-        let mut lags: Vec<f64> =
-            (0..options.rounds()).flat_map(|_| measure(options.lasting())).collect();
-        if !begun {
-            println!("\n{:<52} {:>8} {:>10} {:>10}", "", "times", "p50, µs", "p99, µs");
-            begun = true;
-        }
-        let count = lags.len();
-        if count == 0 {
-            println!("{cell:<52} {count:>8}");
-            continue;
-        }
-        let [half, most] = percentiles(&mut lags, [0.5, 0.99]);
-        println!("{cell:<52} {count:>8} {:>10.1} {:>10.1}", half / 1e3, most / 1e3);
+        progress(&format!("upcall: {name}"));
+        let rounds = 0..options.rounds.unwrap_or(ROUNDS);
+        let lasting = options.effort.time(LASTING);
+        let mut lags: Vec<f64> = rounds.flat_map(|_| measure(lasting)).collect();
+        let times = Value::number(lags.len() as f64, 0);
+        let [half, most] = [0.5, 0.99].map(|share| quantile(&mut lags, share) / 1e3);
+        let values = vec![times, Value::number(half, 1), Value::number(most, 1)];
+        rows.push(Row { name: name.to_owned(), values });
     }
+    let mut report = Report::default();
+    if !rows.is_empty() {
+        let columns = ["times", "p50 µs", "p99 µs"].map(str::to_owned).into();
+        report.table(Table { title: "upcall".to_owned(), columns, rows });
+    }
+    report
 }
 
 /// The time at which the thread was about to block, or 0 while it is not.

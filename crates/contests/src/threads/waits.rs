@@ -14,9 +14,11 @@ use stanchion_activations as activations;
 use stanchion_activations::Runtime;
 use stanchion_activations::sync::{Semaphore, channel};
 
-use crate::contest::{self, Contestant};
-use crate::measure::{self, Figures, process_time, processors};
-use crate::options::Options;
+use super::{ROUNDS, cell, measure};
+use crate::cell::{Cell, Contestant, Figures};
+use crate::race;
+use crate::work::{in_processors, process_time, processors};
+use crate::{Options, Report};
 
 /// A means to run threads. Its clones run them in the same place.
 trait Crew: Clone + Send + 'static {
@@ -188,8 +190,9 @@ fn with_tokio(size: usize, program: fn(&Arc<tokio::runtime::Runtime>)) -> Figure
 
 type Programs = (fn(&Arc<Runtime>), fn(&KernelThreads), fn(&Arc<tokio::runtime::Runtime>));
 
-/// Runs on all processors that the program may use: `taskset -c 0` for one.
-pub(crate) fn run(options: &Options) {
+/// Returns a cell for each program, on all processors that this process may use: `taskset -c 0` for
+/// one.
+pub(crate) fn cells() -> Vec<Cell> {
     let size = processors();
     let programs: [(&str, Programs); 5] = [
         ("permits", (permits, permits, permits)),
@@ -198,13 +201,17 @@ pub(crate) fn run(options: &Options) {
         ("crawler", (crawler, crawler, crawler)),
         ("connections", (connections, connections, connections)),
     ];
-    for (name, (own, kernel, tokio)) in programs {
+    let of = |(name, (own, kernel, tokio)): (&str, Programs)| {
         let contestants = vec![
-            Contestant::new("activations", move || ours(size, own)),
-            Contestant::new("std threads (peer)", move || timed(&KernelThreads, kernel)),
-            Contestant::new("tokio spawn_blocking (peer)", move || with_tokio(size, tokio)),
+            Contestant::new("activations", move |_| ours(size, own)),
+            Contestant::peer("std threads", move |_| timed(&KernelThreads, kernel)),
+            Contestant::peer("tokio spawn_blocking", move |_| with_tokio(size, tokio)),
         ];
-        let plural = if size == 1 { "" } else { "s" };
-        contest::nanos(&format!("waits: {name}, {size} processor{plural}"), contestants, options);
-    }
+        cell(format!("waits, {name}, {}", in_processors(size)), contestants)
+    };
+    programs.map(of).into()
+}
+
+pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
+    race::contest("waits", cells(), ROUNDS, options, progress)
 }
