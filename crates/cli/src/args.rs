@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::times::{simulate_quick, study_run};
+
 /// How each way of waiting for a lock behaves on this computer.
 #[derive(Debug, Parser)]
 #[command(name = "stanchion", version, about, max_term_width = 100)]
@@ -39,16 +41,21 @@ pub(crate) enum Command {
 }
 
 // Paragraphs are single lines: clap breaks them at the width of the terminal.
-const STUDY_HELP: &str = "\
+const STUDY_HELP: &str = concat!(
+    "\
 Examples:
   stanchion study --list           every experiment, and which are built
   stanchion study                  all that are built: about 20 minutes
-  stanchion study --quick          the same, coarsely: under 5 minutes
+  stanchion study --quick          the same, coarsely: ",
+    study_run!(),
+    "
   stanchion study all89 regsim     one paper's, and the circuit
   stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
   stanchion study --machine simulated
                                    on the papers' machines in virtual time: the same figures on every computer;
-                                   with --quick half a minute
+                                   with --quick ",
+    simulate_quick!(),
+    "
   stanchion study fig4.1 --machine modern-2s
                                    on a simulated server of 128 processors
   stanchion study regret           which mutex is never far from the best: ten minutes
@@ -64,7 +71,8 @@ Exit codes:
   1    one failed, or the report could not be written
   2    wrong command line, nothing chosen is built or runs on MACHINE, or DIR
        or FILE cannot be written; nothing was run
-  130  interrupted";
+  130  interrupted"
+);
 
 const ADVISE_HELP: &str = "\
 Examples:
@@ -197,8 +205,8 @@ pub(crate) struct StudyOptions {
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
 
-    /// Shorter windows and fewer repeats: all of it in under 5 minutes.
-    #[arg(long)]
+    // The time is a measured one, so this is no doc comment.
+    #[arg(long, help = concat!("Shorter windows and fewer repeats: all of it in ", study_run!()))]
     pub(crate) quick: bool,
 
     /// Take regret's whole grid of 102 cells in five rounds: about an hour.

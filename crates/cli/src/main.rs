@@ -9,14 +9,10 @@ mod advise;
 mod args;
 mod calibrate;
 mod error;
-mod host;
-mod interrupt;
-mod output;
 mod record;
-mod report;
 mod study;
 mod survey;
-mod units;
+mod times;
 
 use std::process::ExitCode;
 
@@ -34,12 +30,12 @@ fn main() -> ExitCode {
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),
         args::Command::Record(options) => record::run(&options),
-        args::Command::Hog { processor } => return study::regret::hogs::run(processor),
+        args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
     };
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::Output::Stderr.line(format_args!("stanchion: {error}"));
+            stanchion_study::output::Output::Stderr.line(format_args!("stanchion: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -5,8 +5,7 @@
 //! ```
 
 mod demo;
-pub(crate) mod judge;
-pub(crate) mod pool;
+mod page;
 mod text;
 mod verdicts;
 mod words;
@@ -16,16 +15,15 @@ use std::path::{Path, PathBuf};
 use stanchion_competitive::policy::OptimalOnline;
 use stanchion_competitive::waits::Thresholds;
 
-pub(crate) use judge::{COLUMNS, Costs, FACTORS, Judged};
-pub(crate) use pool::{Lock, Pool};
-pub(crate) use text::multiple;
-pub(crate) use verdicts::Claim;
+use stanchion_paper_klmo91::waits::judge::{Costs, FACTORS, Judged};
+use stanchion_paper_klmo91::waits::pool::{self, Lock, Pool};
+use verdicts::Claim;
 
 use crate::args::AdviseOptions;
 use crate::error::Error;
-use crate::output::Output;
-use crate::report;
-use crate::units::count;
+use stanchion_study::output::Output;
+use stanchion_study::report;
+use stanchion_study::units::count;
 
 /// What was found about a program.
 #[derive(Debug)]
@@ -175,8 +173,8 @@ impl Destination {
         let say = |what: &str, path: &Path| {
             Output::Stdout.line(format_args!("{what:11}{}", path.display()));
         };
-        let pictures = report::advice::pictures(advice);
-        report::replace(&self.page, report::advice::page(advice, &pictures)?.as_bytes())?;
+        let pictures = page::pictures(advice);
+        report::replace(&self.page, page::page(advice, &pictures)?.as_bytes())?;
         for picture in &pictures {
             let path = self.directory.join(&picture.file);
             report::replace(&path, picture.standalone()?.as_bytes())?;

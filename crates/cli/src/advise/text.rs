@@ -1,8 +1,10 @@
 //! The advice as text for a terminal.
 
-use super::judge::{COLUMNS, Costs, FACTORS};
-use super::{Advice, Lock, words};
-use crate::units::{count, grouped, nanos, percent};
+use stanchion_paper_klmo91::waits::judge::{COLUMNS, Costs, FACTORS};
+use stanchion_paper_klmo91::waits::pool::Lock;
+
+use super::{Advice, words};
+use stanchion_study::units::{count, grouped, nanos, percent};
 
 /// More locks than this are left to the report.
 const LOCKS: usize = 20;

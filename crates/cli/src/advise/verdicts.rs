@@ -1,10 +1,10 @@
 //! What the paper claims and what these waits say to it.
 
-use super::judge::{COLUMNS, COMPETITIVE, Costs, FACTORS, ONLINE};
-use super::pool::Pool;
 use super::{LockAdvice, words};
-use crate::study::outcome::Verdict;
-use crate::units::{count, grouped, percent};
+use stanchion_paper_klmo91::waits::judge::{COLUMNS, COMPETITIVE, Costs, FACTORS, ONLINE};
+use stanchion_paper_klmo91::waits::pool::Pool;
+use stanchion_study::outcome::Verdict;
+use stanchion_study::units::{count, grouped, percent};
 
 /// A claim of the paper, and whether it holds for these waits.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What is advised for a lock, in words.
 
-use super::judge::{BLOCK, COLUMNS, Costs, FIXED, Judged, ONLINE};
-use crate::units::{count, nanos};
+use stanchion_paper_klmo91::waits::judge::{BLOCK, COLUMNS, Costs, FIXED, Judged, ONLINE};
+use stanchion_study::units::{count, nanos};
 
 /// With fewer waits than this nothing is advised.
 pub(crate) const ENOUGH: u64 = 50;
@@ -70,12 +70,12 @@ pub(crate) fn advice(waits: u64, judged: &Judged, cost: f64) -> String {
     text += &format!(
         " {} would have cost {} times.",
         if worst == BLOCK { "Always blocking" } else { "Always spinning" },
-        crate::units::significant(relative[worst])
+        stanchion_study::units::significant(relative[worst])
     );
     let blocks = judged.offline.share_blocked;
     text += &format!(
         " {} of the waits were worth blocking for, being C = {} or longer.",
-        crate::units::percent(blocks),
+        stanchion_study::units::percent(blocks),
         nanos(cost)
     );
     text

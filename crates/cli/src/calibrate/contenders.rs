@@ -5,7 +5,8 @@ use stanchion_simulator::{Failure, Machine};
 
 use super::real::{self as here, Work};
 use super::simulated as there;
-use crate::study::locks::registry::{ANY_ORDER, FIRST_COME, Way, our_locks};
+use stanchion_study_locks::list::{ANY_ORDER, Way};
+use stanchion_study_locks::our_locks;
 
 /// A lock, here and there.
 pub(crate) struct Contender {

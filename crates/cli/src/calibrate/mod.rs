@@ -13,11 +13,12 @@ use stanchion_simulator::Machine;
 
 use crate::args::CalibrateOptions;
 use crate::error::Error;
-use crate::output::Output;
-use crate::study::{machine_named, median};
-use crate::survey::{description, fetch};
-use crate::units::nanos;
 use contenders::{Contender, contenders};
+use stanchion_study::measure::median;
+use stanchion_study::output::Output;
+use stanchion_study::survey::{description, fetch};
+use stanchion_study::target;
+use stanchion_study::units::nanos;
 use text::Row;
 
 /// How long each of two threads holds the lock, in nanoseconds.
@@ -35,7 +36,7 @@ type Figures = [Option<f64>; 2];
 /// Runs the command.
 pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Error> {
     let chosen = chosen(&options.filters)?;
-    let given = options.machine.as_deref().map(machine_named).transpose()?;
+    let given = options.machine.as_deref().map(target::named).transpose()?;
     let Taken { machine, here, moved } = match given {
         Some(machine) => Taken { machine, here: real(&chosen, options.runs), moved: None },
         None => taken(&chosen, options.runs)?,

@@ -9,9 +9,9 @@ use lock_api::{Mutex, RawMutex};
 use machine::topology::{self, CachePadded, pin};
 
 use super::{AWAY, HOLD, ROUNDS};
-use crate::study::least;
-use crate::survey::switches::interruptions_of_this_thread;
-use crate::survey::wait_while;
+use stanchion_study::measure::least;
+use stanchion_study::survey::switches::interruptions_of_this_thread;
+use stanchion_study::survey::wait_while;
 
 /// Runs that two threads make before they are joined.
 const BATCH: usize = 8;

@@ -5,9 +5,9 @@ use stanchion_simulator::{Failure, Machine, Time, inside};
 
 use super::real::random;
 use super::{AWAY, HOLD, ROUNDS};
-use crate::study::median;
-use crate::study::simulated::latency;
-use crate::study::simulated::program::{simulation, together};
+use stanchion_study::measure::median;
+use stanchion_study::simulation::{simulation, together};
+use stanchion_study_locks::simulated::latency;
 
 /// Threads begin up to so many nanoseconds apart, as the seed says.
 const APART: f64 = 100.0;

@@ -3,7 +3,7 @@
 use stanchion_simulator::Machine;
 
 use super::Figures;
-use crate::units::{nanos, significant};
+use stanchion_study::units::{nanos, significant};
 
 /// How far a simulated figure may be from the real one, as a share of it, before it is marked.
 const WITHIN: f64 = 0.3;

@@ -20,7 +20,7 @@ use stanchion_competitive::waits::Recording;
 
 use crate::args::RecordOptions;
 use crate::error::Error;
-use crate::output::Output;
+use stanchion_study::output::Output;
 
 /// Why nothing was recorded: the command was not run.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +130,10 @@ fn file_name(command: &OsString) -> String {
 fn check_output(path: &Path) -> Result<bool, Error> {
     let there = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    let unwritable =
-        |source| Error::Unwritable { path: path.to_owned(), option: "--output FILE", source };
-    opened.map(|_| !there).map_err(unwritable)
+    let unwritable = |source| stanchion_study::error::Error::Unwritable {
+        path: path.to_owned(),
+        option: "--output FILE",
+        source,
+    };
+    Ok(opened.map(|_| !there).map_err(unwritable)?)
 }

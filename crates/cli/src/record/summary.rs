@@ -6,8 +6,8 @@ use stanchion_competitive::waits::Recording;
 use stanchion_competitive::waits::shared::Gathered;
 
 use super::run::Ended;
-use crate::output::Output;
-use crate::units::{count, grouped};
+use stanchion_study::output::Output;
+use stanchion_study::units::{count, grouped};
 
 /// Why there is nothing to write, if there is nothing.
 pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {

@@ -1,10 +1,9 @@
 //! Every figure and table of results in the five papers: forty, and beside them the hybrids and the fits of two sections without a figure,
 //! what a multiprogramming level costs, a paper's own circuit simulator and the study of regret.
 //!
-//! Each entry is run by its own file.
+//! Each paper's experiments are in a crate of their own, each in a file of its own.
 
-use super::experiment::Experiment;
-use super::{all89, fr92, klmo91, ms97, regret, regsim, sa92};
+use stanchion_study::experiment::Experiment;
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
 #[cfg(test)]
@@ -15,83 +14,15 @@ const BESIDE: [&str; 5] = ["all89/sec3.6", "all89/sec5.1", "ms97/levels", "regsi
 
 /// All experiments, in the order of the papers.
 pub(crate) fn catalogue() -> Vec<Experiment> {
-    let mut all = Vec::new();
-    all.extend(all89_list());
-    all.extend(klmo91_list());
-    all.extend(sa92_list());
-    all.extend(fr92_list());
-    all.extend(ms97_list());
-    all.push(regsim::EXPERIMENT);
-    all.push(regret::EXPERIMENT);
-    all
-}
-
-fn all89_list() -> Vec<Experiment> {
-    vec![
-        all89::table3_1::EXPERIMENT,
-        all89::fig3_1::EXPERIMENT,
-        all89::fig3_2::EXPERIMENT,
-        all89::fig3_3::EXPERIMENT,
-        all89::fig3_4::EXPERIMENT,
-        all89::sec3_6::EXPERIMENT,
-        all89::fig3_5::EXPERIMENT,
-        all89::fig4_1::EXPERIMENT,
-        all89::fig4_2::EXPERIMENT,
-        all89::fig4_3::EXPERIMENT,
-        all89::sec5_1::EXPERIMENT,
-        all89::fig5_1::EXPERIMENT,
-        all89::fig5_2::EXPERIMENT,
-        all89::fig5_3::EXPERIMENT,
-        all89::fig5_4::EXPERIMENT,
+    [
+        stanchion_paper_all89::EXPERIMENTS,
+        stanchion_paper_klmo91::EXPERIMENTS,
+        stanchion_paper_sa92::EXPERIMENTS,
+        stanchion_paper_fr92::EXPERIMENTS,
+        stanchion_paper_ms97::EXPERIMENTS,
+        &[stanchion_paper_klmo91::REGSIM, stanchion_regret::EXPERIMENT],
     ]
-}
-
-fn klmo91_list() -> Vec<Experiment> {
-    vec![
-        klmo91::fig1::EXPERIMENT,
-        klmo91::fig2::EXPERIMENT,
-        klmo91::fig3::EXPERIMENT,
-        klmo91::fig4::EXPERIMENT,
-        klmo91::table1::EXPERIMENT,
-        klmo91::table2::EXPERIMENT,
-        klmo91::table3::EXPERIMENT,
-        klmo91::table4::EXPERIMENT,
-    ]
-}
-
-fn sa92_list() -> Vec<Experiment> {
-    vec![
-        sa92::table4::EXPERIMENT,
-        sa92::upcall::EXPERIMENT,
-        sa92::fig2::EXPERIMENT,
-        sa92::fig3::EXPERIMENT,
-        sa92::table5::EXPERIMENT,
-    ]
-}
-
-fn fr92_list() -> Vec<Experiment> {
-    vec![
-        fr92::table1::EXPERIMENT,
-        fr92::fig4::EXPERIMENT,
-        fr92::fig5::EXPERIMENT,
-        fr92::fig5::SIX,
-        fr92::fig7::EXPERIMENT,
-        fr92::fig8::EXPERIMENT,
-        fr92::fig9::EXPERIMENT,
-    ]
-}
-
-fn ms97_list() -> Vec<Experiment> {
-    vec![
-        ms97::fig1::EXPERIMENT,
-        ms97::fig2::EXPERIMENT,
-        ms97::fig3::EXPERIMENT,
-        ms97::fig4::EXPERIMENT,
-        ms97::applications::FIG5,
-        ms97::applications::FIG6,
-        ms97::applications::FIG7,
-        ms97::levels::EXPERIMENT,
-    ]
+    .concat()
 }
 
 #[cfg(test)]

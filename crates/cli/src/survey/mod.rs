@@ -1,23 +1,17 @@
 //! `stanchion machine`: what this machine is, what its primitives cost, and what its kernel would do for a lock.
 
-mod atomics;
-pub(crate) mod description;
 mod kernel;
-mod lines;
-pub(crate) mod switches;
-mod transfer;
 
-use std::hint::spin_loop;
 use std::io::{self, Write};
-use std::thread;
 
 use machine::topology;
 use serde::Serialize;
 
 use crate::args::MachineOptions;
 use crate::error::Error;
-use crate::host::Host;
-use crate::units::nanos;
+use stanchion_study::host::Host;
+use stanchion_study::survey::{self, Cost, Measured, description};
+use stanchion_study::units::nanos;
 
 /// What would otherwise be taken for a mistake.
 const OVERLAP: &str = "an access may cost less than an empty turn: the processor goes on with the \
@@ -34,32 +28,6 @@ struct Machine {
     clock: String,
     costs: Vec<Cost>,
     kernel: Vec<Facility>,
-}
-
-/// What one primitive costs, in nanoseconds, or why that was not measured.
-#[derive(Debug, Serialize)]
-pub(crate) struct Cost {
-    pub(crate) what: String,
-    #[serde(flatten)]
-    pub(crate) measured: Measured,
-}
-
-/// A cost, or the lack of one.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Measured {
-    Nanos(f64),
-    NotMeasured(String),
-}
-
-impl Cost {
-    pub(crate) fn nanos(what: impl Into<String>, nanos: f64) -> Self {
-        Self { what: what.into(), measured: Measured::Nanos(nanos) }
-    }
-
-    pub(crate) fn not_measured(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { what: what.into(), measured: Measured::NotMeasured(why.into()) }
-    }
 }
 
 /// Something the kernel may offer.
@@ -91,7 +59,7 @@ pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
 
 fn survey() -> Machine {
     let host = Host::here();
-    let costs = costs(&host.processors);
+    let costs = survey::costs(&host.processors);
     Machine {
         schema: "stanchion-machine/1",
         cache_line: topology::CACHE_LINE,
@@ -99,29 +67,6 @@ fn survey() -> Machine {
         kernel: kernel::facilities(),
         costs,
         machine: host,
-    }
-}
-
-/// What is measured on the processors that may be used, in the order in which it is printed.
-fn costs(processors: &[usize]) -> Vec<Cost> {
-    let mut costs = atomics::costs();
-    costs.extend(transfer::costs(processors));
-    costs.extend(lines::costs(processors));
-    costs.extend(switches::costs(processors));
-    costs
-}
-
-/// Nanoseconds for fetching a line that another processor has written, or why that was not measured.
-pub(crate) fn fetch() -> Result<f64, String> {
-    lines::fetch(&topology::processors())
-}
-
-/// Looks until `again` is false, and yields if that takes long: what is waited for may need this processor.
-pub(crate) fn wait_while(again: impl Fn() -> bool) {
-    let mut looks = 0_u32;
-    while again() {
-        looks = looks.saturating_add(1);
-        if looks < 10_000 { spin_loop() } else { thread::yield_now() }
     }
 }
 

@@ -1,0 +1,111 @@
+//! The strategies on this computer, and beside them pools, ours and those of others, and threads of the system.
+
+use machine::wait::Patient;
+use stanchion_applications::null_threads::{Costs, Options, Sweep};
+use stanchion_spin::backoff::SLOT_NS;
+
+use super::Curve;
+use super::grid::{Cell, Grid};
+use super::peers::{self, Chains, PEERS, Peer};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::measure::{lower_quartile, sweep};
+use stanchion_study_programs::all89::{self, Row};
+
+/// The strategies. Processors wait for a while by spinning only: others may have taken the processor for which they wait.
+static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, SLOT_NS>();
+
+/// Measures all strategies; a thread computes for `user` nanoseconds on average.
+pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> {
+    run_on(context, user, context.within_processors(), PEERS)
+}
+
+/// The same on these numbers of processors, with some of the peers or none.
+pub(in super::super) fn run_on(
+    context: &Context,
+    user: u64,
+    counts: Vec<usize>,
+    peers: &[Peer],
+) -> Result<Grid, Stop> {
+    let threads = context.pick(200_000, 1_000_000);
+    let system_threads = context.pick(2_000, 20_000);
+    let repeats = context.pick(5, 9);
+    let rows = ROWS.len() + peers.len();
+    context.plan(rows * counts.len() * repeats);
+    let measure = |row: usize, processors: usize| -> Result<f64, String> {
+        if let Some(peer) = row.checked_sub(ROWS.len()).map(|peer| &peers[peer]) {
+            let threads = if peer.is_system { system_threads } else { threads };
+            return (peer.run)(&Chains { chains: processors, threads, user });
+        }
+        let row = &ROWS[row];
+        let each = (threads / processors as u64).max(1);
+        let (costs, seed) = (Costs::default(), context.seed);
+        let options = Options {
+            processors,
+            each,
+            user_ns: user,
+            threshold: Some(super::THRESHOLD),
+            queues: None,
+            copies: false,
+            costs,
+            seed,
+        };
+        let run = (row.run)(&options).map_err(|refused| refused.to_string())?;
+        assert_eq!(run.left, processors, "{} lost a thread, or has one twice", row.name);
+        Ok(run.elapsed.as_nanos() as f64 / run.threads as f64)
+    };
+    // What disturbs a cell makes it slower.
+    let quiet = |repeats: Vec<Result<f64, String>>| {
+        repeats.into_iter().collect::<Result<Vec<f64>, _>>().map(lower_quartile)
+    };
+    let measured = sweep(context, rows, &counts, repeats, measure, quiet)?;
+    let cell = |pace: Result<f64, String>| match pace {
+        Ok(pace) => Ok(Cell { pace, bus: None }),
+        Err(why) => Err(Stop::Failed(why)),
+    };
+    let measured = measured.into_iter().flatten().map(cell).collect::<Result<_, _>>()?;
+    let names = ROWS.iter().map(|row| row.name).chain(peers.iter().map(|peer| peer.name));
+    Ok(Grid::new(names.collect(), counts, measured))
+}
+
+/// What each number of runnable threads costs, strategy by strategy, in nanoseconds.
+pub(in super::super) fn latencies(context: &Context, peers: bool) -> Result<Vec<Curve>, Stop> {
+    let peers = if peers { &peers::LATENCIES[..] } else { &[] };
+    let processors = context.processors.len();
+    let sweep = Sweep {
+        processors,
+        most: 2 * processors + 2,
+        rounds: context.pick(500, 5_000),
+        threshold: Some(super::THRESHOLD),
+        settle_ns: 5_000,
+        costs: Costs::default(),
+        seed: context.seed,
+    };
+    context.plan(ROWS.len() + peers.len());
+    let one = |row: &Row| {
+        let found = (row.latency)(&sweep).map_err(|refused| Stop::Failed(refused.to_string()))?;
+        context.step()?;
+        Ok((row.name, found.iter().map(|point| (point.runnable, point.cost)).collect()))
+    };
+    let mut curves = ROWS.iter().map(one).collect::<Result<Vec<Curve>, Stop>>()?;
+    for &(name, latencies) in peers {
+        curves.push((name, latencies(&sweep).map_err(Stop::Failed)?));
+        context.step()?;
+    }
+    Ok(curves)
+}
+
+/// What a reader must know.
+pub(in super::super) fn notes(context: &Context) -> Vec<String> {
+    vec![
+        format!(
+            "{} threads a cell, {} where each is a thread of the system; the lower quartiles of {} cells, strategies in turn, because what disturbs a cell makes it slower. Each processor is a \
+             thread that is pinned.",
+            context.pick(200_000, 1_000_000),
+            context.pick(2_000, 20_000),
+            context.pick(5, 9),
+        ),
+        "The strategies are alone, without what a pool adds: closures, panics, waking. The rows after them are whole pools, ours among them, whose tasks spawn one another in as many chains as \
+         there are processors, and threads of the system that do so; chili has only forks, and waits for each. They are not pinned, and not judged.".to_owned(),
+        "All locks are the paper's: test-and-set with backoff. A thread pool of today would choose another, since here the holder of a lock may lose its processor.".to_owned(),
+    ]
+}

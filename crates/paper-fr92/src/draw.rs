@@ -1,0 +1,84 @@
+//! Points as lines, with the model's beside them, and as tables.
+
+use super::points::{Method, Point};
+use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
+use stanchion_study::units::significant;
+
+/// The points of one method, in the order in which they were measured.
+pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Point> {
+    points.iter().filter(move |point| point.case.method == method)
+}
+
+/// What was measured, as lines of `methods` over `x`, and the model's for those of which it says something, as dots.
+pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) -> Vec<Series> {
+    let mut all = Vec::new();
+    for &method in methods {
+        let measured = of(points, method).map(|point| (x(point), point.measured.time));
+        all.push(Series::new(method.name(), measured));
+        let model: Vec<_> =
+            of(points, method).filter_map(|point| Some((x(point), point.model?))).collect();
+        if !model.is_empty() {
+            all.push(Series::new(format!("{}: model", method.name()), model).dotted());
+        }
+    }
+    all
+}
+
+/// A picture of times over what an iteration needs on processors of its own.
+pub(super) fn over_grain(title: &str, points: &[Point], methods: &[Method]) -> Picture {
+    Picture {
+        title: title.to_owned(),
+        shape: Shape::Lines,
+        x: Axis::linear("t_p + t_w: an iteration on processors of its own (ms)"),
+        y: Axis::linear("time of an iteration (ms)"),
+        series: lines(points, methods, |point| point.full),
+    }
+}
+
+/// A picture of times over the number of programs.
+pub(super) fn over_load(title: &str, series: Vec<Series>) -> Picture {
+    Picture {
+        title: title.to_owned(),
+        shape: Shape::Lines,
+        x: Axis::linear("programs"),
+        y: Axis::log("time of an iteration (ms)"),
+        series,
+    }
+}
+
+/// All points.
+pub(super) fn table(points: &[Point]) -> Table {
+    let row = |point: &Point| {
+        let model = point.model.map_or_else(|| "–".to_owned(), significant);
+        let alpha = if point.measured.alpha > 0.0 {
+            significant(point.measured.alpha)
+        } else {
+            "–".to_owned()
+        };
+        vec![
+            point.case.method.name().to_owned(),
+            point.case.load.to_string(),
+            significant(point.full),
+            significant(point.measured.time),
+            model,
+            alpha,
+            point.measured.iterations.to_string(),
+        ]
+    };
+    Table {
+        title: "All points; times in ms".to_owned(),
+        columns: ["method", "programs", "t_p + t_w", "measured", "model", "α", "iterations"]
+            .map(str::to_owned)
+            .into(),
+        rows: points.iter().map(row).collect(),
+    }
+}
+
+/// How far the model is from what was measured of `method`, at worst, as a factor of 1 or more.
+pub(super) fn off(points: &[Point], method: Method) -> f64 {
+    let factor = |point: &Point| {
+        let ratio = point.measured.time / point.model?;
+        Some(ratio.max(1.0 / ratio))
+    };
+    of(points, method).filter_map(factor).fold(1.0, f64::max)
+}

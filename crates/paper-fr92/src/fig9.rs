@@ -1,0 +1,233 @@
+//! Figure 9, the phase diagram: which of gangs that wait busily and blocking is twice as good, and which is better.
+//!
+//! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with the α that they have: programs in which one
+//! thread, another in each iteration, computes longer than the others, since evenly drawn times never wait longer than they compute.
+//!
+//! The paper's lines are in units of the Makbilan's switch of 0.2 ms; on another machine they are taken with its own.
+//!
+//! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it. *holds* if all others do as the paper says: gangs at
+//! least twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
+//! blocking where t_w is longer; else *differs*. *not judged* with one processor.
+
+use stanchion_model::gang::{makbilan, phase};
+use stanchion_simulator::Machine;
+
+use super::draw;
+use super::points::{Case, Method, Place};
+use super::stage::{self, Stage};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
+use stanchion_study::units::significant;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "fr92/fig9",
+    paper: Paper::Fr92,
+    title: "Phase diagram",
+    claim: "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking where t_w > t_p + 0.6 ms.",
+    bodies: Bodies::Machines {
+        real: Body::Run(|context| run(context, &Stage::real(context)?)),
+        simulated: Body::Run(Simulated {
+            machines: &["makbilan"],
+            run: |context, machine: &Machine| run(context, &Stage::simulated(context, machine)?),
+        }),
+    },
+};
+
+const LOAD: usize = 3;
+/// In the paper's milliseconds.
+const PROCESSING: [f64; 4] = [0.1, 0.2, 0.4, 0.8];
+const WAITING: [f64; 8] = [0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.1, 1.5];
+/// How near a line decides nothing.
+const BAND: f64 = 0.2;
+
+/// A measured point, in the paper's milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    processing: f64,
+    waiting: f64,
+    /// Blocking's time over the gangs'.
+    ratio: f64,
+}
+
+fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
+    let place = stage.place();
+    let scale = place.switch / makbilan::SWITCH;
+    let waits: Vec<f64> = WAITING.into_iter().step_by(context.pick(2, 1)).collect();
+    let wanted: Vec<Case> = PROCESSING
+        .into_iter()
+        .flat_map(|processing| waits.iter().map(move |&waiting| (processing, waiting)))
+        .filter_map(|(processing, waiting)| case(place, scale * processing, scale * waiting))
+        .collect();
+    let with = |method| wanted.iter().map(move |case| Case { method, ..*case });
+    let cases: Vec<Case> = with(Method::Gang).chain(with(Method::Yielding)).collect();
+    let points = stage.measure(context, &cases)?;
+    let (gangs, blocking) = points.split_at(wanted.len());
+    let at: Vec<At> = gangs
+        .iter()
+        .zip(blocking)
+        .map(|(gang, blocking)| {
+            let iteration = place.iteration(&gang.case);
+            At {
+                processing: iteration.processing() / scale,
+                waiting: iteration.waiting() / scale,
+                ratio: blocking.measured.time / gang.measured.time,
+            }
+        })
+        .collect();
+    let alphas = blocking.iter().map(|point| point.measured.alpha);
+    let (least, most) = alphas
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), alpha| (least.min(alpha), most.max(alpha)));
+    Ok(Outcome {
+        comparisons: vec![
+            Comparison::new(
+                "σ = 1, t_p = 0.2 ms: t_w of the divide (ms of the paper)",
+                "0.3",
+                divide(&at, 0.2).map_or_else(|| "–".to_owned(), significant),
+            )
+            .modelled(significant(line(0.2, 1.0, false))),
+            Comparison::new("α", "1.5", format!("{} to {}", significant(least), significant(most))),
+        ],
+        pictures: vec![picture(&at)],
+        tables: vec![draw::table(&points)],
+        notes: stage::notes(stage)
+            .into_iter()
+            .chain([format!(
+                "One member of each gang, another in each iteration, computes longer than the others. Times are divided by {}, this machine's switch over the Makbilan's, before they \
+                 are compared with the paper's.",
+                significant(scale)
+            )])
+            .collect(),
+        ..stage.judged(if place.processors < 2 { stage::alone() } else { verdict(&at) })
+    })
+}
+
+/// Programs of such an iteration, in milliseconds of the machine; none where the others would compute less than nothing.
+fn case(place: &Place, processing: f64, waiting: f64) -> Option<Case> {
+    let n = place.processors as f64;
+    if n < 2.0 {
+        return None;
+    }
+    let slow = waiting * n / (n - 1.0);
+    let rest = processing - place.barrier - slow / n;
+    (rest >= 0.0).then(|| Case {
+        slow,
+        // The figure has the gangs' 0.2 ms for both.
+        switch: Some(place.switch),
+        ..Case::new(Method::Gang, LOAD, place.processors, rest / place.unit, 0.0)
+    })
+}
+
+/// The t_w of the paper's machine on the line of 15 (or of 16) over t_p.
+fn line(processing: f64, sigma: f64, blocking: bool) -> f64 {
+    let on = if blocking { phase::blocking_above } else { phase::gang_below };
+    makbilan::system(LOAD as u32)
+        .and_then(|system| on(system, processing, makbilan::ALPHA, sigma))
+        .expect("the paper's own numbers are in range")
+}
+
+/// Where gangs and blocking are as good, at the measured t_p next to `processing`.
+fn divide(at: &[At], processing: f64) -> Option<f64> {
+    let row: Vec<&At> = at.iter().filter(|at| (at.processing - processing).abs() < 0.01).collect();
+    let falls = |pair: &&[&At]| pair[0].ratio >= 1.0 && pair[1].ratio < 1.0;
+    row.windows(2).find(falls).map(|pair| {
+        let (left, right) = (pair[0], pair[1]);
+        left.waiting
+            + (right.waiting - left.waiting) * (left.ratio - 1.0) / (left.ratio - right.ratio)
+    })
+}
+
+fn picture(at: &[At]) -> Picture {
+    let of = |name: &str, sigma, blocking| {
+        let points = (0..=16).map(|step| f64::from(step) * 0.05);
+        let points = points.map(|x| (x, line(x, sigma, blocking)));
+        Series::new(name, points.filter(|&(_, y)| (0.0..=1.6).contains(&y)))
+    };
+    let measured = |name: &str, is: fn(f64) -> bool| {
+        let points = at.iter().filter(|at| is(at.ratio)).map(|at| (at.processing, at.waiting));
+        Series::new(name, points).dotted()
+    };
+    let mut series = vec![
+        of("condition 15, σ = ½", 0.5, false),
+        of("condition 15, σ = 1", 1.0, false),
+        of("condition 16, σ = ½", 0.5, true),
+        measured("measured: gangs twice as good", |ratio| ratio >= 2.0),
+        measured("measured: neither", |ratio| ratio > 0.5 && ratio < 2.0),
+        measured("measured: blocking twice as good", |ratio| ratio <= 0.5),
+    ];
+    series.retain(|series| !series.points.is_empty());
+    Picture {
+        title: "Who is better where".to_owned(),
+        shape: Shape::Lines,
+        x: Axis::linear("t_p (ms of the paper)"),
+        y: Axis::linear("t_w (ms of the paper)"),
+        series,
+    }
+}
+
+/// What the paper says of a point: the least and the most that blocking's time over the gangs' may be.
+fn said(at: &At) -> (f64, f64) {
+    let (corner, above) = (at.processing + 2.0 * at.waiting, at.waiting - at.processing);
+    let ahead = if at.waiting <= 0.3 * (1.0 - BAND) {
+        (1.0, f64::INFINITY)
+    } else if at.waiting >= 0.3 * (1.0 + BAND) {
+        (0.0, 1.0)
+    } else {
+        (0.0, f64::INFINITY)
+    };
+    if corner <= 0.3 * (1.0 - BAND) {
+        (2.0, f64::INFINITY)
+    } else if above >= 0.6 * (1.0 + BAND) {
+        (0.0, 0.5)
+    } else {
+        ahead
+    }
+}
+
+fn verdict(at: &[At]) -> Verdict {
+    let wrong: Vec<&At> = at
+        .iter()
+        .filter(|at| {
+            let (least, most) = said(at);
+            at.ratio < least || at.ratio > most
+        })
+        .collect();
+    let corner = at.iter().filter(|at| said(at).0 == 2.0).count();
+    let above = at.iter().filter(|at| said(at).1 == 0.5).count();
+    let worst = wrong.first().map_or_else(String::new, |at| {
+        format!(
+            "; at t_p = {}, t_w = {} blocking over gangs is {}",
+            significant(at.processing),
+            significant(at.waiting),
+            significant(at.ratio)
+        )
+    });
+    Verdict::when(
+        wrong.is_empty() && !at.is_empty(),
+        format!(
+            "{} of {} points are as the paper says, {corner} in the gangs' corner and {above} in that of blocking{worst}",
+            at.len() - wrong.len(),
+            at.len(),
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_of_the_claim_counts() {
+        let judged =
+            |processing, waiting, ratio| verdict(&[At { processing, waiting, ratio }]).name();
+        assert_eq!(judged(0.1, 0.05, 2.1), "holds");
+        assert_eq!(judged(0.1, 0.05, 1.9), "differs", "not twice");
+        assert_eq!(judged(0.4, 0.2, 1.1), "holds");
+        assert_eq!(judged(0.4, 0.2, 0.9), "differs", "blocking is ahead too early");
+        assert_eq!(judged(0.4, 0.4, 0.9), "holds");
+        assert_eq!(judged(0.4, 0.4, 1.1), "differs", "it never gets ahead");
+        assert_eq!(judged(0.2, 1.1, 0.45), "holds");
+        assert_eq!(judged(0.2, 1.1, 0.6), "differs", "blocking is not twice as good");
+        assert_eq!(judged(0.4, 0.3, 1.5), "holds", "on the line");
+    }
+}

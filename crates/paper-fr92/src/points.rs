@@ -1,0 +1,141 @@
+//! What is measured: a program of the paper's, by how its threads wait and who is put on the processors together.
+
+use std::time::Duration;
+
+use stanchion_model::gang::{Iteration, System};
+pub(crate) use stanchion_study::settings::gangs::{Measured, Method, Others, Setting};
+
+/// What the model has to know of a machine, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Processors, so threads of a gang.
+    pub(crate) processors: usize,
+    pub(crate) quantum: Duration,
+    /// What it takes to switch: measured here, or in the machine's description.
+    pub(crate) switch: f64,
+    /// The same without gangs: this, and so much more once a round.
+    pub(crate) ungoverned: (f64, f64),
+    /// What a unit of GRAIN takes.
+    pub(crate) unit: f64,
+    /// What an iteration without computing takes, by threads that wait busily for nobody else.
+    pub(crate) barrier: f64,
+    /// The same for gangs of two.
+    pub(crate) pair: f64,
+    /// What a gang's members take beyond that: they look whether their turn is over.
+    pub(crate) look: f64,
+}
+
+impl Place {
+    /// Equation 14 for this machine and gangs of so many.
+    pub(crate) fn iteration(&self, case: &Case) -> Iteration {
+        let n = case.members as f64;
+        let work =
+            Iteration::uniform(case.grain * self.unit, case.var * self.unit, case.members as u32);
+        let barrier = if case.members == self.processors { self.barrier } else { self.pair };
+        work.and_then(|work| {
+            let processing = barrier + work.processing() + case.slow / n;
+            Iteration::new(processing, work.waiting() + case.slow * (n - 1.0) / n)
+        })
+        .expect("grains are not negative")
+    }
+
+    fn system(&self, case: &Case) -> System {
+        let gangs = matches!(case.method, Method::Gang | Method::GangTwoPhase);
+        let switch = if gangs { self.switch } else { self.switch_of(case) };
+        let quantum = self.quantum.as_secs_f64() * 1e3;
+        System::new(quantum, switch, case.load as u32, case.members as u32)
+            .expect("a place has a quantum, programs and processors")
+    }
+
+    /// What it costs to switch without gangs.
+    pub(crate) fn switch_of(&self, case: &Case) -> f64 {
+        let (each, round) = self.ungoverned;
+        case.switch.unwrap_or(each + round / case.load as f64)
+    }
+
+    /// What the model says of `method`; nothing where it says nothing.
+    pub(crate) fn predicted(&self, case: &Case, measured: Measured) -> Option<f64> {
+        let iteration = self.iteration(case);
+        let system = self.system(case);
+        match case.method {
+            Method::Gang | Method::GangTwoPhase => {
+                let looks = Iteration::new(iteration.processing() + self.look, iteration.waiting());
+                looks.ok().map(|iteration| system.gang(iteration))
+            }
+            Method::Busy => Some(system.uncoordinated(iteration)),
+            Method::Yielding if case.others == Others::Computing => {
+                system.blocking_among_busy(iteration, measured.alpha).ok()
+            }
+            Method::Yielding => system.blocking(iteration, measured.alpha).ok(),
+            Method::Preferred | Method::TwoPhase => None,
+        }
+    }
+}
+
+/// What is to be measured, in the paper's units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) method: Method,
+    pub(crate) load: usize,
+    pub(crate) members: usize,
+    pub(crate) grain: f64,
+    pub(crate) var: f64,
+    /// Of one member in each iteration, in milliseconds.
+    pub(crate) slow: f64,
+    /// What it costs to switch without gangs, if not what the machine's own library takes.
+    pub(crate) switch: Option<f64>,
+    pub(crate) others: Others,
+}
+
+impl Case {
+    pub(crate) fn new(method: Method, load: usize, members: usize, grain: f64, var: f64) -> Self {
+        Self { method, load, members, grain, var, slow: 0.0, switch: None, others: Others::Alike }
+    }
+}
+
+/// What came of a case, and what the model says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub(crate) case: Case,
+    pub(crate) measured: Measured,
+    /// t_p + t_w by equation 14, with this machine's barrier.
+    pub(crate) full: f64,
+    pub(crate) model: Option<f64>,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Points of `method` for gangs of ten, from `(time, t_p + t_w)`; load 1, 2, ….
+    pub(in super::super) fn points(method: Method, times: &[(f64, f64)]) -> Vec<Point> {
+        let point = |(index, &(time, full)): (usize, &(f64, f64))| Point {
+            case: Case::new(method, index + 1, 10, 1.0, 0.0),
+            measured: Measured { time, iterations: 100, alpha: 1.0 },
+            full,
+            model: None,
+        };
+        times.iter().enumerate().map(point).collect()
+    }
+
+    /// Equation 14 with the paper's own barrier.
+    #[test]
+    fn a_place_computes_as_equation_14() {
+        let place = Place {
+            processors: 10,
+            quantum: Duration::from_millis(50),
+            switch: 0.2,
+            ungoverned: (0.07, 0.14),
+            unit: 0.00141,
+            barrier: 0.137,
+            pair: 0.02,
+            look: 0.0,
+        };
+        let case = Case::new(Method::Gang, 3, 10, 100.0, 100.0);
+        let paper = stanchion_model::gang::makbilan::iteration(100.0, 100.0).unwrap();
+        assert_eq!(place.iteration(&case), paper);
+        // One slow member of ten: a tenth of it is computed on average, nine tenths are waited.
+        let slow = place.iteration(&Case { slow: 1.0, ..Case::new(Method::Gang, 3, 10, 0.0, 0.0) });
+        assert!((slow.processing() - 0.237).abs() < 1e-12 && (slow.waiting() - 0.9).abs() < 1e-12);
+    }
+}

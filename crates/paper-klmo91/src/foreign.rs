@@ -1,0 +1,253 @@
+//! Programs that this project did not write, recorded as a user would: by `stanchion record`.
+//!
+//! The command runs itself, so that a program which hangs, or takes a signal badly, is another process's affair: after a time limit, or at Ctrl-C,
+//! its whole process group is ended. It runs in a directory of its own that is removed.
+//!
+//! The C library does the waiting, as it always would, and the shim measures it from outside; so a wait is spun through only if it ended before the
+//! thread went to sleep.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::recording::Recorded;
+use crate::waits::pool::{self, Pool};
+use stanchion_study::context::{Context, Stop};
+
+/// A program, and how it is put to work.
+pub(crate) struct Foreign {
+    /// What it is called in a table.
+    pub(crate) name: &'static str,
+    /// The paper's row that stands beside it.
+    pub(crate) beside: &'static str,
+    /// The programs that must be there.
+    pub(crate) needs: &'static [&'static str],
+    /// Debian's packages that have them.
+    pub(crate) packages: &'static str,
+    /// Puts into the directory what the program works on.
+    pub(crate) prepare: fn(&Path, &Context) -> std::io::Result<()>,
+    /// The program and its arguments; it runs in the directory.
+    pub(crate) command: fn(&Context) -> Vec<String>,
+    /// What is done to it while it runs; a program that ends by itself needs nothing.
+    pub(crate) drive: Option<Drive>,
+    /// What was run, in a sentence.
+    pub(crate) what: fn(&Context) -> String,
+}
+
+/// Does something to the program in that directory, for as long as the function says that it runs.
+pub(crate) type Drive = fn(&Path, &Context, &mut dyn FnMut() -> bool) -> std::io::Result<()>;
+
+/// Longer than anything here takes.
+const LIMIT: Duration = Duration::from_secs(120);
+/// For a program that was asked to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Why there is no recording: a reason to be told, or the end of the experiment.
+pub(crate) enum Missing {
+    Because(String),
+    Stop(Stop),
+}
+
+impl From<std::io::Error> for Missing {
+    fn from(error: std::io::Error) -> Self {
+        Self::Because(error.to_string())
+    }
+}
+
+/// Records it.
+pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, Missing> {
+    let absent: Vec<&str> =
+        foreign.needs.iter().copied().filter(|program| !is_in_path(program)).collect();
+    if !absent.is_empty() {
+        let (absent, packages) = (absent.join(", "), foreign.packages);
+        return Err(Missing::Because(format!(
+            "{absent} not found: install Debian's packages {packages}"
+        )));
+    }
+    let place = Place::new(foreign.name)?;
+    (foreign.prepare)(&place.0, context)?;
+    let mut running = Running::start(&place.0, &(foreign.command)(context))?;
+    if let Some(drive) = foreign.drive {
+        // If it ended before its time, its own words say more than what went wrong with the driving.
+        let driven = drive(&place.0, context, &mut || matches!(running.ended(), Ok(None)));
+        if running.ended()?.is_none() {
+            driven?;
+        }
+        running.ask_to_end();
+    }
+    let ended = running.wait(context)?;
+    let file = place.0.join(WAITS);
+    if !file.exists() {
+        return Err(Missing::Because(words(&place.0, ended)));
+    }
+    let recordings = pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
+    let elapsed = recordings.iter().map(|recording| recording.elapsed_ns).sum();
+    Ok(Recorded {
+        name: foreign.name.to_owned(),
+        beside: foreign.beside,
+        what: (foreign.what)(context),
+        pool: Pool::of(recordings),
+        elapsed: Duration::from_nanos(elapsed),
+        processors: context.processors.len(),
+        how: Some(HOW),
+        scale: 1.0,
+    })
+}
+
+const HOW: &str = "Recorded by `stanchion record`, the C library doing the waiting: a wait lasts until the thread has the lock, or, if it slept, until \
+                   the release that woke it, and C is what `stanchion record` found a wake-up to take.";
+
+const WAITS: &str = "waits.json";
+const WORDS: &str = "words.txt";
+
+/// What `stanchion record` said, which is on the last line.
+fn words(place: &Path, ended: ExitStatus) -> String {
+    let said = fs::read_to_string(place.join(WORDS)).unwrap_or_default();
+    let ours = said.lines().rev().find_map(|line| line.strip_prefix("stanchion: "));
+    match ours.or_else(|| said.lines().last()) {
+        Some(line) => line.to_owned(),
+        None => format!("`stanchion record` ended with {ended} and said nothing"),
+    }
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|place| place.join(program).is_file())
+}
+
+/// A directory, removed when dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> std::io::Result<Self> {
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let path = std::env::temp_dir().join(format!("stanchion-{}-{name}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `stanchion record` at work; its process group is ended when this is dropped before its end.
+struct Running {
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+impl Running {
+    fn start(place: &Path, command: &[String]) -> std::io::Result<Self> {
+        let words = File::create(place.join(WORDS))?;
+        let child = Command::new(std::env::current_exe()?)
+            .args(["record", "--output", WAITS, "--"])
+            .args(command)
+            .current_dir(place)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(words)
+            // Ctrl-C is for the study, which ends this one itself.
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { child, ended: None })
+    }
+
+    fn ended(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait()?;
+        }
+        Ok(self.ended)
+    }
+
+    /// A server ends in good order when it is asked to.
+    fn ask_to_end(&self) {
+        self.signal(self.child.id().cast_signed(), libc::SIGTERM);
+    }
+
+    fn wait(&mut self, context: &Context) -> Result<ExitStatus, Missing> {
+        let began = Instant::now();
+        loop {
+            if let Some(ended) = self.ended()? {
+                return Ok(ended);
+            }
+            context.go_on().map_err(Missing::Stop)?;
+            if began.elapsed() > LIMIT {
+                let seconds = LIMIT.as_secs();
+                return Err(Missing::Because(format!("it did not end within {seconds} s")));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn signal(&self, to: i32, signal: i32) {
+        if self.ended.is_none() {
+            // SAFETY: a plain system call; the child has not been waited for, so its number and its group's are its own.
+            unsafe { libc::kill(to, signal) };
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let group = -self.child.id().cast_signed();
+        // Whatever it has started goes with it; first in good order, so that no file of theirs is left.
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            if !matches!(self.ended(), Ok(None)) {
+                return;
+            }
+            self.signal(group, signal);
+            let asked = Instant::now();
+            while asked.elapsed() < GRACE && matches!(self.ended(), Ok(None)) {
+                thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stanchion_study::interrupt::Interrupt;
+
+    #[test]
+    fn what_is_not_installed_is_named_with_its_package() {
+        let foreign = Foreign {
+            name: "a program",
+            beside: "Taos (M2+)",
+            needs: &["sh", "no-such-program-anywhere"],
+            packages: "no-such-package",
+            prepare: |_, _| panic!("nothing is prepared for what cannot be run"),
+            command: |_| Vec::new(),
+            drive: None,
+            what: |_| String::new(),
+        };
+        let context = Context::new(true, 1, Interrupt::default());
+        let Err(Missing::Because(why)) = record(&foreign, &context) else {
+            panic!("it cannot have been recorded");
+        };
+        assert!(why.starts_with("no-such-program-anywhere not found"), "{why}");
+        assert!(why.contains("no-such-package"), "{why}");
+    }
+
+    #[test]
+    fn our_own_words_come_first_and_the_directory_goes() {
+        let place = Place::new("words of a test").unwrap();
+        let path = place.0.clone();
+        let ended = ExitStatus::default();
+        assert!(words(&path, ended).contains("said nothing"));
+        fs::write(path.join(WORDS), "cc: oh\nstanchion: no shim\nmake: ended\n").unwrap();
+        assert_eq!(words(&path, ended), "no shim");
+        fs::write(path.join(WORDS), "cc: oh\nmake: ended\n").unwrap();
+        assert_eq!(words(&path, ended), "make: ended");
+        drop(place);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,74 @@
+//! The programs whose waits are recorded on this computer.
+//!
+//! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded once in a study.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stanchion_study::context::{Context, Stop};
+
+use super::foreign::{self, Missing};
+use super::place;
+use super::real::record;
+use super::recording::Taken;
+use super::{fig1, fig2};
+use stanchion_study_programs::klmo91::programs::{Galaxy, Hanoi, Program, Regsim};
+
+/// A program that can be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Galaxy,
+    Hanoi,
+    Regsim,
+    /// A parallel build.
+    Build,
+    /// A server.
+    Server,
+}
+
+impl Source {
+    /// In the order of the paper's tables.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Build, Self::Server, Self::Galaxy, Self::Hanoi, Self::Regsim];
+}
+
+/// What has been recorded in this process: a study has one size and one seed.
+static TAKEN: Mutex<Vec<(Source, Taken)>> = Mutex::new(Vec::new());
+
+/// The recording of `source`: taken now, unless another experiment of this study has.
+pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
+    let mut all = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = all.iter().find(|entry| entry.0 == source).map(|entry| entry.1.clone());
+    let taken = match before {
+        Some(taken) => taken,
+        None => take(source, context)?,
+    };
+    if all.iter().all(|entry| entry.0 != source) {
+        all.push((source, taken.clone()));
+    }
+    context.step()?;
+    Ok(taken)
+}
+
+fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
+    let place = place::here(context);
+    let foreign = match source {
+        Source::Galaxy => {
+            return own("Galaxy", &Galaxy::new(&place, context.pick(600, 6_000))?, context);
+        }
+        Source::Hanoi => return own("Hanoi", &Hanoi::new(&place, context.pick(40, 400)), context),
+        Source::Regsim => {
+            return own("Regsim", &Regsim::new(&place, context.pick(200, 2_000))?, context);
+        }
+        Source::Build => &fig1::BUILD,
+        Source::Server => &fig2::SERVER,
+    };
+    match foreign::record(foreign, context) {
+        Ok(recorded) => Ok(Ok(Arc::new(recorded))),
+        Err(Missing::Because(why)) => Ok(Err(format!("{}: {why}", foreign.name))),
+        Err(Missing::Stop(stop)) => Err(stop),
+    }
+}
+
+fn own(name: &'static str, program: &impl Program, context: &Context) -> Result<Taken, Stop> {
+    record(name, program, context).map(|recorded| Ok(Arc::new(recorded)))
+}

@@ -1,0 +1,246 @@
+//! What the figures show: elapsed time of every structure, by processors and multiprogramming level, over that of the preemption-safe single lock.
+//!
+//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its normalised time at level 1: what the level costs it
+//! beyond what it costs the lock that all are divided by. *Per granted* divides the elapsed time by the level too: the time for which the processors
+//! were ours.
+
+use std::ops::Range;
+
+use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
+pub(crate) use stanchion_study::settings::structures::Kind;
+use stanchion_study::units::significant;
+
+/// Multiprogramming levels: this application, with one or two others.
+pub(crate) const LEVELS: Range<usize> = 1..4;
+
+/// The number of operations all times are scaled to.
+pub(crate) const MILLION: f64 = 1e6;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cell {
+    /// Seconds for a million turns, all processes together.
+    pub(crate) elapsed: f64,
+    /// The part of the processors' time that the processes had.
+    pub(crate) granted: f64,
+}
+
+/// Which cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) row: usize,
+    pub(crate) level: usize,
+    pub(crate) processors: usize,
+}
+
+/// All measurements of a figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    rows: Vec<(&'static str, Kind)>,
+    counts: Vec<usize>,
+    /// The row all others are divided by.
+    base: usize,
+    /// By level, row, count.
+    cells: Vec<Cell>,
+    /// What took the time.
+    what: &'static str,
+}
+
+impl Grid {
+    /// All settings of `rows` structures on `counts` processors, in the order in which [`new`](Self::new) wants their cells.
+    pub(crate) fn settings(rows: usize, counts: &[usize]) -> Vec<Setting> {
+        let of_row =
+            |level, row| counts.iter().map(move |&processors| Setting { row, level, processors });
+        LEVELS.flat_map(|level| (0..rows).flat_map(move |row| of_row(level, row))).collect()
+    }
+
+    /// The measurements of `rows`, as [`settings`](Self::settings) lists them.
+    pub(crate) fn new(
+        rows: Vec<(&'static str, Kind)>,
+        counts: Vec<usize>,
+        base: usize,
+        cells: Vec<Cell>,
+    ) -> Self {
+        assert_eq!(cells.len(), LEVELS.len() * rows.len() * counts.len());
+        let what = "a million turns of all processes together";
+        Self { rows, counts, base, cells, what }
+    }
+
+    /// The same for times of something else than a million turns.
+    pub(crate) fn of(self, what: &'static str) -> Self {
+        Self { what, ..self }
+    }
+
+    pub(crate) fn cell(&self, row: usize, level: usize, column: usize) -> Cell {
+        let row = (level - LEVELS.start) * self.rows.len() + row;
+        self.cells[row * self.counts.len() + column]
+    }
+
+    /// The column of all processors.
+    pub(crate) fn all(&self) -> usize {
+        self.counts.len() - 1
+    }
+
+    pub(crate) fn processors(&self) -> usize {
+        self.counts[self.all()]
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn name(&self, row: usize) -> &'static str {
+        self.rows[row].0
+    }
+
+    /// Elapsed time over that of the base at the same level with as many processors.
+    pub(crate) fn normalised(&self, row: usize, level: usize, column: usize) -> f64 {
+        self.cell(row, level, column).elapsed / self.cell(self.base, level, column).elapsed
+    }
+
+    /// The largest of `row`'s normalised times with all processors, over all levels.
+    pub(crate) fn worst(&self, row: usize) -> f64 {
+        LEVELS.map(|level| self.normalised(row, level, self.all())).fold(0.0, f64::max)
+    }
+
+    /// See the head of this file; with all processors.
+    pub(crate) fn degraded(&self, row: usize) -> f64 {
+        let at = |level| self.normalised(row, level, self.all());
+        at(LEVELS.end - 1) / at(LEVELS.start)
+    }
+
+    /// Elapsed time for the time granted, over that at level 1; with all processors.
+    pub(crate) fn per_granted(&self, row: usize, level: usize) -> f64 {
+        let at = |level| {
+            let cell = self.cell(row, level, self.all());
+            cell.elapsed * cell.granted
+        };
+        at(level) / at(LEVELS.start)
+    }
+
+    /// The most that a level costs any row of `kind`, per processor time granted.
+    pub(crate) fn dearest(&self, kind: Kind) -> Option<f64> {
+        let rows = (0..self.rows()).filter(|&row| self.rows[row].1 == kind);
+        rows.flat_map(|row| LEVELS.map(move |level| self.per_granted(row, level))).reduce(f64::max)
+    }
+
+    /// The paper's three graphs.
+    pub(crate) fn pictures(&self) -> Vec<Picture> {
+        let picture = |level: usize| Picture {
+            title: format!("Multiprogramming level {level}"),
+            shape: Shape::Lines,
+            x: Axis::linear("processors"),
+            y: Axis::linear("elapsed time over that of the preemption-safe single lock"),
+            series: (0..self.rows()).map(|row| self.line(row, level)).collect(),
+        };
+        LEVELS.map(picture).collect()
+    }
+
+    fn line(&self, row: usize, level: usize) -> Series {
+        let at =
+            |(column, &count): (usize, &usize)| (count as f64, self.normalised(row, level, column));
+        Series::new(self.name(row), self.counts.iter().enumerate().map(at))
+    }
+
+    /// Seconds for a million, and what the level costs.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        let last = self.all();
+        let mut columns = vec!["structure".to_owned()];
+        let corners = if last == 0 { vec![0] } else { vec![0, last] };
+        for level in LEVELS {
+            columns.extend(
+                corners
+                    .iter()
+                    .map(|&column| format!("level {level}, {} of processors", self.counts[column])),
+            );
+        }
+        let seconds = |row| {
+            let cells = LEVELS.flat_map(|level| corners.iter().map(move |&c| (level, c)));
+            let cells = cells.map(|(level, c)| significant(self.cell(row, level, c).elapsed));
+            std::iter::once(self.name(row).to_owned()).chain(cells).collect()
+        };
+        let cost = |row| {
+            let granted = (LEVELS.start + 1..LEVELS.end)
+                .map(|level| significant(self.per_granted(row, level)));
+            std::iter::once(self.name(row).to_owned())
+                .chain(granted)
+                .chain([significant(self.degraded(row))])
+                .collect()
+        };
+        vec![
+            Table {
+                title: format!("Seconds for {}", self.what),
+                columns,
+                rows: (0..self.rows()).map(seconds).collect(),
+            },
+            Table {
+                title: format!(
+                    "What the level costs with {} processors: time per processor time granted, over that at level 1; and normalised time at level 3 over that at level 1",
+                    self.processors()
+                ),
+                columns: ["structure", "level 2", "level 3", "normalised"]
+                    .map(str::to_owned)
+                    .into(),
+                rows: (0..self.rows()).map(cost).collect(),
+            },
+        ]
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// `elapsed(row, level, column)` for one and eleven processors; at level L a process has 1/L of the time.
+    pub(in super::super) fn grid(
+        names: &[&'static str],
+        elapsed: impl Fn(usize, usize, usize) -> f64,
+    ) -> Grid {
+        let counts = vec![1, 11];
+        let column = |setting: &Setting| usize::from(setting.processors == 11);
+        let cells = Grid::settings(names.len(), &counts)
+            .iter()
+            .map(|setting| Cell {
+                elapsed: elapsed(setting.row, setting.level, column(setting)),
+                granted: 1.0 / setting.level as f64,
+            })
+            .collect();
+        let kinds = [Kind::Ordinary, Kind::Safe, Kind::NonBlocking];
+        let kind = |row: usize| kinds[row.min(2)];
+        let rows = names.iter().enumerate().map(|(row, &name)| (name, kind(row))).collect();
+        Grid::new(rows, counts, 1, cells)
+    }
+
+    #[test]
+    fn cells_are_found_where_settings_put_them() {
+        let code = |row, level, column| (100 * level + 10 * row + column) as f64;
+        let grid = grid(&["a", "b", "c"], code);
+        for level in LEVELS {
+            for row in 0..3 {
+                for column in 0..2 {
+                    assert_eq!(grid.cell(row, level, column).elapsed, code(row, level, column));
+                }
+            }
+        }
+        assert_eq!((grid.all(), grid.processors()), (1, 11));
+    }
+
+    #[test]
+    fn what_the_level_costs_is_beyond_what_it_costs_the_base() {
+        // The base takes as long as the level is high, the first row grows faster, the last not at all.
+        let grid = grid(&["a", "base", "c"], |row, level, _| match row {
+            0 => (level * level) as f64,
+            1 => level as f64,
+            _ => 0.5,
+        });
+        assert_eq!(grid.degraded(0), 3.0);
+        assert_eq!(grid.degraded(1), 1.0);
+        assert_eq!(grid.per_granted(0, 3), 3.0);
+        assert_eq!(grid.per_granted(1, 3), 1.0);
+        assert_eq!(grid.worst(2), 0.5);
+        assert_eq!(grid.dearest(Kind::Ordinary), Some(3.0));
+        assert_eq!(grid.dearest(Kind::NonBlocking), Some(1.0), "level 1 is no dearer than itself");
+        assert_eq!(grid.pictures().len(), 3);
+        assert_eq!(grid.tables()[0].rows.len(), 3);
+    }
+}

@@ -1,0 +1,277 @@
+//! The structures on this computer.
+//!
+//! A process is a thread here: one on each processor, pinned. The other applications of a level are the pseudo-scheduler's, as the paper's were
+//! ([`machine::multiprogramming`]).
+
+use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use machine::multiprogramming::Multiprogramming;
+use machine::topology::pin;
+use stanchion_applications::Around;
+use stanchion_model::Random;
+
+use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::measure::StartLine;
+use stanchion_study::measure::median;
+use stanchion_study_programs::ms97::programs;
+pub(super) use stanchion_study_programs::ms97::programs::{
+    OVER_QUEUES, OVER_STACKS, Program, SALESMEN,
+};
+pub(super) use stanchion_study_programs::ms97::rows::{
+    BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS, Subject,
+};
+
+/// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
+pub(super) const REST: Duration = Duration::from_micros(6);
+
+/// Measures `rows`, and `peers` after them, each structure with `entries` in it at first.
+pub(super) fn run(
+    context: &Context,
+    rows: &[Row],
+    peers: &[Row],
+    entries: usize,
+) -> Result<Grid, Stop> {
+    let rows: Vec<&Row> = rows.iter().chain(peers).collect();
+    let counts = context.within_processors();
+    // Five quanta of 10 ms, or fifty.
+    let turns = context.pick(4_000, 40_000);
+    let repeats = context.pick(3, 7);
+    let settings = Grid::settings(rows.len(), &counts);
+    context.plan(repeats * settings.len());
+    let rest = Loop::lasting(REST);
+    let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
+    // All structures in turn and then again, so that whatever drifts meets all alike.
+    for _ in 0..repeats {
+        for level in LEVELS {
+            let others = Multiprogramming::level(level as u32).start();
+            let others = others.map_err(|refused| Stop::Failed(refused.to_string()))?;
+            for (setting, cells) in settings.iter().zip(&mut seen) {
+                if setting.level == level {
+                    let row = rows[setting.row];
+                    cells.push(measure(context, &others, row, *setting, (turns, rest), entries)?);
+                    context.step()?;
+                }
+            }
+        }
+    }
+    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
+    Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, cells))
+}
+
+/// Measures `programs`; each is run once for every level and number of processors, and then again.
+pub(super) fn run_programs(context: &Context, programs: &[Program]) -> Result<Grid, Stop> {
+    let counts = context.within_processors();
+    let repeats = context.pick(3, 7);
+    let settings = Grid::settings(programs.len(), &counts);
+    context.plan(repeats * settings.len());
+    let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
+    for _ in 0..repeats {
+        for level in LEVELS {
+            let others = Multiprogramming::level(level as u32).start();
+            let others = Arc::new(others.map_err(|refused| Stop::Failed(refused.to_string()))?);
+            for (setting, cells) in settings.iter().zip(&mut seen) {
+                if setting.level == level {
+                    let program = &programs[setting.row];
+                    cells.push(measure_program(&others, program, *setting, context.seed)?);
+                    context.step()?;
+                }
+            }
+        }
+    }
+    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
+    let rows = programs.iter().map(|program| (program.name, program.kind)).collect();
+    Ok(Grid::new(rows, counts, BASE, cells).of("one run of the program"))
+}
+
+fn measure_program(
+    others: &Arc<Multiprogramming>,
+    program: &Program,
+    setting: Setting,
+    seed: u64,
+) -> Result<Cell, Stop> {
+    // Time granted, and time altogether, of all threads.
+    let had = Arc::new(Mutex::new((Duration::ZERO, Duration::ZERO)));
+    let around = {
+        let (others, had) = (others.clone(), had.clone());
+        Around::new(move |_, work| {
+            let member = others.join().ok();
+            let began = Instant::now();
+            work();
+            let all = began.elapsed();
+            let granted = member.map_or(all, |member| member.account().granted);
+            let mut had = had.lock().unwrap_or_else(PoisonError::into_inner);
+            had.0 += granted.min(all);
+            had.1 += all;
+        })
+    };
+    let setup = programs::Setup {
+        numbers: 500_000,
+        threads: setting.processors,
+        seed,
+        instruction_ns: 0,
+        around,
+    };
+    let elapsed = (program.run)(&setup)
+        .map_err(|wrong| Stop::Failed(format!("{}: {wrong}", program.name)))?;
+    let (granted, all) = *had.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Cell { elapsed: elapsed.as_secs_f64(), granted: granted.as_secs_f64() / all.as_secs_f64() })
+}
+
+/// The medians.
+fn middle(repeats: &[Cell]) -> Cell {
+    let of = |value: fn(&Cell) -> f64| median(repeats.iter().map(value).collect());
+    Cell { elapsed: of(|cell| cell.elapsed), granted: of(|cell| cell.granted) }
+}
+
+/// One process's part.
+struct Lap {
+    began: Instant,
+    ended: Instant,
+    granted: Duration,
+}
+
+fn measure(
+    context: &Context,
+    others: &Multiprogramming,
+    row: &Row,
+    setting: Setting,
+    (turns, rest): (u64, Loop),
+    entries: usize,
+) -> Result<Cell, Stop> {
+    let subject = (row.make)(entries);
+    let line = StartLine::default();
+    let processes = setting.processors;
+    let laps: Vec<Lap> = thread::scope(|scope| {
+        let crew: Vec<_> = (0..processes)
+            .map(|index| {
+                let (subject, line) = (&*subject, &line);
+                scope.spawn(move || {
+                    let place = pin(context.processors[index]);
+                    let member = others.join().map_err(|refused| refused.to_string());
+                    line.wait();
+                    let _place = place.map_err(|error| error.to_string())?;
+                    let member = member?;
+                    let before = member.account().granted;
+                    let began = Instant::now();
+                    process(subject, turns, rest, index as u64);
+                    let ended = Instant::now();
+                    Ok(Lap { began, ended, granted: member.account().granted - before })
+                })
+            })
+            .collect();
+        line.open_when(processes);
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<Lap, String>>| {
+            thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        };
+        crew.into_iter().map(join).collect::<Result<_, _>>()
+    })
+    .map_err(Stop::Failed)?;
+    let began = laps.iter().map(|lap| lap.began).min().expect("there is a process");
+    let elapsed = |lap: &Lap| (lap.ended - began).as_secs_f64();
+    let longest = laps.iter().map(elapsed).fold(0.0, f64::max);
+    let granted: f64 = laps.iter().map(|lap| lap.granted.as_secs_f64()).sum();
+    let had: f64 = laps.iter().map(|lap| (lap.ended - lap.began).as_secs_f64()).sum();
+    let all = (processes as u64 * turns) as f64;
+    Ok(Cell { elapsed: longest * MILLION / all, granted: granted / had })
+}
+
+fn process(subject: &dyn Subject, turns: u64, rest: Loop, seed: u64) {
+    let mut random = Random::new(seed);
+    for _ in 0..turns {
+        let key = random.next_u64();
+        subject.turn(key, &mut || rest.run(&mut random));
+    }
+}
+
+/// An empty loop. Counted and not timed: a process that is stopped in it has not computed meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loop {
+    turns: u64,
+}
+
+impl Loop {
+    /// One that lasts so long on this processor, left alone.
+    pub(super) fn lasting(time: Duration) -> Self {
+        const TRIED: u64 = 100_000;
+        let once = || {
+            let begin = Instant::now();
+            Self { turns: TRIED }.turn(TRIED);
+            begin.elapsed().as_secs_f64()
+        };
+        // The fastest was disturbed least.
+        let fastest = (0..20).map(|_| once()).fold(f64::INFINITY, f64::min);
+        Self { turns: (time.as_secs_f64() / fastest * TRIED as f64) as u64 }
+    }
+
+    /// Runs all of it.
+    pub(super) fn whole(self) {
+        self.turn(self.turns);
+    }
+
+    /// Runs it, a tenth longer or shorter at most.
+    pub(super) fn run(self, random: &mut Random) {
+        self.turn(self.length(random));
+    }
+
+    fn length(self, random: &mut Random) -> u64 {
+        let tenth = self.turns / 10;
+        self.turns - tenth + random.below(2 * tenth + 1)
+    }
+
+    fn turn(self, turns: u64) {
+        for turn in 0..turns {
+            black_box(turn);
+        }
+    }
+}
+
+/// What a reader must know.
+pub(super) fn notes(grid: &Grid) -> Vec<String> {
+    vec![
+        format!(
+            "The paper's figure ends at 11 processors, this one at {}. Elapsed times are scaled to a million turns; medians.",
+            grid.processors()
+        ),
+        "At levels 2 and 3 a signal stops each thread for one or two quanta of 10 ms after each of its own, wherever it is. Its handler sleeps where the paper's spun. Threads are pinned, \
+         one on each processor, so nobody runs in another's stop but who has no part in the measurement."
+            .to_owned(),
+        "Ordinary and preemption-safe locks are the same test-and-test-and-set lock with exponential backoff of at most 30 µs. The latter asks not to be preempted, which the pseudo-scheduler \
+         grants for 1 ms (Edler et al.)."
+            .to_owned(),
+        "Peers are rows after the paper's and ours. The channel of std has one consumer, so it cannot take part."
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_within_a_tenth() {
+        let rest = Loop { turns: 1_000 };
+        let mut random = Random::new(7);
+        let lengths: Vec<u64> = (0..1_000).map(|_| rest.length(&mut random)).collect();
+        assert!(lengths.iter().all(|length| (900..=1_100).contains(length)));
+        assert!(
+            lengths.iter().any(|&length| length < 950)
+                && lengths.iter().any(|&length| length > 1_050)
+        );
+    }
+
+    #[test]
+    fn every_row_does_its_turns() {
+        for row in [QUEUES, STACKS, HEAPS, COUNTERS].into_iter().flatten() {
+            for entries in [0, 32] {
+                let subject = (row.make)(entries);
+                let mut rests = 0;
+                (0..100).for_each(|key| subject.turn(key, &mut || rests += 1));
+                assert!(rests == 100 || rests == 200, "{}: {rests}", row.name);
+            }
+        }
+    }
+}

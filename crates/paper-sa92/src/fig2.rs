@@ -1,0 +1,154 @@
+//! Figure 2: the speed-up of the n-body program by processors, when all data fit into memory.
+//!
+//! Speed-up is over the same program on one thread without a cache.
+//!
+//! Rule of the verdict: *holds* if user-level threads of either kind reach three quarters of the processors with every number of them, and kernel
+//! threads with locks that sleep at once stay below both by a tenth with all of them; else *differs*. *not judged* with one processor.
+
+use stanchion_simulator::Machine;
+
+use super::setting::{Setting, System};
+use super::stage::Stage;
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
+use stanchion_study::units::significant;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "sa92/fig2",
+    paper: Paper::Sa92,
+    title: "N-body speed-up against processors, enough memory",
+    claim: "User threads scale, kernel threads flatten.",
+    bodies: Bodies::Machines {
+        real: Body::Run(|context| run(context, &Stage::Real)),
+        simulated: Body::Run(Simulated {
+            machines: &["firefly"],
+            run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
+        }),
+    },
+};
+
+/// What part of the processors is "scales".
+const SCALES: f64 = 0.75;
+/// How far below is "flattens".
+const BELOW: f64 = 0.9;
+
+/// The speed-ups of a system, by processors from some number up.
+#[derive(Clone, Debug)]
+struct Line {
+    system: System,
+    points: Vec<(usize, f64)>,
+}
+
+impl Line {
+    fn last(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.1)
+    }
+
+    /// The least speed-up for a processor.
+    fn least(&self) -> f64 {
+        let each = self.points.iter().map(|&(processors, speed)| speed / processors as f64);
+        each.fold(f64::INFINITY, f64::min)
+    }
+}
+
+fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
+    let most = stage.processors(context);
+    let program = stage.fine(context);
+    let setting =
+        |system, processors| Setting { system, processors, memory: 100, copies: 1, program };
+    let mut settings = vec![setting(System::Sequential, 1)];
+    for system in System::COMPARED {
+        settings.extend((1..=most).map(|processors| setting(system, processors)));
+    }
+    let measured = stage.measure(context, &settings)?;
+    let alone = measured[0].seconds;
+    let line = |(system, of): (System, &[_])| {
+        let times = of.iter().map(|one: &super::setting::Measured| one.seconds);
+        Line { system, points: (1..).zip(times.map(|time| alone / time)).collect() }
+    };
+    let lines: Vec<Line> =
+        System::COMPARED.into_iter().zip(measured[1..].chunks(most)).map(line).collect();
+    Ok(Outcome { notes: stage.notes(program), ..outcome(&lines) })
+}
+
+fn outcome(lines: &[Line]) -> Outcome {
+    let most = lines.first().map_or(0, |line| line.points.len());
+    let comparisons = lines.iter().map(|line| {
+        let paper = match line.system {
+            System::Kernel => "flattens",
+            System::Competitive => "not tried",
+            _ => "scales",
+        };
+        let what = format!("speed-up with {most} processors, {}", line.system.name());
+        Comparison::new(what, paper, significant(line.last()))
+    });
+    let series = lines.iter().map(|line| {
+        let points = line.points.iter().map(|&(processors, speed)| (processors as f64, speed));
+        Series::new(line.system.name(), points)
+    });
+    Outcome {
+        comparisons: comparisons.collect(),
+        pictures: vec![Picture {
+            title: "N-body: speed-up by processors, all data in memory".to_owned(),
+            shape: Shape::Lines,
+            x: Axis::linear("processors"),
+            y: Axis::linear("speed-up"),
+            series: series.collect(),
+        }],
+        ..Outcome::new(verdict(lines))
+    }
+}
+
+fn verdict(lines: &[Line]) -> Verdict {
+    let of = |system| lines.iter().find(|line| line.system == system);
+    let (Some(kernel), Some(user), Some(on)) =
+        (of(System::Kernel), of(System::User), of(System::Activations))
+    else {
+        return Verdict::NotJudged("a system is missing".to_owned());
+    };
+    let most = kernel.points.len();
+    if most < 2 {
+        return Verdict::NotJudged("with one processor there is nothing to scale over".to_owned());
+    }
+    let scales = user.least().min(on.least()) >= SCALES;
+    let flattens = kernel.last() <= BELOW * user.last().min(on.last());
+    Verdict::when(
+        scales && flattens,
+        format!(
+            "with {most} processors user threads are {} times as fast as one thread, on activations {}, kernel threads {}; the least of user threads for a processor is {}",
+            significant(user.last()),
+            significant(on.last()),
+            significant(kernel.last()),
+            significant(user.least().min(on.least())),
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(kernel: [f64; 2], user: [f64; 2], on: [f64; 2]) -> &'static str {
+        let line = |system, speeds: [f64; 2]| Line { system, points: (1..).zip(speeds).collect() };
+        let lines =
+            [line(System::Kernel, kernel), line(System::User, user), line(System::Activations, on)];
+        assert_eq!(outcome(&lines).comparisons.len(), 3);
+        verdict(&lines).name()
+    }
+
+    #[test]
+    fn each_part_of_the_claim_counts() {
+        assert_eq!(judged([0.8, 1.2], [1.0, 1.9], [1.0, 1.8]), "holds");
+        assert_eq!(judged([0.8, 1.2], [1.0, 1.4], [1.0, 1.8]), "differs", "user threads flatten");
+        assert_eq!(judged([0.8, 1.2], [1.0, 1.8], [0.7, 1.8]), "differs", "so do activations");
+        assert_eq!(judged([0.9, 1.7], [1.0, 1.8], [1.0, 1.8]), "differs", "kernel threads scale");
+    }
+
+    #[test]
+    fn one_processor_does_not_judge() {
+        let lines = [System::Kernel, System::User, System::Activations]
+            .map(|system| Line { system, points: vec![(1, 1.0)] });
+        assert_eq!(verdict(&lines).name(), "not judged");
+    }
+}

@@ -1,0 +1,37 @@
+//! Anderson, Bershad, Lazowska, Levy: Scheduler activations, 1992.
+//!
+//! ```text
+//! setting ──▶ stage ──┬─ real (this computer)                             ──┬─▶ fig2, fig3, table5
+//!                     └─ simulated (Firefly), user threads on it: fibers  ──┘
+//! ```
+//!
+//! The rules by which the figures are judged stand in their files.
+
+mod fibers;
+mod fig2;
+mod fig3;
+mod operations;
+mod real;
+mod setting;
+mod simulated;
+mod stage;
+mod table4;
+mod table5;
+mod upcall;
+mod user;
+
+use stanchion_study::experiment::Experiment;
+
+/// The paper's figures and tables, in its order.
+pub const EXPERIMENTS: &[Experiment] = &[
+    table4::EXPERIMENT,
+    upcall::EXPERIMENT,
+    fig2::EXPERIMENT,
+    fig3::EXPERIMENT,
+    table5::EXPERIMENT,
+];
+
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+#[cfg(test)]
+#[global_allocator]
+static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;

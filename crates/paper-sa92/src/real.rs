@@ -1,0 +1,214 @@
+//! The n-body program on this computer, over each system of threads.
+//!
+//! Each run has a thread of its own, which is kept to the processors that it may use, and with it all threads that it starts. Rounds go over all
+//! settings in turn, and a figure is the median.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use lock_api::RawMutex;
+use stanchion_activations::{Arbiter, Runtime};
+use stanchion_applications::nbody::{
+    Cache, Cached, Fork, Options, Sequential, Simulation as Cluster, Threads, Touches, plummer,
+};
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_competitive::policy::{Adaptive, AlwaysBlock};
+
+use super::setting::{COARSE, FINE, Measured, Program, Setting, System};
+use super::user::{OnRuntime, UserLock};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::measure::median;
+
+/// The most kernel threads at a time.
+const THREADS: usize = 1_024;
+
+/// Bytes of a user-level thread's stack.
+const STACK: usize = 128 << 10;
+
+/// Tasks of some 50 µs: about twice what a kernel thread takes, as on the paper's machine.
+pub(super) fn fine(context: &Context) -> Program {
+    Program { bodies: context.pick(5_000, 20_000), grain: 16, steps: 1, theta: 0.6, ..FINE }
+}
+
+/// Misses are shorter than the paper's, as processors are faster.
+pub(super) fn coarse(context: &Context) -> Program {
+    Program { miss: Duration::from_millis(context.pick(1, 5)), ..COARSE }
+}
+
+/// Runs all `settings`.
+pub(super) fn run(context: &Context, settings: &[Setting]) -> Result<Vec<Measured>, Stop> {
+    let rounds = context.pick(3, 7);
+    context.plan(rounds * settings.len());
+    let mut seen: Vec<Vec<Measured>> = vec![Vec::new(); settings.len()];
+    for _ in 0..rounds {
+        for (seen, setting) in seen.iter_mut().zip(settings) {
+            seen.push(measure(&context.processors, *setting)?);
+            context.step()?;
+        }
+    }
+    let middle = |rounds: &Vec<Measured>| Measured {
+        seconds: median(rounds.iter().map(|one| one.seconds).collect()),
+        ..rounds[0]
+    };
+    Ok(seen.iter().map(middle).collect())
+}
+
+/// The copies of a program begin together. Those on activations divide the processors: in the paper the kernel allocates them.
+fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
+    let processors = &all[..setting.processors.min(all.len())];
+    let begin = Barrier::new(setting.copies);
+    let copy = || {
+        keep_to(processors)?;
+        one(setting, &begin)
+    };
+    let results: Vec<Result<Measured, Stop>> = std::thread::scope(|scope| {
+        let copies: Vec<_> = (0..setting.copies).map(|_| scope.spawn(copy)).collect();
+        let panicked = |_| Err(Stop::Failed(format!("{} panicked", setting.system.name())));
+        copies.into_iter().map(|copy| copy.join().unwrap_or_else(panicked)).collect()
+    });
+    if is_divided(setting) {
+        // All have ended: nobody shares through it any more.
+        let _ = arbiter().map(|arbiter| std::fs::remove_file(arbiter.path()));
+    }
+    Ok(Measured::slowest(results.into_iter().collect::<Result<Vec<_>, _>>()?))
+}
+
+/// Whether the copies' processors are divided among them.
+fn is_divided(setting: Setting) -> bool {
+    setting.copies > 1 && matches!(setting.system, System::Activations | System::Staying)
+}
+
+/// A part in the division among all copies of this process.
+fn arbiter() -> Result<Arbiter, Stop> {
+    let joined = Arbiter::join(&format!("study-{}", std::process::id()));
+    joined.map_err(|error| Stop::Failed(format!("an arbiter: {error}")))
+}
+
+/// One copy.
+fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
+    match setting.system {
+        System::Sequential => {
+            begin.wait();
+            Ok(program::<RawPolicyMutex<Adaptive>, _>(&Sequential, setting))
+        }
+        System::Kernel => {
+            begin.wait();
+            Ok(program::<RawPolicyMutex<AlwaysBlock>, _>(&Threads::new(THREADS), setting))
+        }
+        System::Competitive => {
+            begin.wait();
+            Ok(program::<RawPolicyMutex<Adaptive>, _>(&Threads::new(THREADS), setting))
+        }
+        System::User | System::Activations | System::Staying => {
+            let runtime = match is_divided(setting) {
+                true => divided_runtime(setting.processors),
+                false => runtime(setting.system != System::User, setting.processors),
+            };
+            let fork = match setting.system {
+                System::Staying => OnRuntime::Staying,
+                _ => OnRuntime::Migrating,
+            };
+            begin.wait();
+            Ok(fork.run(&runtime?, || program::<UserLock, _>(&fork, setting)))
+        }
+    }
+}
+
+/// User-level threads, with activations or without.
+pub(super) fn runtime(activations: bool, processors: usize) -> Result<Runtime, Stop> {
+    let builder = Runtime::builder().processors(processors).stack_size(STACK);
+    let built = builder.activations(activations).build();
+    built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
+}
+
+/// On activations, with processors that are divided among all such runtimes of this process.
+fn divided_runtime(processors: usize) -> Result<Runtime, Stop> {
+    let builder = Runtime::builder().processors(processors).stack_size(STACK);
+    let built = builder.arbiter(arbiter()?).build();
+    built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
+}
+
+/// The program, by one thread of whatever kind.
+fn program<L: RawMutex + Send + Sync, F: Fork>(fork: &F, setting: Setting) -> Measured {
+    let Program { bodies, grain, theta, miss, .. } = setting.program;
+    let options = Options { theta, grain, ..Options::default() };
+    let began = Instant::now();
+    let (cluster, touches) = if setting.system == System::Sequential {
+        (steps(fork, bodies, options, setting), Touches::default())
+    } else {
+        let cache = Cache::<L, _>::new(bodies, setting.memory, |_| std::thread::sleep(miss));
+        (steps(&Cached { fork, cache: &cache }, bodies, options, setting), cache.touches())
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    Measured { seconds, checksum: cluster.checksum(), misses: touches.misses }
+}
+
+fn steps<F: Fork>(fork: &F, bodies: usize, options: Options, setting: Setting) -> Cluster {
+    let mut cluster = Cluster::new(plummer(bodies, 1), options, fork).expect("good options");
+    (0..setting.program.steps).for_each(|_| cluster.step(fork));
+    cluster
+}
+
+/// Keeps the calling thread, and all that it starts, to these processors.
+#[cfg(target_os = "linux")]
+pub(super) fn keep_to(processors: &[usize]) -> Result<(), Stop> {
+    // SAFETY: a set without processors is all zeros.
+    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    let known =
+        processors.iter().filter(|processor| **processor < 8 * size_of::<libc::cpu_set_t>());
+    for processor in known {
+        // SAFETY: the number is within the set.
+        unsafe { libc::CPU_SET(*processor, &mut set) };
+    }
+    // SAFETY: the set is as large as is said.
+    if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Stop::Failed(format!("a thread cannot be kept to its processors: {error}")))
+}
+
+/// Elsewhere all processors are used.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn keep_to(_processors: &[usize]) -> Result<(), Stop> {
+    Ok(())
+}
+
+/// What a reader must know.
+pub(super) fn note() -> String {
+    let told = match runtime(true, 1) {
+        Ok(runtime) => runtime.capabilities().to_string(),
+        Err(_) => "it cannot be built".to_owned(),
+    };
+    format!(
+        "User-level threads are those of stanchion-activations, once with activations switched off; about them its runtime says: {told}. Medians of interleaved rounds."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_comes_to_the_same_places() {
+        let all = machine::topology::processors();
+        let program =
+            Program { bodies: 200, grain: 8, steps: 1, miss: Duration::from_micros(50), ..FINE };
+        let checksum = |system, memory, copies| {
+            let setting = Setting { system, processors: all.len().min(2), memory, copies, program };
+            let measured = measure(&all, setting).unwrap();
+            assert_eq!(
+                measured.misses > 0,
+                memory < 100 && system != System::Sequential,
+                "{setting:?}"
+            );
+            measured.checksum
+        };
+        let expected = checksum(System::Sequential, 100, 1);
+        for system in System::COMPARED.into_iter().chain([System::Staying]) {
+            for (memory, copies) in [(100, 1), (30, 1), (100, 2)] {
+                assert_eq!(checksum(system, memory, copies), expected, "{system:?}");
+            }
+        }
+    }
+}

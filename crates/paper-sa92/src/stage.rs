@@ -1,0 +1,101 @@
+//! Where the program runs: this computer, or a simulated machine.
+
+use stanchion_simulator::Machine;
+
+use super::setting::{COARSE, FINE, Measured, Program, Setting, System};
+use super::{real, simulated};
+use stanchion_study::context::{Context, Stop};
+
+/// A machine that the program can be measured on.
+pub(super) enum Stage<'a> {
+    Real,
+    Simulated(&'a Machine),
+}
+
+impl Stage<'_> {
+    pub(super) fn processors(&self, context: &Context) -> usize {
+        match self {
+            Self::Real => context.processors.len(),
+            Self::Simulated(machine) => machine.processors,
+        }
+    }
+
+    /// The program with a task for each body.
+    pub(super) fn fine(&self, context: &Context) -> Program {
+        match self {
+            Self::Real => real::fine(context),
+            Self::Simulated(_) => FINE,
+        }
+    }
+
+    /// The program whose tasks miss.
+    pub(super) fn coarse(&self, context: &Context) -> Program {
+        match self {
+            Self::Real => real::coarse(context),
+            Self::Simulated(_) => COARSE,
+        }
+    }
+
+    /// What is compared where threads miss.
+    pub(super) fn systems(&self) -> Vec<System> {
+        let mut systems = System::COMPARED.to_vec();
+        if matches!(self, Self::Real) {
+            systems.push(System::Staying);
+        }
+        systems
+    }
+
+    /// What each setting comes to; all must come to the same places.
+    pub(super) fn measure(
+        &self,
+        context: &Context,
+        settings: &[Setting],
+    ) -> Result<Vec<Measured>, Stop> {
+        let measured = match self {
+            Self::Real => real::run(context, settings)?,
+            Self::Simulated(machine) => simulated::run(context, machine, settings)?,
+        };
+        let checksum = measured.first().map(|one| one.checksum);
+        if measured.iter().all(|one| Some(one.checksum) == checksum) {
+            return Ok(measured);
+        }
+        Err(Stop::Failed(
+            "two systems of threads brought the bodies to different places".to_owned(),
+        ))
+    }
+
+    /// What a reader must know.
+    pub(super) fn notes(&self, program: Program) -> Vec<String> {
+        let Program { bodies, grain, steps, theta, miss } = program;
+        let program = format!(
+            "The program is the n-body simulation of stanchion-applications: {bodies} bodies, {} times their forces, opening angle {theta}, a task for {grain} of them; 64 bodies to a \
+             block of its buffer cache, behind one lock; a miss waits {miss:?} in the kernel.",
+            steps + 1
+        );
+        let machine = match self {
+            Self::Real => format!(
+                "{} A thread that has begun may migrate to another kernel thread, as in the paper, unless it is said to stay: the program holds nothing that forbids it.",
+                real::note()
+            ),
+            Self::Simulated(machine) => {
+                let scheduling = &machine.scheduling;
+                let costs = simulated::costs;
+                let (user, activations) = (costs(System::User), costs(System::Activations));
+                format!(
+                    "Inputs, from the paper's tables: a user-level thread takes {} µs to fork and {} to signal and wait, on activations {} and {}; a kernel thread {} to make, {} to fall \
+                     asleep, {} to be woken; an upcall {} µs. Measured is what follows from these. The user-level scheduler's own sections take no lock: the paper's are recovered when \
+                     their holder is preempted.",
+                    user.fork / 1_000,
+                    user.signal_wait / 1_000,
+                    activations.fork / 1_000,
+                    activations.signal_wait / 1_000,
+                    scheduling.spawn.as_nanos() / 1_000,
+                    scheduling.park.as_nanos() / 1_000,
+                    (scheduling.wake + scheduling.wakeup + scheduling.switch).as_nanos() / 1_000,
+                    scheduling.upcall.as_nanos() / 1_000,
+                )
+            }
+        };
+        vec![program, machine]
+    }
+}

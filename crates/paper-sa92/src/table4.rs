@@ -1,0 +1,208 @@
+//! Table IV: what thread operations cost at four levels, on one processor.
+//!
+//! "Marked" is the paper's other way to make the runtime's own sections safe (section 4.3): a flag that says that one is in a section, set and cleared
+//! each time. Here it is the ready list's lock that knows its holder ([`Recovering`](stanchion_spin::Recovering)), around one list for each
+//! processor; beside it stands the same strategy with the lock that it has otherwise.
+//!
+//! Rule of the verdict: *holds* if user-level threads are ten times as fast as kernel threads in both operations, and activations cost them less than
+//! a fifth; else *differs*. That processes are slower still is told and not judged: a signal through a pipe is not what it was.
+
+use stanchion_activations::Runtime;
+use stanchion_spin::Recovering;
+use stanchion_threadpool::Strategy;
+use stanchion_threadpool::strategy::{LocalReadyQueue, WorkStealing};
+
+use super::{operations, real};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Experiment, Paper};
+use stanchion_study::measure::median;
+use stanchion_study::outcome::{Comparison, Outcome, Table, Verdict};
+use stanchion_study::units::{percent, significant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "sa92/table4",
+    paper: Paper::Sa92,
+    title: "Null Fork and Signal-Wait at four levels",
+    claim: "Each step is an order of magnitude: user threads 34 / 37 µs, on activations 37 / 42, kernel threads 948 / 441, processes 11,300 / 1,840.",
+    bodies: Bodies::real(run, "what operations cost is what a simulated machine is told"),
+};
+
+const APART: f64 = 10.0;
+const ALMOST_NOTHING: f64 = 1.2;
+
+/// A level: its name, the paper's figures in µs, and how it is measured.
+struct Level {
+    name: &'static str,
+    paper: &'static str,
+    measure: Box<Measure>,
+}
+
+/// Null Fork and Signal-Wait, in nanoseconds.
+type Measure = dyn Fn(&Context) -> Result<[f64; 2], Stop>;
+
+/// What user threads cost over so managed a ready list.
+fn user<S: Strategy>(
+    name: &'static str,
+    paper: &'static str,
+    activations: bool,
+) -> Result<Level, Stop> {
+    let builder = Runtime::builder().processors(1).activations(activations).strategy::<S>();
+    let runtime = builder.build().map_err(|error| Stop::Failed(format!("{name}: {error}")))?;
+    let measure = move |context: &Context| {
+        let times = context.pick(20_000, 200_000);
+        Ok([operations::user_fork(&runtime, times), operations::user_signal(&runtime, times)])
+    };
+    Ok(Level { name, paper, measure: Box::new(measure) })
+}
+
+const USER: usize = 0;
+const ACTIVATIONS: usize = 1;
+const KERNEL: usize = 4;
+
+fn levels() -> Result<Vec<Level>, Stop> {
+    let kernel = |context: &Context| {
+        let times = context.pick(500, 5_000);
+        Ok([operations::kernel_fork(times), operations::kernel_signal(4 * times)])
+    };
+    let mut levels = vec![
+        user::<WorkStealing>("user threads", "34 / 37", false)?,
+        user::<WorkStealing>("user threads on activations", "37 / 42", true)?,
+        user::<LocalReadyQueue>("the same, ready lists with locks", "not tried", true)?,
+        user::<LocalReadyQueue<Recovering>>("the same, sections marked", "49 / 48", true)?,
+        Level { name: "kernel threads", paper: "948 / 441", measure: Box::new(kernel) },
+    ];
+    if cfg!(unix) {
+        let processes = |context: &Context| {
+            let times = context.pick(100, 1_000);
+            Ok([operations::process_fork(times)?, operations::process_signal(20 * times)?])
+        };
+        let (name, paper) = ("processes", "11,300 / 1,840");
+        levels.push(Level { name, paper, measure: Box::new(processes) });
+    }
+    Ok(levels)
+}
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    // The runtimes are made on the processor that is measured, and stay there.
+    let first = context.processors[..1].to_vec();
+    std::thread::scope(|scope| {
+        let measured = scope.spawn(|| {
+            real::keep_to(&first)?;
+            measure(context)
+        });
+        measured.join().unwrap_or_else(|_| Err(Stop::Failed("an operation panicked".to_owned())))
+    })
+}
+
+fn measure(context: &Context) -> Result<Outcome, Stop> {
+    let levels = levels()?;
+    let rounds = context.pick(5, 15);
+    context.plan(rounds * levels.len());
+    let mut seen = vec![[Vec::new(), Vec::new()]; levels.len()];
+    for _ in 0..rounds {
+        for (level, seen) in levels.iter().zip(&mut seen) {
+            let [fork, signal] = (level.measure)(context)?;
+            seen[0].push(fork);
+            seen[1].push(signal);
+            context.step()?;
+        }
+    }
+    let found: Vec<[f64; 2]> = seen.into_iter().map(|of| of.map(median)).collect();
+    let comparison = |(level, [fork, signal]): (&Level, &[f64; 2])| {
+        let here = format!("{} / {} µs", significant(fork / 1e3), significant(signal / 1e3));
+        Comparison::new(
+            format!("Null Fork / Signal-Wait, {}", level.name),
+            format!("{} µs", level.paper),
+            here,
+        )
+    };
+    let row = |(level, of): (&Level, &[f64; 2])| {
+        let over = |which: usize| significant(of[which] / found[USER][which]);
+        vec![level.name.to_owned(), over(0), over(1)]
+    };
+    Ok(Outcome {
+        comparisons: levels.iter().zip(&found).map(comparison).collect(),
+        tables: vec![Table {
+            title: "How many times as long as user threads".to_owned(),
+            columns: ["level", "Null Fork", "Signal-Wait"].map(str::to_owned).to_vec(),
+            rows: levels.iter().zip(&found).map(row).collect(),
+        }],
+        notes: vec![
+            "One processor, medians of interleaved rounds. Null Fork makes a thread that does nothing and joins it; Signal-Wait is half of a turn of two threads that unpark each other, of \
+             processes through two pipes. The first two have no lock around their ready list (work stealing), so there is no section to be marked; the paper's 49 / 48 µs are of its own \
+             free lists and ready lists with explicit flags."
+                .to_owned(),
+        ],
+        ..Outcome::new(verdict(&found))
+    })
+}
+
+fn verdict(found: &[[f64; 2]]) -> Verdict {
+    let [user, on, kernel] = [USER, ACTIVATIONS, KERNEL].map(|level| found[level]);
+    let times = |one: [f64; 2], other: [f64; 2]| [one[0] / other[0], one[1] / other[1]];
+    let (apart, costs) = (times(kernel, on), times(on, user));
+    Verdict::when(
+        apart.iter().all(|apart| *apart >= APART)
+            && costs.iter().all(|cost| *cost < ALMOST_NOTHING),
+        format!(
+            "kernel threads take {} and {} times as long as user threads on activations, which take {} to fork and {} to signal and wait than user threads without",
+            significant(apart[0]),
+            significant(apart[1]),
+            longer(costs[0]),
+            longer(costs[1]),
+        ),
+    )
+}
+
+/// By how much something takes longer that takes so many `times` as long: nothing can be faster for what it does more, so that is noise.
+fn longer(times: f64) -> String {
+    if times <= 1.0 {
+        return "no longer".to_owned();
+    }
+    format!("{} longer", percent(times - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faster_for_doing_more_is_noise() {
+        assert_eq!(
+            [0.996, 1.0, 1.025].map(longer),
+            ["no longer", "no longer", "2.50\u{a0}% longer"]
+        );
+    }
+
+    #[test]
+    fn each_part_of_the_claim_counts() {
+        let judged = |user, on, kernel| {
+            let other = [0.0, 0.0];
+            verdict(&[user, on, other, other, kernel]).name()
+        };
+        assert_eq!(judged([34.0, 37.0], [37.0, 42.0], [948.0, 441.0]), "holds");
+        assert_eq!(judged([34.0, 37.0], [37.0, 42.0], [948.0, 400.0]), "differs", "not an order");
+        assert_eq!(judged([34.0, 37.0], [42.0, 42.0], [948.0, 941.0]), "differs", "a fork costs");
+        assert_eq!(judged([34.0, 37.0], [37.0, 45.0], [948.0, 941.0]), "differs", "a signal costs");
+    }
+
+    #[test]
+    fn every_level_is_measured() {
+        assert_eq!(levels().unwrap()[KERNEL].name, "kernel threads");
+        let runtime = real::runtime(true, 1).unwrap();
+        let figures = [
+            operations::user_fork(&runtime, 10),
+            operations::user_signal(&runtime, 10),
+            operations::kernel_fork(10),
+            operations::kernel_signal(10),
+            operations::kernel_pipes(10).unwrap(),
+            operations::user_pipes(&runtime, 10).unwrap(),
+        ];
+        assert!(figures.iter().all(|nanos| *nanos > 0.0), "{figures:?}");
+        #[cfg(unix)]
+        assert!(
+            operations::process_fork(3).unwrap() > 0.0
+                && operations::process_signal(3).unwrap() > 0.0
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Table V: the speed-up of the n-body program when two copies of it run at once.
+//!
+//! Of two copies the slower one counts, so that half of the processors, 3.0 on the paper's machine, is the most. On this computer the copies are in one
+//! process, each with threads of its own.
+//!
+//! Beside them one copy runs alone on half of the processors, on activations: what the division itself costs is what the two lose beside that. The paper's are
+//! within 5 % of it, which it puts down to the bus and to a daemon of the kernel that takes a processor now and then. The simulated machine has no such daemon, and of the
+//! program's own data nothing on its bus: there the two lose nothing, and are faster than the paper's as one copy alone is.
+//!
+//! Also faster there are user threads on kernel threads. Most of what those lose in the paper is processors that idle, waiting for a lock whose holder was
+//! preempted; the simulated scheduler's sections take no lock (`fibers.rs`), and who waits for one of the program lets others run.
+//!
+//! Rule of the verdict: *holds* if activations are the fastest, by a tenth over kernel threads and over user threads on kernel threads; else *differs*.
+//! *not judged* with one processor, of which two copies have half each whatever is done.
+
+use stanchion_simulator::Machine;
+
+use super::setting::{Setting, System};
+use super::stage::Stage;
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::outcome::{Comparison, Outcome, Verdict};
+use stanchion_study::units::significant;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "sa92/table5",
+    paper: Paper::Sa92,
+    title: "Two copies at once, 6 processors, speed-up",
+    claim: "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
+    bodies: Bodies::Machines {
+        real: Body::Run(|context| run(context, &Stage::Real)),
+        simulated: Body::Run(Simulated {
+            machines: &["firefly"],
+            run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
+        }),
+    },
+};
+
+/// By how much is "loses least".
+const LEAST: f64 = 1.1;
+
+fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
+    let processors = stage.processors(context);
+    let program = stage.fine(context);
+    let setting =
+        |system, processors, copies| Setting { system, processors, memory: 100, copies, program };
+    let mut settings = vec![setting(System::Sequential, 1, 1)];
+    settings.extend(System::COMPARED.map(|system| setting(system, processors, 2)));
+    settings.push(setting(System::Activations, half(processors), 1));
+    let measured = stage.measure(context, &settings)?;
+    let alone = measured[0].seconds;
+    let mut times = measured[1..].iter().map(|one| alone / one.seconds);
+    let speeds: Vec<(System, f64)> = System::COMPARED.into_iter().zip(times.by_ref()).collect();
+    let on_half = times.next().expect("the last setting");
+    Ok(Outcome { notes: stage.notes(program), ..outcome(processors, &speeds, on_half) })
+}
+
+/// What each of two copies has.
+fn half(processors: usize) -> usize {
+    (processors / 2).max(1)
+}
+
+fn outcome(processors: usize, speeds: &[(System, f64)], on_half: f64) -> Outcome {
+    let comparison = |&(system, speed): &(System, f64)| {
+        let paper = match system {
+            System::Kernel => "1.29 of 3.0",
+            System::User => "1.26 of 3.0",
+            System::Activations => "2.45 of 3.0",
+            System::Competitive | System::Sequential | System::Staying => "not tried",
+        };
+        let most = significant(processors as f64 / 2.0);
+        Comparison::new(
+            format!("speed-up of two copies, {}", system.name()),
+            paper,
+            format!("{} of {most}", significant(speed)),
+        )
+    };
+    let alone = Comparison::new(
+        format!(
+            "speed-up of one copy on {} of the processors, {}",
+            half(processors),
+            System::Activations.name()
+        ),
+        "within 5 % of that of two",
+        significant(on_half),
+    );
+    Outcome {
+        comparisons: speeds.iter().map(comparison).chain([alone]).collect(),
+        ..Outcome::new(verdict(processors, speeds))
+    }
+}
+
+fn verdict(processors: usize, speeds: &[(System, f64)]) -> Verdict {
+    if processors < 2 {
+        return Verdict::NotJudged("two copies have half of one processor each".to_owned());
+    }
+    let of =
+        |system| speeds.iter().find(|speed| speed.0 == system).map_or(f64::NAN, |speed| speed.1);
+    let (kernel, user, on) = (of(System::Kernel), of(System::User), of(System::Activations));
+    Verdict::when(
+        on >= LEAST * kernel && on >= LEAST * user,
+        format!(
+            "the speed-ups are {} with kernel threads, {} with user threads on them, {} on activations, which is {} and {} times as much",
+            significant(kernel),
+            significant(user),
+            significant(on),
+            significant(on / kernel),
+            significant(on / user),
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activations_must_be_above_both() {
+        let judged = |kernel, user, on| {
+            let speeds =
+                [(System::Kernel, kernel), (System::User, user), (System::Activations, on)];
+            assert_eq!(outcome(6, &speeds, 2.6).comparisons.len(), 4);
+            verdict(6, &speeds).name()
+        };
+        assert_eq!(judged(1.29, 1.26, 2.45), "holds");
+        assert_eq!(judged(2.4, 1.26, 2.45), "differs");
+        assert_eq!(judged(1.29, 2.4, 2.45), "differs");
+        assert_eq!(judged(1.29, f64::NAN, 2.45), "differs");
+        assert_eq!(verdict(1, &[]).name(), "not judged");
+    }
+}

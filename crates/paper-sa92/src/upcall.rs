@@ -1,0 +1,246 @@
+//! Section 5.2: Signal-Wait that goes through the kernel, as when a thread waits for input.
+//!
+//! On this computer two user-level threads on one processor signal each other through pipes, and the runtime is told nothing; beside them kernel threads do
+//! the same, and kernel threads that signal as they usually do. On the simulated machine threads sleep in the kernel and wake each other there: an
+//! upcall when one blocks and another when one unblocks.
+//!
+//! The break-even share is the part of a program's operations that may go through the kernel before kernel threads are as good: a user-level operation
+//! costs U, one through the kernel V, a kernel thread's T, so it is (T - U) / (V - U).
+//!
+//! Rule of the verdict: *holds* if a signal through the kernel takes user-level threads no longer than kernel threads' Signal-Wait; else *differs*, as
+//! the paper's own does, which was five times as long.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use stanchion_simulator::{Failure, Machine, Simulation, inside};
+
+use super::fibers::Fibers;
+use super::setting::System;
+use super::{operations, real, simulated};
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::median;
+use stanchion_study::outcome::{Comparison, Outcome, Verdict};
+use stanchion_study::simulation::failed;
+use stanchion_study::units::{percent, significant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "sa92/upcall",
+    paper: Paper::Sa92,
+    title: "Signal-Wait forced through the kernel",
+    claim: "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
+    bodies: Bodies::Machines {
+        real: Body::Run(here),
+        simulated: Body::Run(Simulated { machines: &["firefly"], run: there }),
+    },
+};
+
+/// Signal-Waits, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    /// Of user-level threads, among themselves.
+    user: f64,
+    /// Of user-level threads, through the kernel.
+    through: f64,
+    /// Of kernel threads.
+    kernel: f64,
+}
+
+impl Costs {
+    /// Which part of the operations may go through the kernel.
+    fn break_even(self) -> f64 {
+        if self.through <= self.kernel {
+            return 1.0;
+        }
+        ((self.kernel - self.user) / (self.through - self.user)).max(0.0)
+    }
+}
+
+fn here(context: &Context) -> Result<Outcome, Stop> {
+    let first = context.processors[..1].to_vec();
+    let (costs, pipes) = std::thread::scope(|scope| {
+        let measured = scope.spawn(|| {
+            real::keep_to(&first)?;
+            measure(context)
+        });
+        measured.join().unwrap_or_else(|_| Err(Stop::Failed("a signal panicked".to_owned())))
+    })?;
+    let mut outcome = outcome(costs);
+    let same =
+        Comparison::new("the same through pipes, kernel threads", "not tried", micros(pipes));
+    outcome.comparisons.push(same);
+    outcome.notes.push(
+        "One processor, medians of interleaved rounds. Through the kernel means that each thread reads from an empty pipe, which the other writes to.".to_owned(),
+    );
+    outcome.notes.push(real::note());
+    Ok(outcome)
+}
+
+/// The costs, and what pipes cost kernel threads.
+fn measure(context: &Context) -> Result<(Costs, f64), Stop> {
+    let runtime = real::runtime(true, 1)?;
+    let (rounds, times) = (context.pick(5, 15), context.pick(500, 5_000));
+    context.plan(rounds);
+    let mut seen = [const { Vec::new() }; 4];
+    for _ in 0..rounds {
+        seen[0].push(operations::user_signal(&runtime, 10 * times));
+        seen[1].push(operations::user_pipes(&runtime, times)?);
+        seen[2].push(operations::kernel_signal(times));
+        seen[3].push(operations::kernel_pipes(times)?);
+        context.step()?;
+    }
+    let [user, through, kernel, pipes] = seen.map(median);
+    Ok((Costs { user, through, kernel }, pipes))
+}
+
+/// Turns of two threads on the simulated machine.
+const TURNS: u64 = 20;
+
+fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    context.plan(2);
+    let through =
+        || -> Result<[f64; 2], Failure> { Ok([turns(machine, false)?, turns(machine, true)?]) };
+    let [kernel, through] = through().map_err(|failure| failed(machine, &failure))?;
+    let user = simulated::costs(System::Activations).signal_wait as f64;
+    let mut outcome = outcome(Costs { user, through, kernel });
+    outcome.notes.push(format!(
+        "What an upcall costs is an input ({} µs, half of what the paper measured for this experiment), as are 42 µs for a signal among user-level threads; what follows is how many upcalls \
+         a signal takes, and the break-even share. Kernel threads' own is what the machine's description takes for sleeping, waking and switching.",
+        machine.scheduling.upcall.as_nanos() / 1_000
+    ));
+    Ok(outcome)
+}
+
+/// A game of two threads, by what both look at.
+#[derive(Default)]
+struct Game {
+    /// How often it was somebody's turn.
+    turn: Cell<u64>,
+    began: Cell<u64>,
+    ended: Cell<u64>,
+    /// Players that have left.
+    left: Cell<usize>,
+}
+
+impl Game {
+    /// One of the two, whose turns have even or odd numbers.
+    fn play(&self, first: u64) {
+        let word = (&raw const self.turn).cast();
+        for mine in (first..2 * TURNS).step_by(2) {
+            while self.turn.get() != mine {
+                inside::park(word, || self.turn.get() == mine, u64::MAX);
+            }
+            if mine == 0 {
+                self.began.set(inside::time().as_nanos());
+            }
+            self.ended.set(inside::time().as_nanos());
+            self.turn.set(mine + 1);
+            inside::wake(word, 1);
+        }
+        self.left.set(self.left.get() + 1);
+        inside::wake((&raw const self.left).cast(), 1);
+    }
+
+    /// Waits until both have left.
+    fn wait(&self) {
+        while self.left.get() < 2 {
+            inside::park((&raw const self.left).cast(), || self.left.get() == 2, u64::MAX);
+        }
+    }
+
+    fn nanos(&self) -> f64 {
+        (self.ended.get() - self.began.get()) as f64 / (2 * TURNS - 1) as f64
+    }
+}
+
+/// What a turn takes, of two threads that sleep in the kernel and wake each other: kernel threads, or user-level threads on activations.
+fn turns(machine: &Machine, activations: bool) -> Result<f64, Failure> {
+    let mut machine = machine.clone();
+    machine.processors = 1;
+    let run = Simulation::new(machine).run(move || {
+        let game = Rc::new(Game::default());
+        let player = |first| {
+            let game = Rc::clone(&game);
+            move || game.play(first)
+        };
+        let (first, second) = (player(0), player(1));
+        if activations {
+            let fibers = Fibers::new(simulated::costs(System::Activations));
+            fibers.on_activations(1, move || super::fibers::both(first, second));
+        } else {
+            inside::spawn(None, None, Box::new(first));
+            inside::spawn(None, None, Box::new(second));
+        }
+        game.wait();
+        game.nanos()
+    })?;
+    Ok(run.result)
+}
+
+fn micros(nanos: f64) -> String {
+    format!("{} µs", significant(nanos / 1e3))
+}
+
+fn outcome(costs: Costs) -> Outcome {
+    Outcome {
+        comparisons: vec![
+            Comparison::new(
+                "Signal-Wait through the kernel, user threads on activations",
+                "2,400 µs",
+                micros(costs.through),
+            ),
+            Comparison::new("Signal-Wait of kernel threads", "441 µs", micros(costs.kernel)),
+            Comparison::new(
+                "Signal-Wait among user threads on activations",
+                "42 µs",
+                micros(costs.user),
+            ),
+            Comparison::new(
+                "break-even share of operations through the kernel",
+                percent((441.0 - 42.0) / (2_400.0 - 42.0)),
+                percent(costs.break_even()),
+            ),
+        ],
+        ..Outcome::new(verdict(costs))
+    }
+}
+
+fn verdict(costs: Costs) -> Verdict {
+    Verdict::when(
+        costs.through <= costs.kernel,
+        format!(
+            "a signal through the kernel takes {} times as long as kernel threads' own; user-level threads win while at most {} of the operations go there",
+            significant(costs.through / costs.kernel),
+            percent(costs.break_even())
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use stanchion_simulator::machines;
+
+    use super::*;
+
+    #[test]
+    fn the_break_even_share_is_where_both_cost_the_same() {
+        let paper = Costs { user: 42.0, through: 2_400.0, kernel: 441.0 };
+        let share = paper.break_even();
+        assert!((share * paper.through + (1.0 - share) * paper.user - paper.kernel).abs() < 1e-9);
+        assert_eq!(verdict(paper).name(), "differs");
+        let ours = Costs { user: 0.1, through: 3.0, kernel: 4.0 };
+        assert_eq!((ours.break_even(), verdict(ours).name()), (1.0, "holds"));
+        assert_eq!(Costs { user: 5.0, through: 6.0, kernel: 4.0 }.break_even(), 0.0);
+    }
+
+    /// The description has half of it for an upcall, so this says that there are two of them.
+    #[test]
+    fn a_signal_through_the_kernel_takes_two_upcalls() {
+        let machine = machines::firefly();
+        let through = turns(&machine, true).unwrap();
+        assert!((2_400_000.0..3_200_000.0).contains(&through), "{through}");
+        let kernel = turns(&machine, false).unwrap();
+        assert!((150_000.0..500_000.0).contains(&kernel), "{kernel}");
+    }
+}

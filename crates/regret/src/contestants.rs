@@ -1,0 +1,180 @@
+//! Who takes part, a line each.
+//!
+//! Of our policies one is not here: `OptimalOnline` is for a lock whose distribution of waits is known beforehand, and without one it is
+//! `FixedSpin`.
+
+use stanchion_competitive::policy::{
+    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples,
+    OptimalOnlineApproximation, RandomWalk, Randomized,
+};
+use stanchion_competitive::{Policy, RawPolicyMutex};
+
+use super::race::{self, Figures, Race};
+use stanchion_study_locks::real::contender::{Contender, Raw, Shared};
+
+/// A mutex and its race, compiled for it.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    /// A waiter may give its processor away until it is woken.
+    pub(crate) blocks: bool,
+    /// It asks whether the holder is on a processor.
+    pub(crate) sees_holder: bool,
+    pub(crate) race: fn(&Race<'_>) -> Figures,
+}
+
+/// What a contestant is in the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Ours with the policy that a user gets who names none; the one that is judged.
+    Default,
+    /// Ours with another policy.
+    Policy,
+    /// Ours with another step or limit of an adaptive policy; takes part if asked for.
+    Step,
+    /// Somebody else's.
+    Peer,
+}
+
+const fn peer<L: Contender>(name: &'static str, blocks: bool) -> Contestant {
+    Contestant { name, role: Role::Peer, blocks, sees_holder: false, race: race::run::<L> }
+}
+
+const BLOCKS: bool = true;
+const SPINS: bool = false;
+
+const fn ours<P: Policy + 'static>(name: &'static str, role: Role) -> Contestant {
+    let race = race::run::<Raw<RawPolicyMutex<P>>>;
+    Contestant { name, role, blocks: true, sees_holder: false, race }
+}
+
+/// Ours with a policy that asks whether the holder is on a processor.
+const fn seeing<P: Policy + 'static>(name: &'static str, role: Role) -> Contestant {
+    Contestant { sees_holder: true, ..ours::<P>(name, role) }
+}
+
+/// All contestants: ours first.
+pub(crate) static CONTESTANTS: &[Contestant] = &[
+    ours::<Adaptive>("Adaptive", Role::Default),
+    ours::<AlwaysBlock>("AlwaysBlock", Role::Policy),
+    Contestant { blocks: SPINS, ..ours::<AlwaysSpin>("AlwaysSpin", Role::Policy) },
+    ours::<FixedSpin>("FixedSpin C", Role::Policy),
+    ours::<FixedSpin<50>>("FixedSpin C/2", Role::Policy),
+    ours::<OptimalOnlineApproximation>("OptimalOnlineApproximation", Role::Policy),
+    ours::<LastThreeSamples>("LastThreeSamples", Role::Policy),
+    ours::<RandomWalk>("RandomWalk", Role::Policy),
+    ours::<Randomized>("Randomized", Role::Policy),
+    seeing::<HolderAware>("HolderAware", Role::Policy),
+    ours::<Adaptive<4>>("Adaptive 4 C", Role::Step),
+    ours::<Adaptive<8>>("Adaptive 8 C", Role::Step),
+    ours::<Adaptive<32>>("Adaptive 32 C", Role::Step),
+    ours::<Adaptive<64>>("Adaptive 64 C", Role::Step),
+    ours::<OptimalOnlineApproximation<4>>("OptimalOnlineApproximation 0.04 C", Role::Step),
+    ours::<OptimalOnlineApproximation<8>>("OptimalOnlineApproximation 0.08 C", Role::Step),
+    ours::<OptimalOnlineApproximation<16>>("OptimalOnlineApproximation 0.16 C", Role::Step),
+    ours::<LastThreeSamples<4>>("LastThreeSamples 0.04 C", Role::Step),
+    ours::<LastThreeSamples<16>>("LastThreeSamples 0.16 C", Role::Step),
+    ours::<LastThreeSamples<32>>("LastThreeSamples 0.32 C", Role::Step),
+    ours::<RandomWalk<4>>("RandomWalk 0.04 C", Role::Step),
+    ours::<RandomWalk<16>>("RandomWalk 0.16 C", Role::Step),
+    ours::<RandomWalk<32>>("RandomWalk 0.32 C", Role::Step),
+    peer::<std::sync::Mutex<Shared>>("std", BLOCKS),
+    peer::<Raw<parking_lot::RawMutex>>("parking_lot", BLOCKS),
+    peer::<usync::Mutex<Shared>>("usync", BLOCKS),
+    peer::<peer_spin::mutex::SpinMutex<Shared>>("spin", SPINS),
+    peer::<mcslock::barging::spins::Mutex<Shared>>("mcslock barging", SPINS),
+];
+
+/// The contestants that any of `filters` means, or the filter that means none; without filters all but the steps, and with `steps` those too.
+///
+/// A filter is a name, or else a part of one, or one of the words `ours` (the steps left out unless asked for) and `peers`; capitals do
+/// not matter.
+pub(crate) fn choose(filters: &[String], steps: bool) -> Result<Vec<&'static Contestant>, String> {
+    let entered = |contestant: &&Contestant| steps || contestant.role != Role::Step;
+    if filters.is_empty() {
+        return Ok(CONTESTANTS.iter().filter(entered).collect());
+    }
+    let mut chosen = vec![false; CONTESTANTS.len()];
+    for filter in filters {
+        let wanted = filter.to_lowercase();
+        let whole = CONTESTANTS.iter().any(|contestant| contestant.name.to_lowercase() == wanted);
+        let mut found = false;
+        for (contestant, chosen) in CONTESTANTS.iter().zip(&mut chosen) {
+            let name = contestant.name.to_lowercase();
+            let meant = match wanted.as_str() {
+                "ours" => contestant.role != Role::Peer && entered(&contestant),
+                "peers" => contestant.role == Role::Peer,
+                _ if whole => name == wanted,
+                _ => name.contains(&wanted),
+            };
+            found |= meant;
+            *chosen |= meant;
+        }
+        if !found || wanted.is_empty() {
+            return Err(filter.clone());
+        }
+    }
+    let all = CONTESTANTS.iter().zip(chosen);
+    Ok(all.filter_map(|(contestant, chosen)| chosen.then_some(contestant)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::race::{Naps, Steps};
+    use super::*;
+    use stanchion_study::measure::Placement;
+
+    #[test]
+    fn each_excludes_is_counted_and_is_timed() {
+        let busy = Steps { inside: 50, outside: 50 };
+        for contestant in CONTESTANTS {
+            let name = contestant.name;
+            let race = |millis| {
+                (contestant.race)(&Race {
+                    place: Placement { processors: &[], threads: 3 },
+                    laps: [busy, Steps { inside: 500, outside: 0 }],
+                    phase: Some(Duration::from_millis(2)),
+                    naps: Some(Naps { every: 1_000, length: Duration::from_micros(10) }),
+                    settle: Duration::from_millis(1),
+                    window: Duration::from_millis(millis),
+                    timed: Duration::from_millis(millis),
+                })
+            };
+            // On a busy machine no thread may have run in a short window.
+            let figures = [5, 50, 500, 5_000]
+                .into_iter()
+                .map(race)
+                .find(|figures| figures.p50 > 0.0)
+                .unwrap_or_else(|| panic!("{name}: nobody had the lock in 5 s"));
+            assert!(figures.throughput > 0.0 && figures.throughput.is_finite(), "{name}");
+            assert!(figures.cost > 0.0, "{name}");
+            assert!((0.3..=1.0).contains(&figures.fairness), "{name}: {figures:?}");
+            assert!(figures.p50 > 0.0 && figures.p50 <= figures.p99, "{name}: {figures:?}");
+            assert!(figures.p99 <= figures.p999, "{name}: {figures:?}");
+            assert!(figures.p999 <= figures.longest, "{name}: {figures:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for (index, contestant) in CONTESTANTS.iter().enumerate() {
+            let found = choose(&[contestant.name.to_uppercase()], false).unwrap();
+            assert_eq!(found.len(), 1, "{}", contestant.name);
+            assert!(std::ptr::eq(found[0], &raw const CONTESTANTS[index]));
+        }
+        let two: Vec<&str> = choose(&["park".to_owned(), "STD".to_owned()], false)
+            .unwrap()
+            .iter()
+            .map(|c| c.name)
+            .collect();
+        assert_eq!(two, ["std", "parking_lot"]);
+        let count = |filter: &str, steps| choose(&[filter.to_owned()], steps).unwrap().len();
+        assert_eq!(count("ours", false) + count("peers", false), choose(&[], false).unwrap().len());
+        assert_eq!(count("ours", true) + count("peers", true), CONTESTANTS.len());
+        for vain in ["glibc", ""] {
+            assert_eq!(choose(&[vain.to_owned()], false).err().as_deref(), Some(vain));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Which mutex is never far from the best? Every contestant in every cell of a grid, and how much each loses to the best lock of the cell.
+//!
+//! ```text
+//! options ──▶ Plan: cells (grid), contestants ──trial──▶ one race each, interleaved ──▶ medians ──standing──▶ regrets ──▶ bars, show
+//!                                                          │ waits, work, hogs, others
+//! ```
+//!
+//! Why regret and not a mean of throughputs: a mean is decided by the cells with the largest figures, and a lock that is best in half of
+//! them may be thirty times slower in one that a user's program happens to be. The worst regret is what choosing this lock without knowing
+//! the program can cost.
+//!
+//! Rule of the verdict: see [`bars`]. They are meant for `--full`; a smaller run is judged by the same rules over the cells that it took.
+
+mod bars;
+mod contestants;
+mod grid;
+pub mod hogs;
+pub mod options;
+mod others;
+mod race;
+mod show;
+mod standing;
+mod trial;
+mod waits;
+mod work;
+
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::{Bodies, Experiment, Paper};
+use stanchion_study::outcome::Outcome;
+
+/// The experiment `regret`; it is given a [`Plan`](options::Plan).
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "regret",
+    paper: Paper::Klmo91,
+    title: "Which mutex is never far from the best",
+    claim: "Over thread counts, section lengths, work outside and other programs on the machine, \
+            the default mutex loses at most a fifth to the best lock of any cell and a twentieth \
+            in the mean, less than any other mutex.",
+    bodies: Bodies::real(
+        run,
+        "it asks which mutex to choose on this computer, beside other programs of it",
+    ),
+};
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let Some(plan) = context.given::<options::Plan>() else {
+        return Err(Stop::Failed("it was given no plan".to_owned()));
+    };
+    let trial = trial::run(context, plan)?;
+    Ok(show::outcome(plan, &trial))
+}

@@ -1,0 +1,153 @@
+//! What a user may ask of the study of regret, and the plan that it comes to.
+
+use std::time::Duration;
+
+use super::contestants::{self, CONTESTANTS, Contestant, Role};
+use super::grid::{self, Cell};
+
+/// What a user asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether to take few cells and rounds.
+    pub quick: bool,
+    /// Whether to take the whole grid.
+    pub full: bool,
+    /// Tokens of the names of the cells to take; the scale decides if there are none.
+    pub cells: Vec<String>,
+    /// Parts of the names of the contestants to take, or `ours` and `peers`; all if there are none.
+    pub contestants: Vec<String>,
+    /// How often each contestant runs in each cell.
+    pub rounds: Option<u8>,
+    /// How long acquisitions are counted, each time, in milliseconds.
+    pub window_ms: Option<u64>,
+    /// Whether to enter our adaptive policies with other steps and limits as well.
+    pub sweep: bool,
+}
+
+/// Why options come to no plan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Tokens name no cell.
+    #[error(
+        "no cell has all tokens of `{0}`. A cell is named THREADS-SECTION-OUTSIDE-COMPANY, of 1t 2t 4t \
+         8t 32t, 0ns 100ns 1us 10us 200us, tight 4x, quiet hogs, as in 8t-1us-4x-hogs; two more \
+         are phases and sleeper. Some tokens mean all cells that have them: 8t-hogs"
+    )]
+    UnknownCell(String),
+
+    /// A filter matches no contestant.
+    #[error("no contestant matches `{filter}`; there are {}, and the words ours and peers", .all.join(", "))]
+    UnknownContestant {
+        /// The filter.
+        filter: String,
+        /// The names of all contestants.
+        all: Vec<&'static str>,
+    },
+}
+
+/// Which cells, who, how often, how long.
+#[derive(Clone)]
+pub struct Plan {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) contestants: Vec<&'static Contestant>,
+    pub(crate) rounds: usize,
+    /// The counted window of one race.
+    pub(crate) window: Duration,
+    /// Which cells these are, for a reader.
+    pub(crate) selection: String,
+}
+
+/// Which cells are taken, and how long all of it may last, unless the user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    Quick,
+    Named,
+    Full,
+}
+
+impl Scale {
+    /// Rounds, and seconds for all.
+    fn budget(self) -> (usize, u64) {
+        match self {
+            Self::Quick => (2, 75),
+            Self::Named => (4, 570),
+            Self::Full => (5, 3_000),
+        }
+    }
+}
+
+/// What a race takes beside its counted window: the threads' start and end, and the other windows.
+const START: Duration = Duration::from_millis(12);
+
+impl Plan {
+    /// The plan that `options` ask for; refused if a filter means nothing.
+    pub fn new(options: &Options) -> Result<Self, Refusal> {
+        let scale = match (options.quick, options.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Named,
+        };
+        let (cells, selection) = if options.cells.is_empty() {
+            match scale {
+                Scale::Quick => (grid::eight(), "8 named cells"),
+                Scale::Named => (grid::twenty_five(), "25 named cells"),
+                Scale::Full => (grid::whole(), "the whole grid of 102 cells"),
+            }
+        } else {
+            let chosen = grid::choose(&options.cells).map_err(Refusal::UnknownCell)?;
+            (chosen, "cells chosen by hand")
+        };
+        let contestants =
+            contestants::choose(&options.contestants, options.sweep).map_err(|filter| {
+                Refusal::UnknownContestant {
+                    filter,
+                    all: CONTESTANTS.iter().map(|contestant| contestant.name).collect(),
+                }
+            })?;
+        let (rounds, seconds) = scale.budget();
+        let rounds = options.rounds.map_or(rounds, usize::from);
+        let window = match options.window_ms {
+            Some(millis) => Duration::from_millis(millis),
+            None => window(seconds, cells.len() * (contestants.len() + 1) * rounds),
+        };
+        Ok(Self { cells, contestants, rounds, window, selection: selection.to_owned() })
+    }
+
+    /// Races in all, the double's included.
+    pub(crate) fn races(&self) -> usize {
+        let doubles = self.rounds.saturating_sub(1);
+        self.cells.len() * (self.contestants.len() * self.rounds + doubles)
+    }
+
+    /// The columns of those that may set the best of a cell: all but our policies with other steps, unless there is nobody else.
+    pub(crate) fn setters(&self) -> Vec<usize> {
+        let all = 0..self.contestants.len();
+        let some: Vec<usize> =
+            all.clone().filter(|&column| self.contestants[column].role != Role::Step).collect();
+        if some.is_empty() { all.collect() } else { some }
+    }
+
+    /// Where the lock that is judged stands, if it takes part.
+    pub(crate) fn judged(&self) -> Option<usize> {
+        self.contestants.iter().position(|contestant| contestant.role == Role::Default)
+    }
+
+    /// How long the threads run before they are counted.
+    pub(crate) fn settle(&self) -> Duration {
+        self.window / 8
+    }
+
+    /// How long every wait is timed.
+    pub(crate) fn timed(&self) -> Duration {
+        self.window / 3
+    }
+}
+
+/// The window that fills `seconds` with so many races; from 40 ms, two phases, to half a second, beyond which little is won.
+fn window(seconds: u64, races: usize) -> Duration {
+    let each = Duration::from_secs(seconds) / u32::try_from(races.max(1)).unwrap_or(u32::MAX);
+    // With the settling before it and the timed window after it, a window takes 35/24 of itself.
+    (each.saturating_sub(START) * 24 / 35)
+        .clamp(Duration::from_millis(40), Duration::from_millis(500))
+}

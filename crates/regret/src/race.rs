@@ -1,0 +1,325 @@
+//! One contestant in one cell: threads take the lock over and over, and how often they had it, at what cost, and how long they waited.
+//!
+//! ```text
+//! start line │ settle │ counted window, no clock is read │ timed window, every acquisition is │ stop
+//! ```
+//!
+//! One set of threads and one lock go through all of it. *Settling* takes the start out of the figures, and gives a lock that learns from
+//! its waits some to learn from. The *counted window* gives throughput, processor time and fairness; nobody reads a clock in it, since two
+//! readings would be as long as an uncontended acquisition. The *timed window* gives the waits.
+//!
+//! Each thread publishes where it is in a word of its own: 2n + 1 while it waits for its acquisition n, 2n + 2 after it has it. The thread
+//! that runs the race reads all words at the borders of a window, so that starts and ends that drag on do not count, and every 10 ms. A
+//! word that is odd and the same as before is one wait: so the longest wait is known over both windows, to within 20 ms in the counted one,
+//! where a starved thread would have nothing else to show for it. Two stores to a line that no other thread writes cost about a nanosecond.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use machine::clock;
+
+use super::waits::Waits;
+use super::work::work;
+use stanchion_study::measure::{Placement, StartLine};
+use stanchion_study::measure::{jain, nanos, processor_time};
+use stanchion_study_locks::real::contender::{Contender, Shared};
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Race<'a> {
+    pub(crate) place: Placement<'a>,
+    /// The work of a lap in the first and the second phase.
+    pub(crate) laps: [Steps; 2],
+    /// How long a phase lasts; without end if the phases are the same.
+    pub(crate) phase: Option<Duration>,
+    pub(crate) naps: Option<Naps>,
+    pub(crate) settle: Duration,
+    pub(crate) window: Duration,
+    pub(crate) timed: Duration,
+}
+
+/// Work in steps of [`work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) inside: u32,
+    pub(crate) outside: u32,
+}
+
+/// The holder of one section in `every` sleeps for `length`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Naps {
+    pub(crate) every: u64,
+    pub(crate) length: Duration,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// Acquisitions a second; with phases the geometric mean of both, so that each weighs the same.
+    pub(crate) throughput: f64,
+    /// Nanoseconds of processor time for an acquisition, waiting and work included; with phases the geometric mean of both.
+    pub(crate) cost: f64,
+    /// Jain's index of the threads' acquisitions.
+    pub(crate) fairness: f64,
+    /// Nanoseconds that locking took: the median, then 99 %, 99.9 % and all of the acquisitions took no longer.
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) longest: f64,
+}
+
+/// What all threads look at before each lap; written some times a second.
+#[derive(Default)]
+#[repr(align(128))]
+struct Orders {
+    /// One of the constants below.
+    order: AtomicU32,
+    /// The phase that it is now: `inside << 32 | outside`.
+    steps: AtomicU64,
+}
+
+/// No clock is read.
+const COUNT: u32 = 0;
+/// Each acquisition is timed.
+const TIME: u32 = 1;
+/// The race is over.
+const STOP: u32 = 2;
+
+/// A thread's word.
+#[derive(Default)]
+#[repr(align(128))]
+struct Word(AtomicU64);
+
+impl Steps {
+    fn to_bits(self) -> u64 {
+        u64::from(self.inside) << 32 | u64::from(self.outside)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self { inside: (bits >> 32) as u32, outside: bits as u32 }
+    }
+}
+
+/// Runs `race` on a new lock of type `L`.
+pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
+    let lock = L::new();
+    let threads = race.place.threads;
+    let orders = Orders::default();
+    // Relaxed, here and at every other access to the orders and the words: they order nothing, and joining the threads
+    // orders what is added up afterwards.
+    orders.steps.store(race.laps[0].to_bits(), Ordering::Relaxed);
+    let words: Vec<Word> = (0..threads).map(|_| Word::default()).collect();
+    let line = StartLine::default();
+    let (mut figures, waits) = thread::scope(|scope| {
+        let runners: Vec<_> = words
+            .iter()
+            .enumerate()
+            .map(|(index, word)| {
+                let (line, lock, orders) = (&line, &lock, &orders);
+                scope.spawn(move || {
+                    let _pinned = race.place.take_place(index);
+                    line.wait();
+                    laps(lock, orders, word, race.naps)
+                })
+            })
+            .collect();
+        line.open_when(threads);
+        let mut watch = Watch::new(race, &words, &orders);
+        watch.during(race.settle);
+        let figures = watch.counted(race.window);
+        orders.order.store(TIME, Ordering::Relaxed);
+        watch.during(race.timed);
+        orders.order.store(STOP, Ordering::Relaxed);
+        let mut waits = Waits::default();
+        for runner in runners {
+            waits.add(&runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        (Figures { longest: watch.longest, ..figures }, waits)
+    });
+    let had: u64 = words.iter().map(|word| word.0.load(Ordering::Relaxed) / 2).sum();
+    assert_eq!(lock.with(|shared| shared.counter), had, "the lock let two threads in at once");
+    figures.p50 = waits.quantile(0.5);
+    figures.p99 = waits.quantile(0.99);
+    figures.p999 = waits.quantile(0.999);
+    figures.longest = figures.longest.max(waits.longest());
+    figures
+}
+
+/// What one thread does: the waits of the timed window.
+fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>) -> Waits {
+    let mut waits = Waits::default();
+    let mut had: u64 = 0;
+    loop {
+        let steps = Steps::from_bits(orders.steps.load(Ordering::Relaxed));
+        let order = orders.order.load(Ordering::Relaxed);
+        if order == STOP {
+            return waits;
+        }
+        word.0.store(2 * had + 1, Ordering::Relaxed);
+        had += 1;
+        if order == COUNT {
+            lock.with(|shared| {
+                word.0.store(2 * had, Ordering::Relaxed);
+                section(shared, steps.inside, naps);
+            });
+        } else {
+            let asked = clock::now();
+            let entered = lock.with(|shared| {
+                let entered = clock::now();
+                word.0.store(2 * had, Ordering::Relaxed);
+                section(shared, steps.inside, naps);
+                entered
+            });
+            waits.note(entered.nanos_since(asked));
+        }
+        work(steps.outside);
+    }
+}
+
+#[inline]
+fn section(shared: &mut Shared, steps: u32, naps: Option<Naps>) {
+    shared.counter += 1;
+    if let Some(naps) = naps
+        && shared.counter.is_multiple_of(naps.every)
+    {
+        thread::sleep(naps.length);
+    }
+    work(steps);
+}
+
+/// The thread that runs the race, between start and stop.
+struct Watch<'a> {
+    race: &'a Race<'a>,
+    words: &'a [Word],
+    orders: &'a Orders,
+    phase: usize,
+    phase_began: Instant,
+    /// The words when they were last looked at, and since when each has been as it is.
+    seen: Vec<(u64, Instant)>,
+    /// The longest wait seen, in nanoseconds.
+    longest: f64,
+    /// What has been counted in each phase.
+    tallies: [Tally; 2],
+    last: Mark,
+}
+
+/// What happened in one phase.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    acquisitions: u64,
+    elapsed: f64,
+    processor_time: f64,
+}
+
+/// A border of a window.
+struct Mark {
+    acquisitions: u64,
+    at: Instant,
+    processor_time: Duration,
+}
+
+impl Mark {
+    fn here(words: &[Word]) -> Self {
+        let acquisitions = words.iter().map(|word| word.0.load(Ordering::Relaxed) / 2).sum();
+        Self { acquisitions, at: Instant::now(), processor_time: processor_time() }
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// How often it looks. Waits are known to within twice that.
+    const BEAT: Duration = Duration::from_millis(10);
+
+    fn new(race: &'a Race<'a>, words: &'a [Word], orders: &'a Orders) -> Self {
+        let now = Instant::now();
+        Self {
+            race,
+            words,
+            orders,
+            phase: 0,
+            phase_began: now,
+            seen: words.iter().map(|_| (0, now)).collect(),
+            longest: 0.0,
+            tallies: [Tally::default(); 2],
+            last: Mark::here(words),
+        }
+    }
+
+    /// Lets the threads run for `time`, and counts.
+    fn counted(&mut self, time: Duration) -> Figures {
+        self.tallies = [Tally::default(); 2];
+        self.last = Mark::here(self.words);
+        let before = self.each();
+        self.during(time);
+        self.tally();
+        let each: Vec<f64> =
+            self.each().iter().zip(&before).map(|(now, before)| (now - before) as f64).collect();
+        // A phase in which nothing was had counts as one acquisition: a mean of nothing says nothing.
+        let mean = |figure: fn(&Tally, f64) -> f64| {
+            let seen: Vec<f64> = (self.tallies.iter().filter(|tally| tally.elapsed > 0.0))
+                .map(|tally| figure(tally, tally.acquisitions.max(1) as f64).ln())
+                .collect();
+            (seen.iter().sum::<f64>() / seen.len() as f64).exp()
+        };
+        Figures {
+            throughput: mean(|tally, acquisitions| acquisitions * 1e9 / tally.elapsed),
+            cost: mean(|tally, acquisitions| tally.processor_time / acquisitions),
+            fairness: jain(&each),
+            ..Figures::default()
+        }
+    }
+
+    /// Lets the threads run for `time`, changes phases, and looks for long waits.
+    fn during(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        loop {
+            let now = Instant::now();
+            self.look(now);
+            if now >= until {
+                return;
+            }
+            let mut pause = (until - now).min(Self::BEAT);
+            if let Some(phase) = self.race.phase {
+                let over = self.phase_began + phase;
+                if now >= over {
+                    self.change_phase(now);
+                    continue;
+                }
+                pause = pause.min(over - now);
+            }
+            thread::sleep(pause);
+        }
+    }
+
+    fn look(&mut self, now: Instant) {
+        for (word, seen) in self.words.iter().zip(&mut self.seen) {
+            let word = word.0.load(Ordering::Relaxed);
+            if word != seen.0 {
+                *seen = (word, now);
+            } else if word % 2 == 1 {
+                self.longest = self.longest.max(nanos(now - seen.1));
+            }
+        }
+    }
+
+    fn change_phase(&mut self, now: Instant) {
+        self.tally();
+        self.phase = 1 - self.phase;
+        self.phase_began = now;
+        self.orders.steps.store(self.race.laps[self.phase].to_bits(), Ordering::Relaxed);
+    }
+
+    /// Adds what happened since the last mark to the phase that it was.
+    fn tally(&mut self) {
+        let mark = Mark::here(self.words);
+        let tally = &mut self.tallies[self.phase];
+        tally.acquisitions += mark.acquisitions - self.last.acquisitions;
+        tally.elapsed += nanos(mark.at - self.last.at);
+        tally.processor_time += nanos(mark.processor_time.saturating_sub(self.last.processor_time));
+        self.last = mark;
+    }
+
+    fn each(&self) -> Vec<u64> {
+        self.words.iter().map(|word| word.0.load(Ordering::Relaxed) / 2).collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! All races of the plan, interleaved.
+//!
+//! Rounds follow each other; in a round the cells, in a cell the contestants, each time in another order. So whatever drifts in the
+//! minutes or the hour that it takes (a neighbour's load, the clock rate, the temperature) meets all alike, and none always runs after the same
+//! other one.
+//!
+//! After the first round the leader's double enters: the contestant with the least geometric mean of regrets so far runs a second time in
+//! each cell of the rounds that remain. Who is best at the end is not known before the end; who led after a round is nearly always among
+//! the best, and noise is the same for all of those.
+
+use std::time::Duration;
+
+use stanchion_model::Random;
+
+use super::contestants::Contestant;
+use super::grid::{Cell, NAP, PHASE};
+use super::hogs::Hogs;
+use super::options::Plan;
+use super::others::Account;
+use super::race::{Figures, Naps, Race, Steps};
+use super::standing::{leader, medians, regrets};
+use super::work::Pace;
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::measure::Placement;
+
+/// All figures.
+pub(crate) struct Trial {
+    /// `rounds[cell][contestant]`: one figure a round; the last column is the double's, if there is one.
+    pub(crate) rounds: Vec<Vec<Vec<Figures>>>,
+    /// Who entered twice.
+    pub(crate) double: Option<usize>,
+    /// Rounds that were run to their end.
+    pub(crate) complete: usize,
+    /// Which share of the processors' time others had in each visit to a cell, where that is known.
+    pub(crate) others: Vec<f64>,
+}
+
+impl Trial {
+    /// `cells[cell][contestant]`: the medians.
+    pub(crate) fn medians(&self) -> Vec<Vec<Figures>> {
+        let row = |row: &Vec<Vec<Figures>>| row.iter().map(|rounds| medians(rounds)).collect();
+        self.rounds.iter().map(row).collect()
+    }
+
+    /// Forgets the round that was not run to its end, and a double that has run in no other.
+    fn keep_complete(&mut self, entered: usize) {
+        for row in &mut self.rounds {
+            for (column, rounds) in row.iter_mut().enumerate() {
+                rounds.truncate(if column < entered { self.complete } else { self.complete - 1 });
+            }
+            row.retain(|rounds| !rounds.is_empty());
+        }
+        if self.complete == 1 {
+            self.double = None;
+        }
+    }
+}
+
+/// Runs them. If the user stops it, the rounds that are complete count.
+pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
+    context.plan(plan.races());
+    let entered = plan.contestants.len();
+    let rounds = vec![vec![Vec::new(); entered]; plan.cells.len()];
+    let mut trial = Trial { rounds, double: None, complete: 0, others: Vec::new() };
+    match run_rounds(context, plan, &mut trial) {
+        Err(Stop::Interrupted) if trial.complete > 0 => {
+            trial.keep_complete(entered);
+            Ok(trial)
+        }
+        done => done.map(|()| trial),
+    }
+}
+
+fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), Stop> {
+    let pace = Pace::measure();
+    let mut random = Random::new(context.seed);
+    let entered = plan.contestants.len();
+    for round in 0..plan.rounds {
+        if round == 1 {
+            let setters = plan.setters();
+            let double = leader(&regrets(&trial.medians(), &setters), &setters);
+            trial.double = Some(double);
+            for row in &mut trial.rounds {
+                row.push(Vec::new());
+            }
+        }
+        let mut columns: Vec<(usize, &Contestant)> =
+            plan.contestants.iter().copied().enumerate().collect();
+        columns.extend(trial.double.map(|double| (entered, plan.contestants[double])));
+        for (cell, row) in plan.cells.iter().zip(&mut trial.rounds) {
+            let race = race(context, plan, cell, pace);
+            let hogs = if cell.hogs {
+                Some(Hogs::start(&context.processors).map_err(Stop::Failed)?)
+            } else {
+                None
+            };
+            let before = Account::now(&context.processors, hogs.as_ref());
+            shuffle(&mut columns, &mut random);
+            for &(column, contestant) in &columns {
+                row[column].push((contestant.race)(&race));
+                context.step()?;
+            }
+            let after = Account::now(&context.processors, hogs.as_ref());
+            let account = before.zip(after);
+            trial.others.extend(account.and_then(|(before, after)| after.others_since(before)));
+        }
+        trial.complete += 1;
+    }
+    Ok(())
+}
+
+fn race<'a>(context: &'a Context, plan: &Plan, cell: &Cell, pace: Pace) -> Race<'a> {
+    let changes = cell.laps[0] != cell.laps[1];
+    Race {
+        place: Placement { processors: &context.processors, threads: cell.threads },
+        laps: cell
+            .laps
+            .map(|lap| Steps { inside: pace.steps(lap.inside), outside: pace.steps(lap.outside) }),
+        // A short window holds both phases too.
+        phase: changes.then(|| Duration::from_nanos(PHASE).min(plan.window / 2)),
+        naps: cell.naps.map(|every| Naps { every, length: Duration::from_nanos(NAP) }),
+        settle: plan.settle(),
+        window: plan.window,
+        timed: plan.timed(),
+    }
+}
+
+/// Every order is equally likely (Fisher and Yates).
+fn shuffle<T>(values: &mut [T], random: &mut Random) {
+    for last in (1..values.len()).rev() {
+        let other = random.below(last as u64 + 1) as usize;
+        values.swap(last, other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_round_is_forgotten() {
+        let figures = |count| vec![Figures::default(); count];
+        let trial = |complete, rows: [[usize; 2]; 2]| Trial {
+            rounds: rows.iter().map(|row| row.map(figures).into()).collect(),
+            double: Some(0),
+            complete,
+            others: Vec::new(),
+        };
+        let lengths = |trial: &Trial| -> Vec<Vec<usize>> {
+            trial.rounds.iter().map(|row| row.iter().map(Vec::len).collect()).collect()
+        };
+        let mut second = trial(1, [[2, 1], [1, 0]]);
+        second.keep_complete(1);
+        assert_eq!((lengths(&second), second.double), (vec![vec![1], vec![1]], None));
+        let mut third = trial(2, [[3, 2], [2, 1]]);
+        third.keep_complete(1);
+        assert_eq!((lengths(&third), third.double), (vec![vec![2, 1], vec![2, 1]], Some(0)));
+    }
+
+    #[test]
+    fn a_shuffle_keeps_all_and_leaves_every_place_to_everyone() {
+        let mut random = Random::new(3);
+        let mut first = [0; 4];
+        for _ in 0..4_000 {
+            let mut values = [0, 1, 2, 3];
+            shuffle(&mut values, &mut random);
+            first[values[0]] += 1;
+            values.sort_unstable();
+            assert_eq!(values, [0, 1, 2, 3]);
+        }
+        assert!(first.iter().all(|&times| (850..1_150).contains(&times)), "{first:?}");
+    }
+}

@@ -1,0 +1,207 @@
+//! The paper's programs as the experiments run them: how large, with how many threads, and what each must find whatever its locks are.
+//!
+//! | program | threads | what is checked |
+//! | --- | --- | --- |
+//! | Galaxy | one a processor, at least two | the sequential checksum of all stars, and the display |
+//! | Hanoi | one for each of 64 disks | where the disks are, and every count of the display |
+//! | Regsim | one a processor, at least two | the sequential checksum of all outputs |
+//!
+//! The paper gives no number of threads for Galaxy; it *uses all 6 processors well* (section 3). Regsim has as many as processors (section 5), and
+//! Hanoi many. Threads are pinned: left to the system, those that wake each other may take turns on one processor, and then no lock is ever found
+//! held. A simulated machine's system takes any idle processor for a thread that is woken, as the paper's did, so there they are not.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use stanchion_applications::regsim::{Netlist, circuits, sequential};
+use stanchion_applications::{MAX_THREADS, galaxy, hanoi, regsim};
+use stanchion_competitive::{Policy, RawPolicyMutex};
+use stanchion_study::context::Stop;
+use stanchion_study::settings::spinning::Place;
+
+/// A program whose locks are of a policy that the caller names.
+pub trait Program {
+    /// Runs it once with locks from `make`, which is told the name of each, and says how long that took.
+    fn run<P: Policy + 'static>(
+        &self,
+        make: &dyn Fn(&str) -> RawPolicyMutex<P>,
+    ) -> Result<Duration, Stop>;
+
+    /// How many processors its threads run on.
+    fn processors(&self) -> usize;
+
+    /// What it is, with its size, in a sentence of a report.
+    fn describe(&self) -> String;
+}
+
+fn failed(program: &str, reason: impl std::fmt::Display) -> Stop {
+    Stop::Failed(format!("{program}: {reason}"))
+}
+
+/// Two galaxies in near-collision, each star on its own course around two masses.
+#[derive(Debug)]
+pub struct Galaxy {
+    options: galaxy::Options,
+    checksum: u64,
+    processors: usize,
+}
+
+impl Galaxy {
+    /// Makes one that runs for `steps` steps.
+    pub fn new(place: &Place, steps: u64) -> Result<Self, Stop> {
+        let options = galaxy::Options {
+            stars: 2_000,
+            steps,
+            // Locks are many for the time between them, as a display of its time made them.
+            chunk: 8,
+            threads: threads(place.processors),
+            seed: place.seed,
+            pinned: place.pinned,
+            instruction_ns: place.instruction_ns,
+            ..galaxy::Options::default()
+        };
+        let checksum = galaxy::sequential::run(&options)
+            .map_err(|refused| failed("Galaxy", refused))?
+            .checksum;
+        Ok(Self { options, checksum, processors: place.processors })
+    }
+}
+
+impl Program for Galaxy {
+    fn run<P: Policy + 'static>(
+        &self,
+        make: &dyn Fn(&str) -> RawPolicyMutex<P>,
+    ) -> Result<Duration, Stop> {
+        let mut watch = |_: &galaxy::Scene| ControlFlow::Continue(());
+        let run = galaxy::run_with(&self.options, make, 0, &mut watch)
+            .map_err(|refused| failed("Galaxy", refused))?;
+        if let Some(fault) = run.fault {
+            return Err(failed("Galaxy", fault));
+        }
+        if run.checksum != self.checksum {
+            return Err(failed(
+                "Galaxy",
+                "the stars are not where the sequential program has them",
+            ));
+        }
+        Ok(run.elapsed)
+    }
+
+    fn processors(&self) -> usize {
+        self.processors.min(self.options.threads)
+    }
+
+    fn describe(&self) -> String {
+        let galaxy::Options { stars, steps, threads, .. } = self.options;
+        format!("Galaxy: {stars} stars, {steps} steps, {threads} threads")
+    }
+}
+
+/// The towers of Hanoi, 64 disks on 5 pegs, each disk moved by a thread of its own.
+#[derive(Debug)]
+pub struct Hanoi {
+    options: hanoi::Options,
+    processors: usize,
+}
+
+impl Hanoi {
+    /// Makes one that carries the tower `rounds` times from end to end.
+    pub fn new(place: &Place, rounds: u32) -> Self {
+        Self::with_window(place, rounds, 0)
+    }
+
+    /// With a window system that takes `window_ns` for each batch of drawings.
+    pub fn with_window(place: &Place, rounds: u32, window_ns: u64) -> Self {
+        let options = hanoi::Options {
+            rounds,
+            pinned: place.pinned,
+            work_ns: place.carry_ns,
+            draw_ns: place.draw_ns,
+            window_ns,
+            instruction_ns: place.instruction_ns,
+            ..hanoi::Options::default()
+        };
+        Self { options, processors: place.processors }
+    }
+}
+
+impl Program for Hanoi {
+    fn run<P: Policy + 'static>(
+        &self,
+        make: &dyn Fn(&str) -> RawPolicyMutex<P>,
+    ) -> Result<Duration, Stop> {
+        let run = hanoi::run_with(&self.options, make, &mut |_| ())
+            .map_err(|refused| failed("Hanoi", refused))?;
+        match run.fault {
+            Some(fault) => Err(failed("Hanoi", fault)),
+            None => Ok(run.elapsed),
+        }
+    }
+
+    fn processors(&self) -> usize {
+        self.processors.min(self.options.threads)
+    }
+
+    fn describe(&self) -> String {
+        let hanoi::Options { disks, pegs, threads, rounds, .. } = self.options;
+        format!(
+            "Hanoi: {disks} disks on {pegs} pegs, {rounds} times from end to end, {threads} threads"
+        )
+    }
+}
+
+/// The register-level simulator on the circuit s5378 of ISCAS'89.
+#[derive(Debug)]
+pub struct Regsim {
+    netlist: Netlist,
+    options: regsim::Options,
+    checksum: u64,
+    processors: usize,
+}
+
+impl Regsim {
+    /// Makes one that simulates `cycles` cycles.
+    pub fn new(place: &Place, cycles: u64) -> Result<Self, Stop> {
+        let netlist = Netlist::parse(circuits::S5378.as_bytes())
+            .map_err(|error| failed("Regsim", format!("s5378: {error}")))?;
+        let options = regsim::Options {
+            cycles,
+            threads: threads(place.processors),
+            buckets: place.buckets,
+            seed: place.seed,
+            pinned: place.pinned,
+            instruction_ns: place.instruction_ns,
+        };
+        let checksum = sequential::run(&netlist, cycles, place.seed).checksum;
+        Ok(Self { netlist, options, checksum, processors: place.processors })
+    }
+}
+
+impl Program for Regsim {
+    fn run<P: Policy + 'static>(
+        &self,
+        make: &dyn Fn(&str) -> RawPolicyMutex<P>,
+    ) -> Result<Duration, Stop> {
+        let run = regsim::run_with(&self.netlist, &self.options, make);
+        if run.checksum != self.checksum {
+            return Err(failed("Regsim", "other outputs than the sequential simulator's"));
+        }
+        Ok(run.elapsed)
+    }
+
+    fn processors(&self) -> usize {
+        self.processors.min(self.options.threads)
+    }
+
+    fn describe(&self) -> String {
+        let regsim::Options { cycles, threads, buckets, .. } = self.options;
+        format!(
+            "Regsim: {cycles} cycles of s5378, {threads} threads, {buckets} locks for the objects"
+        )
+    }
+}
+
+/// One a processor, as far as the programs go; with one processor two, which then never wait for one that runs.
+fn threads(processors: usize) -> usize {
+    processors.clamp(2, MAX_THREADS)
+}

@@ -1,0 +1,167 @@
+//! The paper's programs over the structures of its figures 5 to 7, and what each must find whatever they are.
+//!
+//! | figure | program | checked |
+//! | --- | --- | --- |
+//! | 5, 6 | quicksort of 500,000 numbers, insertion sort from 20 down | the sorted numbers |
+//! | 7 | the salesman on gr17 of TSPLIB, 17 cities | 2085, the length of the shortest tour, and every count |
+//!
+//! Which 17 cities the paper had, and by what its tours are compared, it does not say. Here it is the bound that is easy to compute, which leaves
+//! many tours to the structures.
+
+use std::time::Duration;
+
+use super::linked::{LinkedQueue, LinkedStack};
+use super::rows::{Ordinary, Safe};
+use stanchion_applications::Around;
+use stanchion_applications::quicksort::{self, InQueue, InStack, Interval, Pool};
+use stanchion_applications::tsp::{self, Bound, GR17, Instance, Structures, Tour};
+use stanchion_lockfree::counter::{LinkedCounter, LockedCounter};
+use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap};
+use stanchion_lockfree::queue::MichaelScottQueue;
+use stanchion_lockfree::stack::TreiberStack;
+use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
+
+use stanchion_study::settings::structures::Kind;
+
+/// How a program is run.
+#[derive(Clone)]
+pub struct Setup {
+    /// Of quicksort.
+    pub numbers: usize,
+    /// One a processor, pinned.
+    pub threads: usize,
+    /// The seed of the numbers.
+    pub seed: u64,
+    /// On a simulated machine.
+    pub instruction_ns: u64,
+    /// The other applications.
+    pub around: Around,
+}
+
+/// A line of a figure.
+pub struct Program {
+    /// The structures, in the report.
+    pub name: &'static str,
+    /// How they keep their threads apart.
+    pub kind: Kind,
+    /// Runs it once, and says how long it took by the machine's clock; or what is wrong.
+    pub run: fn(&Setup) -> Result<Duration, String>,
+}
+
+fn sort<P: Pool>(setup: &Setup, pool: P) -> Result<Duration, String> {
+    let &Setup { numbers, threads, seed, instruction_ns, .. } = setup;
+    let options = quicksort::Options {
+        numbers,
+        threads,
+        seed,
+        instruction_ns,
+        pinned: true,
+        ..Default::default()
+    };
+    let numbers = quicksort::numbers(numbers, seed);
+    let run = quicksort::run_with(&options, numbers, pool, &setup.around, &mut |_| ())
+        .map_err(|refused| refused.to_string())?;
+    run.fault.map_or(Ok(run.elapsed), |fault| Err(fault.to_string()))
+}
+
+fn travel<H, S, C>(setup: &Setup, heap: H, stack: S) -> Result<Duration, String>
+where
+    H: PriorityQueue<Key = u64, Value = Tour> + Send + Sync + 'static,
+    S: ConcurrentStack<Item = Tour> + Send + Sync + 'static,
+    C: Counter + Default + Send + Sync + 'static,
+{
+    let instance = Instance::parse(GR17.as_bytes()).map_err(|error| error.to_string())?;
+    let &Setup { threads, instruction_ns, .. } = setup;
+    let options = tsp::Options {
+        threads,
+        instruction_ns,
+        bound: Bound::Tree,
+        pinned: true,
+        ..Default::default()
+    };
+    let structures = Structures { heap, stack, made: C::default(), done: C::default() };
+    let run = tsp::run_with(&instance, structures, &options, &setup.around, &mut |_| ())
+        .map_err(|refused| refused.to_string())?;
+    match run.fault {
+        Some(fault) => Err(fault.to_string()),
+        None if run.length != 2_085 => Err(format!("a tour of {}, not 2085", run.length)),
+        None => Ok(run.elapsed),
+    }
+}
+
+type Heap<L> = LockedHeap<u64, Tour, L>;
+type Stack<L> = LinkedStack<Tour, L>;
+
+/// Figure 5.
+pub const OVER_QUEUES: &[Program] = &[
+    Program {
+        name: "ordinary lock",
+        kind: Kind::Ordinary,
+        run: |setup| sort(setup, InQueue(LinkedQueue::<Interval, Ordinary>::default())),
+    },
+    Program {
+        name: "preemption-safe lock",
+        kind: Kind::Safe,
+        run: |setup| sort(setup, InQueue(LinkedQueue::<Interval, Safe>::default())),
+    },
+    Program {
+        name: "Michael-Scott",
+        kind: Kind::NonBlocking,
+        run: |setup| sort(setup, InQueue(MichaelScottQueue::new())),
+    },
+];
+
+/// Figure 6.
+pub const OVER_STACKS: &[Program] = &[
+    Program {
+        name: "ordinary lock",
+        kind: Kind::Ordinary,
+        run: |setup| sort(setup, InStack(LinkedStack::<Interval, Ordinary>::default())),
+    },
+    Program {
+        name: "preemption-safe lock",
+        kind: Kind::Safe,
+        run: |setup| sort(setup, InStack(LinkedStack::<Interval, Safe>::default())),
+    },
+    Program {
+        name: "Treiber",
+        kind: Kind::NonBlocking,
+        run: |setup| sort(setup, InStack(TreiberStack::new())),
+    },
+];
+
+/// Figure 7.
+pub const SALESMEN: &[Program] = &[
+    Program {
+        name: "ordinary lock",
+        kind: Kind::Ordinary,
+        run: |setup| {
+            let (heap, stack) = (Heap::<Ordinary>::default(), Stack::<Ordinary>::default());
+            travel::<_, _, LockedCounter<Ordinary>>(setup, heap, stack)
+        },
+    },
+    Program {
+        name: "preemption-safe lock",
+        kind: Kind::Safe,
+        run: |setup| {
+            let (heap, stack) = (Heap::<Safe>::default(), Stack::<Safe>::default());
+            travel::<_, _, LockedCounter<Safe>>(setup, heap, stack)
+        },
+    },
+    Program {
+        name: "non-blocking",
+        kind: Kind::NonBlocking,
+        run: |setup| {
+            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::new());
+            travel::<_, _, LinkedCounter>(setup, heap, stack)
+        },
+    },
+    Program {
+        name: "hybrid",
+        kind: Kind::Safe,
+        run: |setup| {
+            let (heap, stack) = (Heap::<Safe>::default(), TreiberStack::new());
+            travel::<_, _, LinkedCounter>(setup, heap, stack)
+        },
+    },
+];

@@ -1,0 +1,187 @@
+//! The structures of figures 1 to 4, and what a process does with them.
+//!
+//! | kind | what |
+//! | --- | --- |
+//! | [`Kind::Ordinary`] | under a test-and-test-and-set lock with bounded exponential backoff |
+//! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
+//! | [`Kind::NonBlocking`] | without a lock |
+//!
+//! What the paper has under one lock are linked lists, and so are the first two rows of queues and
+//! of stacks ([`linked`](super::linked)). The same under an array are further rows.
+//!
+//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows
+//! that say so, but their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list,
+//! the others are ours.
+
+use std::marker::PhantomData;
+
+use super::linked::{LinkedQueue, LinkedStack};
+use stanchion_lockfree::counter::{
+    CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedHeap};
+use stanchion_lockfree::memory::{Counted, Hazard};
+use stanchion_lockfree::queue::{
+    LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+};
+use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+use stanchion_lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
+use stanchion_spin::contention::Polling;
+use stanchion_spin::{PreemptionSafe, Spin, TestAndSet};
+
+use stanchion_study::settings::structures::Kind;
+
+/// Test-and-test-and-set with bounded exponential backoff, which only spins.
+pub type Ordinary = TestAndSet<Polling, Spin>;
+/// The same, asking not to be preempted.
+pub type Safe = PreemptionSafe<Polling, Spin>;
+
+/// A structure that processes share, and what each does with it over and over.
+pub trait Subject: Send + Sync {
+    /// One turn: each operation once, `rest` after each of them. `key` is random.
+    fn turn(&self, key: u64, rest: &mut dyn FnMut());
+}
+
+/// A line of a figure.
+pub struct Row {
+    /// The structure, in the report.
+    pub name: &'static str,
+    /// How it keeps its threads apart.
+    pub kind: Kind,
+    /// Makes one that holds so many entries before the processes begin.
+    pub make: fn(usize) -> Box<dyn Subject>,
+}
+
+struct Queue<Q>(Q);
+
+impl<Q: ConcurrentQueue<Item = u64> + Send + Sync> Subject for Queue<Q> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        assert!(self.0.try_push(key).is_ok(), "there is always room");
+        rest();
+        // Each process has pushed before it pops.
+        assert!(self.0.pop().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Stack<S>(S);
+
+impl<S: ConcurrentStack<Item = u64> + Send + Sync> Subject for Stack<S> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        self.0.push(key);
+        rest();
+        assert!(self.0.pop().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Heap<H>(H);
+
+impl<H: PriorityQueue<Key = u64, Value = u64> + Send + Sync> Subject for Heap<H> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        self.0.push(key, key);
+        rest();
+        assert!(self.0.pop_min().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Count<C>(C);
+
+impl<C: Counter + Send + Sync> Subject for Count<C> {
+    fn turn(&self, _key: u64, rest: &mut dyn FnMut()) {
+        self.0.increment();
+        rest();
+    }
+}
+
+/// Makes rows of one family.
+struct Make<T>(PhantomData<T>);
+
+impl<Q: ConcurrentQueue<Item = u64> + Default + Send + Sync + 'static> Make<Queue<Q>> {
+    const fn queue(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Queue(Q::default())) }
+    }
+}
+
+impl<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static> Make<Stack<S>> {
+    const fn stack(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Stack(S::default())) }
+    }
+}
+
+impl<H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static> Make<Heap<H>> {
+    const fn heap(name: &'static str, kind: Kind) -> Row {
+        let make: fn(usize) -> Box<dyn Subject> = |entries| {
+            let heap = H::default();
+            // Spread evenly and in no order: each odd multiple of this number is another one, modulo 2^64.
+            let keys = (1..=entries as u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            keys.for_each(|key| heap.push(key, key));
+            Box::new(Heap(heap))
+        };
+        Row { name, kind, make }
+    }
+}
+
+impl<C: Counter + Default + Send + Sync + 'static> Make<Count<C>> {
+    const fn counter(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Count(C::default())) }
+    }
+}
+
+/// The row all others are divided by: one preemption-safe lock.
+pub const BASE: usize = 1;
+
+/// Of the ring: more than all processes hold at a time.
+const ROOM: usize = 1_024;
+
+/// Figure 1, in the order of the paper's legend: one lock, two locks, none.
+pub const QUEUES: &[Row] = &[
+    Make::<Queue<LinkedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
+    Make::<Queue<LinkedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
+    Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
+    Make::<Queue<TwoLockQueue<u64, Safe>>>::queue("two preemption-safe locks", Kind::Safe),
+    Make::<Queue<MichaelScottQueue<u64>>>::queue("Michael-Scott", Kind::NonBlocking),
+    Make::<Queue<PrakashLeeJohnsonQueue<u64>>>::queue("Prakash-Lee-Johnson", Kind::NonBlocking),
+    Make::<Queue<MichaelScottQueue<u64, Counted>>>::queue(
+        "Michael-Scott, shared pool",
+        Kind::NonBlocking,
+    ),
+    Row {
+        name: "Nikolaev's ring",
+        kind: Kind::NonBlocking,
+        make: |_| Box::new(Queue(NikolaevQueue::with_capacity(ROOM))),
+    },
+    Make::<Queue<LockedQueue<u64, Ordinary>>>::queue("array, ordinary lock", Kind::Ordinary),
+    Make::<Queue<LockedQueue<u64, Safe>>>::queue("array, preemption-safe lock", Kind::Safe),
+];
+
+/// Figure 2.
+pub const STACKS: &[Row] = &[
+    Make::<Stack<LinkedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
+    Make::<Stack<LinkedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
+    Make::<Stack<TreiberStack<u64>>>::stack("Treiber", Kind::NonBlocking),
+    Make::<Stack<HerlihyStack<u64, Hazard>>>::stack("Herlihy", Kind::NonBlocking),
+    Make::<Stack<EliminationStack<u64>>>::stack("elimination", Kind::NonBlocking),
+    Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber, shared pool", Kind::NonBlocking),
+    Make::<Stack<LockedStack<u64, Ordinary>>>::stack("array, ordinary lock", Kind::Ordinary),
+    Make::<Stack<LockedStack<u64, Safe>>>::stack("array, preemption-safe lock", Kind::Safe),
+];
+
+/// Figure 3.
+pub const HEAPS: &[Row] = &[
+    Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
+    Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
+    Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
+    Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
+];
+
+/// Figure 4.
+pub const COUNTERS: &[Row] = &[
+    Make::<Count<LockedCounter<Ordinary>>>::counter("ordinary lock", Kind::Ordinary),
+    Make::<Count<LockedCounter<Safe>>>::counter("preemption-safe lock", Kind::Safe),
+    Make::<Count<LinkedCounter>>::counter("LL/SC", Kind::NonBlocking),
+    Make::<Count<CompareExchangeCounter>>::counter("compare-exchange", Kind::NonBlocking),
+    Make::<Count<FetchAddCounter>>::counter("fetch-and-add", Kind::NonBlocking),
+    Make::<Count<ShardedCounter>>::counter("sharded", Kind::NonBlocking),
+];

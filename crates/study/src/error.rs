@@ -1,0 +1,153 @@
+//! Why a study cannot be made.
+
+use std::path::PathBuf;
+
+use crate::units::count;
+
+/// Why a study did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A filter matches nothing.
+    #[error(
+        "no experiment matches `{filter}`{}; `stanchion study --list` prints all",
+        nearest(.near)
+    )]
+    UnknownExperiment {
+        /// The filter.
+        filter: String,
+        /// Ids that it may be a slip of the pen for.
+        near: Vec<&'static str>,
+    },
+
+    /// A filter is the empty string.
+    #[error(
+        "an empty filter names no experiment: leave it out to run all; `stanchion study --list` \
+         prints them"
+    )]
+    EmptyFilter,
+
+    /// A name is that of no machine.
+    #[error("there is no machine `{name}`{}; there are {}", nearest(.near), .all.join(", "))]
+    UnknownMachine {
+        /// The name.
+        name: String,
+        /// Names that it may be a slip of the pen for.
+        near: Vec<&'static str>,
+        /// The names of all machines.
+        all: Vec<&'static str>,
+    },
+
+    /// None of the chosen experiments runs on the machine.
+    #[error("{what}: nothing of it runs on {machine}: {why}. Nothing was run and nothing written")]
+    NothingRuns {
+        /// What was chosen.
+        what: String,
+        /// The machine.
+        machine: String,
+        /// Why the first of them does not run.
+        why: String,
+    },
+
+    /// A place cannot be written to; found out before anything runs.
+    #[error(
+        "cannot write to {}: {source}. Name a writable place with {option}; nothing was run",
+        path.display()
+    )]
+    Unwritable {
+        /// The place.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
+    /// The description of a machine cannot be read.
+    #[error("cannot read the machine's description {}: {source}", path.display())]
+    ReadMachine {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
+    /// A file is no description of a machine.
+    #[error("{} describes no machine: {source}", path.display())]
+    BadMachine {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<stanchion_simulator::machine::Unreadable>,
+    },
+
+    /// A cost that a description needs was not measured.
+    #[error("no description of this computer can be made: {what} was not measured: {why}")]
+    NotDescribed {
+        /// The cost.
+        what: String,
+        /// Why it was not measured.
+        why: String,
+    },
+
+    /// A picture cannot be drawn.
+    #[error("cannot draw the picture of {id}: {reason}")]
+    Draw {
+        /// What the picture is of.
+        id: String,
+        /// Why not.
+        reason: String,
+    },
+
+    /// The results cannot be written as JSON.
+    #[error("cannot express the results as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+
+    /// Ctrl-C cannot be listened for.
+    #[error("cannot listen for Ctrl-C: {0}")]
+    Listen(#[from] ctrlc::Error),
+
+    /// So many experiments failed.
+    #[error("{} failed; the report says why", count(*.0, "experiment"))]
+    Failed(usize),
+
+    /// The user ended the study; the report that has what was finished.
+    #[error("interrupted; what was finished is in {}", .0.display())]
+    Interrupted(PathBuf),
+}
+
+impl Error {
+    /// Returns the exit code of a command that ends with it: 2 if the command line or a file named on it is wrong, 130 if the user ended it,
+    /// and 1 otherwise.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::UnknownExperiment { .. }
+            | Self::EmptyFilter
+            | Self::UnknownMachine { .. }
+            | Self::NothingRuns { .. }
+            | Self::ReadMachine { .. }
+            | Self::BadMachine { .. }
+            | Self::Unwritable { .. } => 2,
+            Self::Interrupted(_) => 130,
+            Self::Write { .. }
+            | Self::NotDescribed { .. }
+            | Self::Draw { .. }
+            | Self::Json(_)
+            | Self::Listen(_)
+            | Self::Failed(_) => 1,
+        }
+    }
+}
+
+fn nearest(near: &[&str]) -> String {
+    if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) }
+}

@@ -1,0 +1,199 @@
+//! An experiment as a value: what the paper claims, and how to try it on each kind of machine.
+//!
+//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or both. If it lacks one, it says why such a run has no
+//! sense ([`Body::Never`]).
+//!
+//! # To give an experiment its simulated run
+//!
+//! In the experiment's file, replace the `simulated` of its [`Bodies::Machines`] by a [`Simulated`]: the names of the machines
+//! (`stanchion_simulator::machines`), the paper's own first, and a function that is handed the study's [`Context`] and one
+//! [`Machine`], and returns an [`Outcome`] as the real one does. It must depend on nothing but those two (the seed is
+//! `context.seed`): no clock, no host, no order of a hash map, since its outcome goes into `simulated.json`, which is the same
+//! to the byte on every computer. It should run on any machine that it is given, since `--machine modern-2s` hands it that one: thread
+//! counts come from `machine.processors`, and a claim about the paper's own machine is judged on that only. Comparisons that
+//! should stand in one row of the report with those of the real run have the same `what`.
+//!
+//! With several names the experiment runs on each, an entry for each, when the study is asked for `--machine simulated`.
+
+use serde::{Deserialize, Serialize};
+use stanchion_simulator::Machine;
+
+use super::context::{Context, Stop};
+use super::outcome::Outcome;
+
+/// One figure or table of a paper.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// `paper/figure`, the name on the command line.
+    pub id: &'static str,
+    /// The paper that the figure is in.
+    pub paper: Paper,
+    /// What the figure shows, as a heading.
+    pub title: &'static str,
+    /// What is to be checked, in one sentence.
+    pub claim: &'static str,
+    /// The ways to run it.
+    pub bodies: Bodies,
+}
+
+/// How an experiment is run.
+#[derive(Clone, Debug)]
+pub enum Bodies {
+    /// On no machine: a formula, beside a count or a random simulation of what it describes.
+    Formula(Body<Run>),
+    /// On this computer, on simulated machines, or on both.
+    Machines {
+        /// The run on this computer.
+        real: Body<Run>,
+        /// The run on simulated machines.
+        simulated: Body<Simulated>,
+    },
+}
+
+/// On this computer, or a formula.
+pub type Run = fn(&Context) -> Result<Outcome, Stop>;
+
+/// On a machine in virtual time.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated {
+    /// The paper's own machine, then others that the experiment is about; names of `stanchion_simulator::machines`.
+    pub machines: &'static [&'static str],
+    /// Runs it on one of them.
+    pub run: fn(&Context, &Machine) -> Result<Outcome, Stop>,
+}
+
+/// A way to run it, or why there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<F> {
+    /// The function.
+    Run(F),
+    /// It will not be built; the reason.
+    Never(&'static str),
+}
+
+impl Bodies {
+    /// Returns the bodies of a formula, which runs on no machine.
+    pub const fn formula(run: Run) -> Self {
+        Self::Formula(Body::Run(run))
+    }
+
+    /// On this computer only, and why.
+    pub const fn real(run: Run, why: &'static str) -> Self {
+        Self::Machines { real: Body::Run(run), simulated: Body::Never(why) }
+    }
+
+    /// On which kinds of machines, as the list of experiments says it.
+    pub fn kinds(&self) -> &'static str {
+        match self {
+            Self::Formula(_) => "formula",
+            Self::Machines { real, simulated } => match (real.never(), simulated.never()) {
+                (false, false) => "both",
+                (false, true) => "real",
+                (true, _) => "simulated",
+            },
+        }
+    }
+
+    /// Whether some run of it is built.
+    pub fn is_built(&self) -> bool {
+        match self {
+            Self::Formula(body) => body.missing().is_none(),
+            Self::Machines { real, simulated } => {
+                real.missing().is_none() || simulated.missing().is_none()
+            }
+        }
+    }
+
+    /// What is built of it and what is not, as the list of experiments says it.
+    pub fn state(&self) -> String {
+        let (real, simulated) = match self {
+            Self::Formula(body) => return body.missing().unwrap_or("built").to_owned(),
+            Self::Machines { real, simulated } => (real.missing(), simulated.missing()),
+        };
+        match (real, simulated) {
+            (None, None) => "built".to_owned(),
+            (None, Some(why)) => format!("built; simulated: {why}"),
+            (Some(why), None) => format!("built; real: {why}"),
+            (Some(real), Some(_)) => real.to_owned(),
+        }
+    }
+}
+
+impl<F> Body<F> {
+    /// Why it cannot be run, if it cannot.
+    pub fn missing(&self) -> Option<&'static str> {
+        match self {
+            Self::Run(_) => None,
+            Self::Never(why) => Some(why),
+        }
+    }
+
+    fn never(&self) -> bool {
+        matches!(self, Self::Never(_))
+    }
+}
+
+/// What an experiment ran on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// This computer, with its own processors.
+    Real,
+    /// A machine in virtual time.
+    Simulated,
+    /// None.
+    Formula,
+}
+
+impl Kind {
+    /// Returns the kind in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Simulated => "simulated",
+            Self::Formula => "formula",
+        }
+    }
+}
+
+/// The papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paper {
+    /// Thread management and spin locks, 1989.
+    All89,
+    /// Competitive spinning, 1991.
+    Klmo91,
+    /// Scheduler activations, 1992.
+    Sa92,
+    /// Gang scheduling, 1992.
+    Fr92,
+    /// Preemption-safe locks and non-blocking structures, 1997.
+    Ms97,
+}
+
+impl Paper {
+    /// Returns the paper's authors, title and year.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All89 => {
+                "Anderson, Lazowska, Levy: The performance implications of thread management \
+                 alternatives for shared-memory multiprocessors, 1989"
+            }
+            Self::Klmo91 => {
+                "Karlin, Li, Manasse, Owicki: Empirical studies of competitive spinning for a \
+                 shared-memory multiprocessor, 1991"
+            }
+            Self::Sa92 => "Anderson, Bershad, Lazowska, Levy: Scheduler activations, 1992",
+            Self::Fr92 => {
+                "Feitelson, Rudolph: Gang scheduling performance benefits for fine-grain \
+                 synchronization, 1992"
+            }
+            Self::Ms97 => {
+                "Michael, Scott: Relative performance of preemption-safe locking and \
+                 non-blocking synchronization on multiprogrammed shared-memory multiprocessors, \
+                 1997"
+            }
+        }
+    }
+}

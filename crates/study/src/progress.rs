@@ -1,0 +1,128 @@
+//! One bar over all experiments of a study, with the time left.
+//!
+//! The bar is drawn on standard error, and only if that is a terminal: a pipe or a file gets no control characters. Its length is the time
+//! that all experiments are expected to take, so a long one counts for more than a short one. Within an experiment it follows the steps that the
+//! experiment has planned.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The bar of a study.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    experiments: usize,
+}
+
+/// How often the bar is drawn anew while no step ends.
+const TICK: Duration = Duration::from_millis(250);
+
+impl Progress {
+    /// Starts a bar over `experiments` experiments that take `expected` together.
+    pub fn new(experiments: usize, expected: Duration) -> Self {
+        let bar = ProgressBar::new(units(expected));
+        let style =
+            ProgressStyle::with_template("{msg:28} {bar:30} {percent:>3} % {elapsed} (left {eta})");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(TICK);
+        Self { bar, experiments }
+    }
+
+    /// Returns a bar that is never drawn.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden(), experiments: 0 }
+    }
+
+    /// Begins the experiment `id`, number `index` from 0, which is expected to take so long.
+    pub fn begin(&self, index: usize, id: &str, expected: Duration) -> Part {
+        self.bar.set_message(format!("{}/{} {id}", index + 1, self.experiments));
+        Part {
+            bar: self.bar.clone(),
+            from: self.bar.position(),
+            share: units(expected),
+            steps: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// Runs `print` with the bar taken away, so that lines do not run into it.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// One experiment's share of the bar.
+#[derive(Debug)]
+pub struct Part {
+    bar: ProgressBar,
+    /// Where the bar stood when the experiment began.
+    from: u64,
+    /// How far the whole experiment moves the bar.
+    share: u64,
+    /// How many steps are planned.
+    steps: AtomicU64,
+    /// How many are done. Steps may end on several threads.
+    done: AtomicU64,
+}
+
+impl Part {
+    /// Says how many steps there will be.
+    pub fn plan(&self, steps: usize) {
+        // Relaxed, here and below: the numbers are only shown.
+        self.steps.store(steps as u64, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts one step as done.
+    pub fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let steps = self.steps.load(Ordering::Relaxed).max(done);
+        self.bar.set_position(self.from + self.share * done / steps);
+    }
+}
+
+impl Drop for Part {
+    /// Moves the bar to the experiment's end, however many steps it took.
+    fn drop(&mut self) {
+        self.bar.set_position(self.from + self.share);
+    }
+}
+
+/// The length of the bar for `expected`.
+fn units(expected: Duration) -> u64 {
+    expected.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_and_end_where_they_were_expected_to() {
+        let progress = Progress { bar: ProgressBar::hidden(), experiments: 2 };
+        progress.bar.set_length(3_000);
+        let first = progress.begin(0, "first", Duration::from_secs(1));
+        first.plan(4);
+        first.step();
+        assert_eq!(progress.bar.position(), 250);
+        drop(first);
+        assert_eq!(progress.bar.position(), 1_000);
+        let second = progress.begin(1, "second", Duration::from_secs(2));
+        // More steps than were planned do not move the bar beyond the share.
+        second.plan(1);
+        second.step();
+        second.step();
+        assert_eq!(progress.bar.position(), 3_000);
+        drop(second);
+        assert_eq!(progress.bar.position(), 3_000);
+    }
+}

@@ -1,0 +1,148 @@
+//! Reports: one page that needs nothing else, and the same as JSON.
+//!
+//! Files appear whole or not at all: each is written beside its place and renamed into it.
+
+mod bars;
+pub mod chart;
+mod map;
+pub mod markup;
+mod page;
+pub mod parts;
+mod section;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::output::Output;
+use crate::results::{Earlier, Entry, Results};
+
+/// Where a study is written to; known to be writable before anything runs.
+#[derive(Debug)]
+pub struct Destination {
+    page: PathBuf,
+    results: PathBuf,
+    /// A further copy of the results; "-" is standard output.
+    json: Option<PathBuf>,
+    /// What is there of the other kind of machine, for the page.
+    earlier: Option<Earlier>,
+}
+
+/// Of a study of this computer, and of simulated machines.
+const NAMES: [&str; 2] = ["results.json", "simulated.json"];
+
+impl Destination {
+    /// Makes the directory and tries to write in it and beside `json`.
+    pub fn open(out: &Path, json: Option<&Path>, real: bool) -> Result<Self, Error> {
+        make_directory(out, "--out DIR")?;
+        let [own, other] = if real { NAMES } else { [NAMES[1], NAMES[0]] };
+        let destination = Self {
+            page: out.join("report.html"),
+            results: out.join(own),
+            json: json.map(Path::to_owned),
+            earlier: earlier(&out.join(other), real),
+        };
+        for path in [&destination.page, &destination.results] {
+            probe_for(path, "--out DIR")?;
+        }
+        if let Some(path) = destination.json_file() {
+            probe_for(path, "--json FILE")?;
+        }
+        Ok(destination)
+    }
+
+    /// The page's path.
+    pub fn page(&self) -> &Path {
+        &self.page
+    }
+
+    /// Whether standard output is to carry the results.
+    pub fn json_to_stdout(&self) -> bool {
+        self.json.is_some() && self.json_file().is_none()
+    }
+
+    fn json_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Writes the timelines of an experiment, a file each.
+    pub fn write_traces(&self, entry: &Entry) -> Result<(), Error> {
+        for drawn in &entry.outcome.timelines {
+            let machine = entry.on.as_ref().map_or("", |on| &on.name);
+            let name = format!("{}-{machine}-{}.trace.json", entry.id, drawn.name);
+            // Ids have slashes, names of locks brackets and spaces.
+            let plain = |c: char| if c.is_alphanumeric() || c == '.' { c } else { '-' };
+            let name: String = name.chars().map(plain).collect::<String>().replace("--", "-");
+            replace(&self.page.with_file_name(name), drawn.trace.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything known so far; the copy on standard output only when the study is over.
+    pub fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
+        let json = serde_json::to_string_pretty(results)? + "\n";
+        replace(&self.page, page::page(results, self.earlier.as_ref())?.as_bytes())?;
+        replace(&self.results, json.as_bytes())?;
+        match (self.json_file(), &self.json) {
+            (Some(path), _) => replace(path, json.as_bytes()),
+            (None, Some(stdout)) if over => io::stdout()
+                .write_all(json.as_bytes())
+                .map_err(|source| Error::Write { path: stdout.clone(), source }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The results at `path`, of simulated machines if the study is `real`; nothing if there are none. What cannot be read is said and left out.
+fn earlier(path: &Path, real: bool) -> Option<Earlier> {
+    let schema = if real { Results::SIMULATED } else { Results::SCHEMA };
+    let text = fs::read_to_string(path).ok()?;
+    match serde_json::from_str::<Earlier>(&text) {
+        Ok(earlier) if earlier.schema == schema => Some(earlier),
+        Ok(_) | Err(_) => {
+            Output::Stderr.line(format_args!(
+                "stanchion: {} is not of this version, so the report leaves it out",
+                path.display()
+            ));
+            None
+        }
+    }
+}
+
+/// Whether `path` could be replaced: a file can be made beside it, and it is no directory itself.
+fn probe(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    let beside = beside(path);
+    fs::write(&beside, b"")?;
+    fs::remove_file(&beside)
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// Makes a directory that `option` names, if it is not there.
+pub fn make_directory(path: &Path, option: &'static str) -> Result<(), Error> {
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), option, source };
+    fs::create_dir_all(path).map_err(unwritable)
+}
+
+/// Whether the file that `option` names could be written.
+pub fn probe_for(path: &Path, option: &'static str) -> Result<(), Error> {
+    probe(path).map_err(|source| Error::Unwritable { path: path.to_owned(), option, source })
+}
+
+/// Puts `content` at `path` in one step.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let beside = beside(path);
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| {
+        // What is left of a failed attempt is of no use; if it cannot be removed either, the first error says more.
+        let _ = fs::remove_file(&beside);
+        Error::Write { path: path.to_owned(), source }
+    })
+}

@@ -1,0 +1,163 @@
+//! Runs the chosen experiments in turn and writes what is known after each.
+//!
+//! The report is a fold over entries and is rewritten after every experiment, so that nothing short of a full disk loses a finished one. What was
+//! found on simulated machines goes to `simulated.json`, what was found on this computer to `results.json`; the page sets both side by side.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::context::{Context, Given, Stop};
+use crate::error::Error;
+use crate::experiment::Experiment;
+use crate::host::Host;
+use crate::interrupt::Interrupt;
+use crate::outcome::{Outcome, Verdict};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::report::Destination;
+use crate::results::{Entry, Here, Results, Took};
+use crate::target::{Call, Target, Task};
+use crate::units::count;
+
+/// How a study is run and where its report goes.
+#[derive(Debug)]
+pub struct Settings {
+    /// Whether experiments take shorter windows and fewer repeats.
+    pub quick: bool,
+    /// The seed of everything random in the experiments.
+    pub seed: u64,
+    /// The directory of the report; it is made if it is not there.
+    pub out: PathBuf,
+    /// Where a copy of the results goes; "-" is standard output.
+    pub json: Option<PathBuf>,
+    /// Whether to write the timelines of simulated runs as well.
+    pub trace: bool,
+    /// How long the experiment of an id is expected to take, for the bar.
+    pub expected: fn(&str) -> Duration,
+    /// What the command line gives to single experiments.
+    pub given: Given,
+}
+
+/// Runs `tasks` on `target`.
+pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(), Error> {
+    // Before anything is opened: a report of nothing must not take the place of one of something.
+    let destination = Destination::open(&settings.out, settings.json.as_deref(), target.is_real())?;
+    let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
+    let interrupt = Interrupt::listen()?;
+    let here = target.is_real().then(here);
+    let mut results = Results::waiting(tasks, here, settings.quick, settings.seed);
+    let called = tasks.iter().filter(|task| task.call.is_ok());
+    let expected = |task: &Task<'_>| (settings.expected)(task.experiment.id);
+    let progress = Progress::new(called.clone().count(), called.map(expected).sum());
+    let mut begun = 0;
+    for (entry, task) in tasks.iter().enumerate() {
+        let Ok(call) = &task.call else { continue };
+        if interrupt.asked() {
+            break;
+        }
+        let part = progress.begin(begun, task.experiment.id, expected(task));
+        begun += 1;
+        let context = Context::new(settings.quick, settings.seed, interrupt.clone())
+            .with_progress(part)
+            .with_given(settings.given.clone());
+        let took = run_one(&mut results.entries[entry], call, &context);
+        if !target.is_real() {
+            results.entries[entry].seconds = Took::Untold;
+        }
+        drop(context);
+        progress.aside(|| say(out, &results.entries[entry], took));
+        destination.write(&results, false)?;
+        if settings.trace {
+            destination.write_traces(&results.entries[entry])?;
+        }
+    }
+    progress.finish();
+    results.complete = !interrupt.asked();
+    destination.write(&results, true)?;
+    say_end(out, &results, &destination);
+    if interrupt.asked() {
+        return Err(Error::Interrupted(destination.page().to_owned()));
+    }
+    match results.entries.iter().filter(|entry| entry.failed).count() {
+        0 => Ok(()),
+        failed => Err(Error::Failed(failed)),
+    }
+}
+
+/// This computer, with a warning on standard error if it is not fit to measure on.
+fn here() -> Here {
+    let machine = Host::here();
+    if let Some(warning) = machine.warning() {
+        Output::Stderr.line(format_args!("stanchion: {warning}"));
+    }
+    let written = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    Here { written, machine }
+}
+
+/// Runs `call` and returns how many seconds that took.
+pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
+    let started = Instant::now();
+    let done = match call {
+        Call::Here(run) => run(context),
+        Call::On(simulated, machine) => (simulated.run)(context, machine),
+    };
+    match done {
+        Ok(mut outcome) => {
+            if let Some(title) = outcome.title.take() {
+                entry.title = title;
+            }
+            entry.outcome = outcome;
+        }
+        Err(Stop::Interrupted) => {
+            entry.outcome = Outcome::new(Verdict::NotRun("interrupted while it ran".to_owned()));
+        }
+        Err(Stop::Failed(reason)) => {
+            entry.failed = true;
+            entry.outcome = Outcome::new(Verdict::NotRun(format!("it failed: {reason}")));
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    entry.seconds = Took::Seconds(seconds);
+    seconds
+}
+
+/// Prints the experiments, and which of their runs are built.
+pub fn list(chosen: &[&Experiment]) {
+    let width = chosen.iter().map(|experiment| experiment.id.len()).max().unwrap_or(0);
+    let out = Output::Stdout;
+    for experiment in chosen {
+        let (id, title) = (experiment.id, experiment.title);
+        let (kinds, state) = (experiment.bodies.kinds(), experiment.bodies.state());
+        out.line(format_args!("{id:width$}  {kinds:9}  {title}"));
+        out.line(format_args!("{:width$}  {:9}  {state}", "", ""));
+    }
+    let built = chosen.iter().filter(|experiment| experiment.bodies.is_built()).count();
+    out.line(format_args!("{}, {built} built", count(chosen.len(), "experiment")));
+}
+
+fn say(out: Output, entry: &Entry, seconds: f64) {
+    let verdict = &entry.outcome.verdict;
+    let (id, name, why) = (&entry.id, verdict.name(), verdict.because());
+    let on = entry.on.as_ref().map(|on| format!("{:12} ", on.name)).unwrap_or_default();
+    out.line(format_args!("{id:15} {on}{name:10} {seconds:6.1} s  {why}"));
+    for line in &entry.outcome.lines {
+        out.line(format_args!("    {line}"));
+    }
+}
+
+fn say_end(out: Output, results: &Results, destination: &Destination) {
+    let waiting: Vec<&str> = results
+        .entries
+        .iter()
+        .filter(|entry| !entry.ran())
+        .map(|entry| entry.id.as_str())
+        .collect();
+    if !waiting.is_empty() {
+        let number = count(waiting.len(), "experiment");
+        // On this computer those are the ones that only simulated machines have. Elsewhere the user may have expected one.
+        let which =
+            if results.here.is_some() { String::new() } else { format!(": {}", waiting.join(" ")) };
+        out.line(format_args!("{number} not run; the report says why{which}"));
+    }
+    out.line(format_args!("report: {}", destination.page().display()));
+}
