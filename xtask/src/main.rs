@@ -17,6 +17,7 @@
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | our peers' own tests pass with our types in the place of theirs |
+//! | `times` | nothing: measures what the first hour takes, and rewrites the places that say so |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod aarch64;
@@ -35,6 +36,7 @@ mod orderings;
 mod package;
 mod peers;
 mod shell;
+mod times;
 mod torture;
 mod tsan;
 mod weaken;
@@ -100,6 +102,8 @@ enum Task {
     Mpi,
     /// Run our peers' own tests over our types
     Peers(peers::Options),
+    /// Measure `cargo study --quick`, `cargo test` and `cargo bench -- --quick`, and rewrite the pages and the help that say how long they take
+    Times(times::Options),
     /// Package each published crate and build a stranger's crate from the packages
     Package,
 }
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         Task::Downstream => downstream::downstream(),
         Task::Mpi => mpi::mpi(),
         Task::Peers(options) => peers::selected(&options),
+        Task::Times(options) => times::times(&options),
         Task::Package => package::package(),
     };
     match result {
