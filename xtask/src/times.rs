@@ -1,13 +1,15 @@
-//! `cargo xtask times`: how long a first hour takes, measured, and the places that say so rewritten.
+//! `cargo xtask times`: how long a first hour takes, measured, and the places that say so
+//! rewritten.
 //!
-//! Each step is run from an empty target folder of its own, as after `git clone`. A page says a time between two comments, which are not shown:
+//! Each step is run from an empty target folder of its own, as after `git clone`. A page says a
+//! time between two comments, which are not shown:
 //!
 //! ```text
 //! <!-- time: study-quick -->8 minutes<!-- /time -->
 //! ```
 //!
-//! The help of the command takes its times from `crates/cli/src/times.rs`, a line for each, and the bar of a study from
-//! `crates/cli/src/study/times.txt`. Times are rounded up.
+//! The help of the command takes its times from `crates/cli/src/times.rs`, a line for each, and the
+//! bar of a study from `crates/cli/src/study/times.txt`. Times are rounded up.
 
 use std::path::Path;
 use std::process::Command;

@@ -20,10 +20,12 @@ pub(crate) enum Command {
     /// Run the papers' experiments here and write one report with pictures.
     #[command(after_help = STUDY_HELP)]
     Study(StudyOptions),
-    /// Say what this machine is: processors, clock, costs of its primitives, what its kernel allows.
+    /// Say what this machine is: processors, clock, costs of its primitives, what its kernel
+    /// allows.
     #[command(after_help = MACHINE_HELP)]
     Machine(MachineOptions),
-    /// Take every lock on this computer and on a simulated one with the times measured here, and compare.
+    /// Take every lock on this computer and on a simulated one with the times measured here, and
+    /// compare.
     #[command(after_help = CALIBRATE_HELP)]
     Calibrate(CalibrateOptions),
     /// Say which mutex suits a program, from the waits that were recorded in it.
@@ -168,7 +170,8 @@ pub(crate) struct RecordOptions {
     pub(crate) command: Vec<OsString>,
 }
 
-/// A policy that the shim has. Not among them are those that need room or preparation which a lock of another program cannot give.
+/// A policy that the shim has. Not among them are those that need room or preparation which a lock
+/// of another program cannot give.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum LockPolicy {
     Adaptive,
@@ -213,8 +216,9 @@ pub(crate) struct StudyOptions {
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
 
-    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name or
-    /// by the FILE.json that describes it.
+    /// Run them on this computer (`real`), on the machines of their papers in virtual time
+    /// (`simulated`), or all on one simulated machine, by name or by the FILE.json that describes
+    /// it.
     #[arg(long, value_name = "MACHINE", default_value = "real")]
     pub(crate) machine: String,
 
@@ -230,7 +234,8 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or chrome://tracing.
+    /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or
+    /// chrome://tracing.
     #[arg(long)]
     pub(crate) trace: bool,
 
@@ -238,11 +243,13 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,
 
-    /// Also judge the waits recorded in this file in klmo91/table1 and klmo91/table2; may be given more than once.
+    /// Also judge the waits recorded in this file in klmo91/table1 and klmo91/table2; may be given
+    /// more than once.
     #[arg(long, value_name = "FILE")]
     pub(crate) waits: Vec<PathBuf>,
 
-    /// Only these cells of the whole grid, by tokens of their names: 8t-hogs, 2t-1us-4x-quiet, phases.
+    /// Only these cells of the whole grid, by tokens of their names: 8t-hogs, 2t-1us-4x-quiet,
+    /// phases.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', help_heading = REGRET)]
     pub(crate) cells: Vec<String>,
 
@@ -322,7 +329,8 @@ pub(crate) struct CalibrateOptions {
     #[arg(value_name = "NAME")]
     pub(crate) filters: Vec<String>,
 
-    /// Simulate this machine, by name or by the FILE.json that describes it, in place of one with the times measured now.
+    /// Simulate this machine, by name or by the FILE.json that describes it, in place of one with
+    /// the times measured now.
     #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<String>,
 

@@ -1,9 +1,11 @@
 //! Figure 3.2: null threads a second, the inverse of figure 3.1.
 //!
-//! Rule of the verdict: *holds* if every strategy with a central ready queue comes to nine tenths of its highest rate with at most six processors
-//! ("only a few concurrent thread operations"), local ready queues come to at least one and a quarter of the highest rate of any of them, and they
-//! too are at nine tenths before all processors take part, the bus being at least nine tenths occupied with all; else *differs*. *not judged* with
-//! fewer than eight processors, where a few cannot be told from all. On a machine whose bus cannot be asked, that part is left out.
+//! Rule of the verdict: *holds* if every strategy with a central ready queue comes to nine tenths
+//! of its highest rate with at most six processors ("only a few concurrent thread operations"),
+//! local ready queues come to at least one and a quarter of the highest rate of any of them, and
+//! they too are at nine tenths before all processors take part, the bus being at least nine tenths
+//! occupied with all; else *differs*. *not judged* with fewer than eight processors, where a few
+//! cannot be told from all. On a machine whose bus cannot be asked, that part is left out.
 
 use stanchion_simulator::Machine;
 

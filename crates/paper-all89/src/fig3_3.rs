@@ -1,11 +1,14 @@
 //! Figure 3.3: threads a second where each computes for 300 µs on average, uniformly distributed.
 //!
-//! *Spread* is the highest rate of the five strategies over the lowest, with the same number of processors.
+//! *Spread* is the highest rate of the five strategies over the lowest, with the same number of
+//! processors.
 //!
-//! Rule of the verdict: *holds* if with one processor the spread is at most 1.25, and with all of them it lies at least three times as far above 1;
-//! else *differs*. *not judged* with fewer than eight processors: the paper's differences appear beyond those.
+//! Rule of the verdict: *holds* if with one processor the spread is at most 1.25, and with all of
+//! them it lies at least three times as far above 1; else *differs*. *not judged* with fewer than
+//! eight processors: the paper's differences appear beyond those.
 //!
-//! On this computer a thread computes for 300 µs divided by the scale of the simulated Symmetry, 750 ns: a thread costs so much less too.
+//! On this computer a thread computes for 300 µs divided by the scale of the simulated Symmetry,
+//! 750 ns: a thread costs so much less too.
 
 use stanchion_simulator::{Machine, machines};
 

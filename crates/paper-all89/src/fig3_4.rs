@@ -1,16 +1,20 @@
 //! Figure 3.4: what a thread costs, by how many are runnable, on 18 processors.
 //!
-//! The cost is the paper's: below as many runnable threads as processors, from before a creation until the thread runs; from there on, a creation, and a
-//! finish until the next thread runs. *Few* are one to three runnable threads, *nearly all* the last three numbers below the processors, *beyond* those
-//! from two more than the processors on.
+//! The cost is the paper's: below as many runnable threads as processors, from before a creation
+//! until the thread runs; from there on, a creation, and a finish until the next thread runs. *Few*
+//! are one to three runnable threads, *nearly all* the last three numbers below the processors,
+//! *beyond* those from two more than the processors on.
 //!
 //! Rule of the verdict, by means over such numbers: *holds* if
 //!
-//! 1. while processors idle (few to nearly all), an idle queue costs least of all five, and beyond more than local free lists alone;
-//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which have the same blocks and one ready queue, is at
-//!    least a twentieth of the cost with one runnable thread less than processors and with as many, and less than half of that with half as many
-//!    and with twice as many;
-//! 3. with a central queue (local free lists) few runnable threads cost more than nearly all do, since idle processors rush for each;
+//! 1. while processors idle (few to nearly all), an idle queue costs least of all five, and beyond
+//!    more than local free lists alone;
+//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which
+//!    have the same blocks and one ready queue, is at least a twentieth of the cost with one
+//!    runnable thread less than processors and with as many, and less than half of that with half
+//!    as many and with twice as many;
+//! 3. with a central queue (local free lists) few runnable threads cost more than nearly all do,
+//!    since idle processors rush for each;
 //!
 //! else *differs*. *not judged* with fewer than eight processors.
 
@@ -105,13 +109,15 @@ impl Curves {
         self.at(READY, runnable) / self.at(FREE_LIST, runnable) - 1.0
     }
 
-    /// The scan with half as many threads as processors, one less than all, as many, and twice as many.
+    /// The scan with half as many threads as processors, one less than all, as many, and twice as
+    /// many.
     fn spike(&self) -> [f64; 4] {
         let near = self.processors;
         [near / 2, near - 1, near, 2 * near].map(|runnable| self.scan(runnable))
     }
 
-    /// How much dearer a central queue is with few runnable threads than with nearly as many as processors.
+    /// How much dearer a central queue is with few runnable threads than with nearly as many as
+    /// processors.
     fn rush(&self) -> f64 {
         let nearly = self.processors - SOME..=self.processors - 1;
         self.mean(FREE_LIST, 1..=SOME) / self.mean(FREE_LIST, nearly)

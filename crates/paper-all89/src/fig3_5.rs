@@ -1,8 +1,9 @@
-//! Figure 3.5: queues examined by a processor that looks for a ready thread, against runnable threads, 18 processors.
+//! Figure 3.5: queues examined by a processor that looks for a ready thread, against runnable
+//! threads, 18 processors.
 //!
-//! Rule of the verdict: *holds* if equation 3.1 as printed gives the counted mean for every small r and q (to
-//! twelve digits), and for every r of the picture a random scan of q = 18 queues lies within 1 % of it; else
-//! *differs*.
+//! Rule of the verdict: *holds* if equation 3.1 as printed gives the counted mean for every small r
+//! and q (to twelve digits), and for every r of the picture a random scan of q = 18 queues lies
+//! within 1 % of it; else *differs*.
 
 use stanchion_model::scan::simulate::{self, Estimate};
 use stanchion_model::{Random, scan};

@@ -1,16 +1,16 @@
-//! Figure 4.1: all threads increment one counter under one lock; elapsed time for a million increments, each way
-//! of waiting.
+//! Figure 4.1: all threads increment one counter under one lock; elapsed time for a million
+//! increments, each way of waiting.
 //!
 //! The paper's sentence: spinning on the exchange and spinning on the copy "degrade processor
 //! performance badly for even a moderate number of spinning processors. […] By contrast, the
 //! backoff algorithm results in only slight degradation for less than ten spin-waiting processors"
 //! (section 4.5).
 //!
-//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: *degraded*
-//! is the elapsed time with so many processors over the elapsed time with one, each the lower
-//! quartile of its repeats, because what disturbs a cell from outside makes it slower, never
-//! faster, and a median of few repeats gives way to it. (Not the least: where one of two threads
-//! was kept off its processor, the other counts uncontended.) *holds* if
+//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its
+//! own: *degraded* is the elapsed time with so many processors over the elapsed time with one, each
+//! the lower quartile of its repeats, because what disturbs a cell from outside makes it slower,
+//! never faster, and a median of few repeats gives way to it. (Not the least: where one of two
+//! threads was kept off its processor, the other counts uncontended.) *holds* if
 //!
 //! 1. with ten processors and with every greater number, or with all where there are fewer,
 //!    spinning on the exchange and spinning on reads are degraded at least twofold ([`BADLY`]);
@@ -19,7 +19,10 @@
 //! else *differs*. The paper does not say how many a moderate number is. Ten is the number up to
 //! which it contrasts the ways of waiting.
 //!
-//! *not judged* if in any of the cells that this takes the threads had less than half of their
+//! The cells are measured until the confidence interval of each pace that decides is narrower than
+//! [`WIDTH`], or at most seven times quickly; where one is wider then, it is *not judged*.
+//!
+//! *not judged* also if in any of the cells that this takes the threads had less than half of their
 //! processors' time (the median of the repeats): they wait by spinning, so the rest was taken by
 //! others. With one processor no thread waits and nothing can be judged.
 
@@ -30,12 +33,14 @@ use std::time::Duration;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
-use stanchion_study::measure::{Grid, lower_quartile, median, steps, sweep};
+use stanchion_study::measure::{
+    Grid, Precision, Swept, lower_quartile, median, steps, sweep_until,
+};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
+use stanchion_study_locks::contest::{Contest, Standing, run_unlocked};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::real::contest::{Contest, Standing, run_unlocked};
-use stanchion_study_locks::real::registry::{LOCKS, of_way};
+use stanchion_study_locks::registry::{LOCKS, of_way};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.1",
@@ -61,7 +66,8 @@ struct Cell {
     quiet_pace: f64,
     /// Processor time for one acquisition.
     cost: f64,
-    /// Processor time over the time that all threads' processors had; none if it cannot be asked for.
+    /// Processor time over the time that all threads' processors had; none if it cannot be asked
+    /// for.
     had: Option<f64>,
     fairness: f64,
     longest_wait: f64,
@@ -69,20 +75,22 @@ struct Cell {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
-    let repeats = context.pick(5, 9);
+    let precision = context.pick(QUICK, FULL);
     let window = context.window(50, 200);
     // The last row is the counter without a lock.
     let rows = LOCKS.len() + 1;
-    context.plan(steps(rows, counts.len(), repeats));
-    let grid = sweep(
+    context.plan(steps(rows, counts.len(), precision.most));
+    let within = context.within_processors().len();
+    let decides = |lock, column| column < within && JUDGED.map(of_way).contains(&lock);
+    let Swept { grid, rounds, widest } = sweep_until(
         context,
         rows,
         &counts,
-        repeats,
+        precision,
         |lock, threads| measure(context, lock, threads, window),
+        |lock, column, [plain, _]| decides(lock, column).then(|| plain.pace()),
         cell,
     )?;
-    let within = context.within_processors().len();
     Ok(Outcome {
         comparisons: comparisons(&grid, &counts, within),
         pictures: vec![ways(&grid, &counts[..within]), all(&grid, &counts)],
@@ -104,7 +112,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             format!(
                 "Increments are counted for {} ms a cell and scaled to a million, because a \
                  fixed million would take some of these locks minutes once threads outnumber \
-                 processors; medians of {repeats} cells, locks in turn. Longest waits come from \
+                 processors; medians of {rounds} cells, locks in turn. Longest waits come from \
                  a further run of half that time in which each wait is timed, and can be no \
                  longer than the run.",
                 window.as_millis()
@@ -126,9 +134,17 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              fast here and scores low in fairness: read the two together."
                 .to_owned(),
         ],
-        ..Outcome::new(verdict(&grid, &counts, within))
+        ..Outcome::new(match precision.refusal(widest) {
+            Some(why) if within > 1 => Verdict::NotJudged(why),
+            _ => verdict(&grid, &counts, within),
+        })
     })
 }
+
+/// How precise the paces must be that decide: the limits of the rule, 1.5 and 2, differ by a third.
+const WIDTH: f64 = 0.5;
+const QUICK: Precision = Precision { least: 3, most: 7, width: WIDTH };
+const FULL: Precision = Precision { least: 9, most: 9, width: WIDTH };
 
 fn measure(context: &Context, lock: usize, threads: usize, window: Duration) -> [Standing; 2] {
     let place = Placement { processors: &context.processors, threads };
@@ -162,6 +178,9 @@ const BADLY: f64 = 2.0;
 /// And slightly, at most.
 const SLIGHTLY: f64 = 1.5;
 
+/// The paper's three ways of waiting, which decide.
+const JUDGED: [Way; 3] = [Way::Exchange, Way::Read, Way::Backoff];
+
 /// Elapsed time of a column over that with one processor.
 fn degraded(grid: &Grid<Cell>, way: Way, column: usize) -> f64 {
     let row = &grid[of_way(way)];
@@ -182,7 +201,7 @@ fn verdict(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Verdict {
     };
     let [exchange, read] = [Way::Exchange, Way::Read].map(least);
     let backoff = few.map(|column| degraded(grid, Way::Backoff, column)).fold(1.0, f64::max);
-    let judged = [Way::Exchange, Way::Read, Way::Backoff].map(|way| &grid[of_way(way)]);
+    let judged = JUDGED.map(|way| &grid[of_way(way)]);
     let least_had = judged
         .iter()
         .flat_map(|row| row[..within].iter().map(|cell| cell.had))

@@ -1,8 +1,9 @@
-//! Figure 4.2: how much faster one thread counts than several, against the size of the critical section.
+//! Figure 4.2: how much faster one thread counts than several, against the size of the critical
+//! section.
 //!
-//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed
-//! would be 1 whatever the number of threads. Where it lies below 1, waiting (or handing the lock over) costs the
-//! rest.
+//! If waiting did not slow the holder, the section and nothing else would set the pace, and the
+//! relative speed would be 1 whatever the number of threads. Where it lies below 1, waiting (or
+//! handing the lock over) costs the rest.
 //!
 //! The paper's sentence: "spinning on memory read degrades performance less as the size of the
 //! critical section grows, while spinning on the xchgb instruction degrades performance evenly
@@ -29,10 +30,10 @@ use stanchion_study::measure::least;
 use stanchion_study::measure::{Grid, median, steps, sweep};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{self, significant};
+use stanchion_study_locks::contender::Shared;
+use stanchion_study_locks::contest::Contest;
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::real::contender::Shared;
-use stanchion_study_locks::real::contest::Contest;
-use stanchion_study_locks::real::registry::{LOCKS, Lock, of_way};
+use stanchion_study_locks::registry::{LOCKS, Lock, of_way};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.2",
@@ -129,7 +130,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     })
 }
 
-/// The paper's words beside the relative speeds of `way` with the smallest section and the largest, whose `sizes` are in nanoseconds.
+/// The paper's words beside the relative speeds of `way` with the smallest section and the largest,
+/// whose `sizes` are in nanoseconds.
 fn comparison(way: Way, speeds: [f64; 2], sizes: [f64; 2]) -> Comparison {
     let (name, paper) = match way {
         Way::Exchange => ("spin on exchange", "even throughout"),

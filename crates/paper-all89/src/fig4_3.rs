@@ -1,8 +1,8 @@
-//! Figure 4.3: threads start together, each passes once through the lock, and waits until all have; elapsed time
-//! for each thread.
+//! Figure 4.3: threads start together, each passes once through the lock, and waits until all have;
+//! elapsed time for each thread.
 //!
-//! Without degradation and without delay the time grows by the same amount with each processor, and the
-//! normalized curve is flat.
+//! Without degradation and without delay the time grows by the same amount with each processor, and
+//! the normalized curve is flat.
 //!
 //! The paper's sentences: "for small numbers of processors, spinning on the xchgb instruction is
 //! fastest […]. As more processors are added, however, this benefit is outweighed by the
@@ -33,8 +33,8 @@ use stanchion_study::measure::{Grid, median, steps, sweep};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::real::pass::{Pass, Passed, run_unlocked};
-use stanchion_study_locks::real::registry::{LOCKS, of_way};
+use stanchion_study_locks::pass::{Pass, Passed, run_unlocked};
+use stanchion_study_locks::registry::{LOCKS, of_way};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.3",

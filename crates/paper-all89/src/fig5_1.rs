@@ -1,11 +1,14 @@
 //! Figure 5.1: the queueing model of section 5 against what was measured in figure 3.3.
 //!
-//! The model takes what threads ask for, found as the paper found it (section 5.1): processors with copies of all data run thread management, and how
-//! much they slow each other is the bus demand, once of everything and once of the critical sections; how much spinning processors slow others is
-//! what spinning asks for (`projection.rs`). Nothing is fitted to what is to be predicted. Figures 5.2 to 5.4 project the same model.
+//! The model takes what threads ask for, found as the paper found it (section 5.1): processors with
+//! copies of all data run thread management, and how much they slow each other is the bus demand,
+//! once of everything and once of the critical sections; how much spinning processors slow others
+//! is what spinning asks for (`projection.rs`). Nothing is fitted to what is to be predicted.
+//! Figures 5.2 to 5.4 project the same model.
 //!
-//! Rule of the verdict: *holds* if with every number of processors the model's rate is within 5 % of the simulated one, for local ready queues and
-//! for local free lists with a central queue, the latter with fewer than 18 processors; else *differs*. *not judged* where there is no one bus, or
+//! Rule of the verdict: *holds* if with every number of processors the model's rate is within 5 %
+//! of the simulated one, for local ready queues and for local free lists with a central queue, the
+//! latter with fewer than 18 processors; else *differs*. *not judged* where there is no one bus, or
 //! where there are too few processors to see what spinning asks for.
 
 use stanchion_simulator::Machine;

@@ -1,9 +1,12 @@
-//! Figure 5.2: threads a second against the computation of a thread, 20 processors, 5 % bus load, by the model.
+//! Figure 5.2: threads a second against the computation of a thread, 20 processors, 5 % bus load,
+//! by the model.
 //!
-//! The inputs are those of figure 5.1, fitted to the simulated machine ([`projection`](super::projection)).
+//! The inputs are those of figure 5.1, fitted to the simulated machine
+//! ([`projection`](super::projection)).
 //!
-//! Rule of the verdict: *holds* if threads that do not compute find the central queue's lock held at least 99 % of the time and local queues at
-//! least twice as fast; with more computation that advantage only falls; and at 10 ms it is less than 1 %; else *differs*.
+//! Rule of the verdict: *holds* if threads that do not compute find the central queue's lock held
+//! at least 99 % of the time and local queues at least twice as fast; with more computation that
+//! advantage only falls; and at 10 ms it is less than 1 %; else *differs*.
 
 use stanchion_model::contention::Equilibrium;
 use stanchion_simulator::Machine;

@@ -1,10 +1,12 @@
 //! Figure 5.3: threads a second against bus load, 20 processors, threads of 200 µs, by the model.
 //!
-//! The inputs are those of figure 5.1, fitted to the simulated machine ([`projection`](super::projection)).
+//! The inputs are those of figure 5.1, fitted to the simulated machine
+//! ([`projection`](super::projection)).
 //!
-//! Rule of the verdict: *holds* if both rates fall with each step of bus load; at 40 % the bus is at least 99 % busy with local queues, whose rate is
-//! less than half of that without load; and what local queues have over a central one (in per cent) is then less than half of what it is without
-//! load; else *differs*.
+//! Rule of the verdict: *holds* if both rates fall with each step of bus load; at 40 % the bus is
+//! at least 99 % busy with local queues, whose rate is less than half of that without load; and
+//! what local queues have over a central one (in per cent) is then less than half of what it is
+//! without load; else *differs*.
 
 use stanchion_model::contention::Equilibrium;
 use stanchion_simulator::Machine;

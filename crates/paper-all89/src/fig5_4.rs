@@ -1,13 +1,16 @@
 //! Figure 5.4: threads a second against processors, threads of 2 ms, by the model.
 //!
-//! Why it falls and not only levels off: processors that wait take the bus from the one they wait for. The model shows it by leaving that out:
-//! with waiting that costs no bus time the rate stays where it was.
+//! Why it falls and not only levels off: processors that wait take the bus from the one they wait
+//! for. The model shows it by leaving that out: with waiting that costs no bus time the rate stays
+//! where it was.
 //!
-//! The inputs are those of figure 5.1, fitted to the simulated machine ([`projection`](super::projection)).
+//! The inputs are those of figure 5.1, fitted to the simulated machine
+//! ([`projection`](super::projection)).
 //!
-//! Rule of the verdict: *holds* if with twice the processors of a central queue's highest rate at least a third of that rate is lost; local queues
-//! lose none of theirs from the one number of processors to the other; and without the bus time of spinning the central queue keeps at least 90 %
-//! of its own; else *differs*. (The paper does not say how sharp is sharp.)
+//! Rule of the verdict: *holds* if with twice the processors of a central queue's highest rate at
+//! least a third of that rate is lost; local queues lose none of theirs from the one number of
+//! processors to the other; and without the bus time of spinning the central queue keeps at least
+//! 90 % of its own; else *differs*. (The paper does not say how sharp is sharp.)
 
 use stanchion_model::contention::Equilibrium;
 use stanchion_simulator::Machine;
@@ -31,7 +34,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const GRAIN: f64 = 2_000.0;
-/// Bus load, share of computation. The paper's figure does not say; with figure 5.2's 5 % twenty processors fill the bus.
+/// Bus load, share of computation. The paper's figure does not say; with figure 5.2's 5 % twenty
+/// processors fill the bus.
 const LOAD: f64 = 0.01;
 const MOST: u32 = 120;
 /// Further loads, for the table.
@@ -54,7 +58,8 @@ fn central(inputs: &Inputs, load: f64, processors: u32) -> Result<f64, Stop> {
     inputs.solve(Queue::Central, GRAIN, load, processors).map(|solved| solved.throughput)
 }
 
-/// The number of processors at which a central queue's rate is highest, and that rate: up from one, as long as it rises.
+/// The number of processors at which a central queue's rate is highest, and that rate: up from one,
+/// as long as it rises.
 fn highest(inputs: &Inputs, load: f64) -> Result<(u32, f64), Stop> {
     let (mut peak, mut rate) = (1, central(inputs, load, 1)?);
     loop {

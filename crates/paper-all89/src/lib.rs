@@ -1,4 +1,5 @@
-//! Anderson, Lazowska and Levy 1989: thread management and spin locks on a Sequent Symmetry with 20 processors.
+//! Anderson, Lazowska and Levy 1989: thread management and spin locks on a Sequent Symmetry with 20
+//! processors.
 
 mod fig3_1;
 mod fig3_2;
@@ -39,7 +40,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     fig5_4::EXPERIMENT,
 ];
 
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the
+/// same in every run.
 #[cfg(test)]
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;

@@ -1,20 +1,23 @@
-//! The queueing model of section 5 with what is fitted to the simulated machine: one model for figure 5.1, which holds it against a simulation, and
-//! for figures 5.2 to 5.4, which project it.
+//! The queueing model of section 5 with what is fitted to the simulated machine: one model for
+//! figure 5.1, which holds it against a simulation, and for figures 5.2 to 5.4, which project it.
 //!
-//! The paper's model has measured inputs, and prints few of them. Here they are measured as the paper did (section 5.1): what thread management asks
-//! for from processors with copies of all data, what spinning asks for from how much it slows others. Nothing is fitted to what is to be predicted.
+//! The paper's model has measured inputs, and prints few of them. Here they are measured as the
+//! paper did (section 5.1): what thread management asks for from processors with copies of all
+//! data, what spinning asks for from how much it slows others. Nothing is fitted to what is to be
+//! predicted.
 //!
-//! "Central" is the paper's *local freelist*: lists of free blocks for each processor, one ready queue for all. "Local" is its *local readyq*,
-//! where each processor also has a ready queue. A thread is enqueued once and dequeued once, so it visits two queues.
+//! "Central" is the paper's *local freelist*: lists of free blocks for each processor, one ready
+//! queue for all. "Local" is its *local readyq*, where each processor also has a ready queue. A
+//! thread is enqueued once and dequeued once, so it visits two queues.
 
 use stanchion_model::contention::{self, Demand, Equilibrium, Lock, Workload};
 use stanchion_simulator::Machine;
 
 use super::threads::simulated::{self, Demands, Place, VISITS};
+use stanchion_simulated_locks::bus;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
-use stanchion_study_locks::simulated::bus;
 
 /// Where a ready thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +67,8 @@ impl Inputs {
         Self { spinning: 0.0, ..self }
     }
 
-    /// So many processors with threads that compute for `user` µs of the Symmetry, a `load` of that time (0 to 1) on the bus.
+    /// So many processors with threads that compute for `user` µs of the Symmetry, a `load` of that
+    /// time (0 to 1) on the bus.
     pub(super) fn solve(
         &self,
         queue: Queue,
@@ -117,7 +121,8 @@ impl Inputs {
         )
     }
 
-    /// A package in round figures, for tests: 60 µs for a thread, two sections of 10, 6 µs of it on the bus.
+    /// A package in round figures, for tests: 60 µs for a thread, two sections of 10, 6 µs of it on
+    /// the bus.
     #[cfg(test)]
     pub(super) fn round() -> Self {
         let demands = Demands {

@@ -1,20 +1,25 @@
 //! Section 3.6, its end: two hybrids, which the paper names, did not build, and doubts.
 //!
-//! > For example, both central and per-processor ready queues could be used, by placing created threads in a local queue if the lock on the central
-//! > queue is busy. As another example, a creating processor could probe randomly to find an idle processor, and if none were found, place the
-//! > thread in a central queue. The drawback to any such approach is that complexity adds cost which may outweigh any benefits.
+//! > For example, both central and per-processor ready queues could be used, by placing created
+//! threads in a local queue if the lock on the central > queue is busy. As another example, a
+//! creating processor could probe randomly to find an idle processor, and if none were found, place
+//! the > thread in a central queue. The drawback to any such approach is that complexity adds cost
+//! which may outweigh any benefits.
 //!
-//! A hybrid is "to combine the advantages of some of the alternatives", its *parents*: one is good where the other is not. So all are measured in the
-//! *situations* of figures 3.1 and 3.4: null threads on one processor and on all; a thread while processors idle, with as many threads as
-//! processors, and beyond. How far one is *behind* is its time over that of the better parent there, and its *worst* is the largest of these.
+//! A hybrid is "to combine the advantages of some of the alternatives", its *parents*: one is good
+//! where the other is not. So all are measured in the *situations* of figures 3.1 and 3.4: null
+//! threads on one processor and on all; a thread while processors idle, with as many threads as
+//! processors, and beyond. How far one is *behind* is its time over that of the better parent
+//! there, and its *worst* is the largest of these.
 //!
 //! | hybrid | parents |
 //! | --- | --- |
 //! | central else local | local free lists (a central queue), local ready queues |
 //! | probe idle else central | idle queue, local free lists (a central queue) |
 //!
-//! Rule of the verdict: *holds* if no hybrid is worth its complexity, that is, if for each there is a parent whose worst is no larger than the
-//! hybrid's own; else *differs*. *not judged* with fewer than eight processors.
+//! Rule of the verdict: *holds* if no hybrid is worth its complexity, that is, if for each there is
+//! a parent whose worst is no larger than the hybrid's own; else *differs*. *not judged* with fewer
+//! than eight processors.
 
 use stanchion_simulator::Machine;
 

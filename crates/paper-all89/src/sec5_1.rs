@@ -1,8 +1,10 @@
-//! Section 5.1: what a critical section and what spinning ask of the bus, found as the paper found it, from how much processors with private copies
-//! are slowed, by one another and by others that spin.
+//! Section 5.1: what a critical section and what spinning ask of the bus, found as the paper found
+//! it, from how much processors with private copies are slowed, by one another and by others that
+//! spin.
 //!
-//! The paper gives no figures but a sentence: "the effect of adding a spinning processor with the backoff algorithm is to add two cache misses per
-//! execution of the critical section", so the bus demand of spinning "is linear with the number of processors"; it is "less true when processors
+//! The paper gives no figures but a sentence: "the effect of adding a spinning processor with the
+//! backoff algorithm is to add two cache misses per execution of the critical section", so the bus
+//! demand of spinning "is linear with the number of processors"; it is "less true when processors
 //! spin on memory reads". What the paper could not do, the simulator can: count.
 //!
 //! The backoff is that of figures 4.1 to 4.3: see
@@ -17,17 +19,17 @@ use stanchion_model::contention::{
 };
 use stanchion_simulator::{Failure, Machine};
 
+use stanchion_simulated_locks::bus;
+use stanchion_simulated_locks::copies::{Beside, Copies};
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
+use stanchion_simulated_locks::shared::turn;
+use stanchion_simulated_locks::show;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::simulation::cells;
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::bus;
-use stanchion_study_locks::simulated::copies::{Beside, Copies};
-use stanchion_study_locks::simulated::registry::{LOCKS, of_way};
-use stanchion_study_locks::simulated::shared::turn;
-use stanchion_study_locks::simulated::show;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/sec5.1",
@@ -40,8 +42,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Processors with copies of their own, beside the spinners (the paper's P): enough that the bus is busy, since at moderate loads the model is
-/// pessimistic (section 5.1) and would see no spinner.
+/// Processors with copies of their own, beside the spinners (the paper's P): enough that the bus is
+/// busy, since at moderate loads the model is pessimistic (section 5.1) and would see no spinner.
 const PRIVATE: usize = 12;
 
 /// How waiters spin; the first is judged.

@@ -19,7 +19,7 @@ use stanchion_study::measure::{median, steps, sweep};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::real::registry::{LOCKS, of_way};
+use stanchion_study_locks::registry::{LOCKS, of_way};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/table3.1",

@@ -9,7 +9,8 @@ pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Poin
     points.iter().filter(move |point| point.case.method == method)
 }
 
-/// What was measured, as lines of `methods` over `x`, and the model's for those of which it says something, as dots.
+/// What was measured, as lines of `methods` over `x`, and the model's for those of which it says
+/// something, as dots.
 pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) -> Vec<Series> {
     let mut all = Vec::new();
     for &method in methods {

@@ -1,12 +1,14 @@
 //! Figure 4, experiment 1: load 1, no variance.
 //!
-//! Rule of the verdict: *holds* if blocking is slower than gangs that wait busily at every grain ("blocking cannot achieve any gains when the load
-//! is 1"), what it adds lies within half and twice its mean at every grain ("an additional constant overhead"), and gangs take what equation 6 says
-//! within a tenth; else *differs*. On this computer, where other programs and the system run too, the last is within a fifth. *not judged* with one
-//! processor.
+//! Rule of the verdict: *holds* if blocking is slower than gangs that wait busily at every grain
+//! ("blocking cannot achieve any gains when the load is 1"), what it adds lies within half and
+//! twice its mean at every grain ("an additional constant overhead"), and gangs take what equation
+//! 6 says within a tenth; else *differs*. On this computer, where other programs and the system run
+//! too, the last is within a fifth. *not judged* with one processor.
 //!
-//! Here gangs are measured twice: blocking adds a yield with nobody to yield to, a fraction of a microsecond, and where two runs of the same gangs
-//! differ by more than that the verdict, whichever it is, is of something that cannot be seen here, and says so.
+//! Here gangs are measured twice: blocking adds a yield with nobody to yield to, a fraction of a
+//! microsecond, and where two runs of the same gangs differ by more than that the verdict,
+//! whichever it is, is of something that cannot be seen here, and says so.
 
 use stanchion_simulator::Machine;
 

@@ -1,10 +1,14 @@
-//! Figures 5 and 6, experiment 2: load 3, VAR = GRAIN; and two-phase waiting beside them, which the paper leaves out.
+//! Figures 5 and 6, experiment 2: load 3, VAR = GRAIN; and two-phase waiting beside them, which the
+//! paper leaves out.
 //!
-//! *The crossover* is the t_p + t_w at which blocking takes as long as gangs, between the points on either side of it.
+//! *The crossover* is the t_p + t_w at which blocking takes as long as gangs, between the points on
+//! either side of it.
 //!
-//! Rule of figure 5: *holds* if the crossover lies within a third of 0.8 ms; else *differs*. On this computer, whose switches are not the Makbilan's,
-//! *holds* if there is a crossover: gangs ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are twice as fast
-//! at 0.16 ms, between the points on either side; on this computer at the finest grain. *not judged* with one processor.
+//! Rule of figure 5: *holds* if the crossover lies within a third of 0.8 ms; else *differs*. On
+//! this computer, whose switches are not the Makbilan's, *holds* if there is a crossover: gangs
+//! ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are
+//! twice as fast at 0.16 ms, between the points on either side; on this computer at the finest
+//! grain. *not judged* with one processor.
 
 use stanchion_simulator::Machine;
 

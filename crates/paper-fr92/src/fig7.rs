@@ -1,7 +1,8 @@
 //! Figure 7, experiment 3: a gang that blocks, among others that do too or that only compute.
 //!
-//! Rule of the verdict: *holds* if, at every load above 1, the gang among others that compute takes what equation 13 says within a half ("hence the
-//! large variance in the measured results"), and at least twice as long as among its like; else *differs*. This computer's scheduler does not serve
+//! Rule of the verdict: *holds* if, at every load above 1, the gang among others that compute takes
+//! what equation 13 says within a half ("hence the large variance in the measured results"), and at
+//! least twice as long as among its like; else *differs*. This computer's scheduler does not serve
 //! threads strictly in turn, so there it is *not judged*, and the figures are shown.
 
 use stanchion_simulator::Machine;

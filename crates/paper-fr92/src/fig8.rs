@@ -1,9 +1,12 @@
-//! Figure 8, experiment 4: pairs of threads, GRAIN = VAR = 100, by load; and two-phase waiting beside them.
+//! Figure 8, experiment 4: pairs of threads, GRAIN = VAR = 100, by load; and two-phase waiting
+//! beside them.
 //!
-//! *The growth* of a method is the slope of its time over the load, both by their logarithms, by least squares: 1 is linear, 2 quadratic.
+//! *The growth* of a method is the slope of its time over the load, both by their logarithms, by
+//! least squares: 1 is linear, 2 quadratic.
 //!
-//! Rule of the verdict: *holds* if the growth of gangs and of blocking is 0.8 to 1.2 and that of uncoordinated busy waiting 1.6 to 2.4; else
-//! *differs*. *not judged* with one processor. On this computer the two without gangs are as much the system's scheduler as the methods: which threads
+//! Rule of the verdict: *holds* if the growth of gangs and of blocking is 0.8 to 1.2 and that of
+//! uncoordinated busy waiting 1.6 to 2.4; else *differs*. *not judged* with one processor. On this
+//! computer the two without gangs are as much the system's scheduler as the methods: which threads
 //! are on together is its choice, and the verdict says so.
 
 use stanchion_simulator::Machine;

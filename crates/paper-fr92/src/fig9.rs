@@ -1,12 +1,16 @@
-//! Figure 9, the phase diagram: which of gangs that wait busily and blocking is twice as good, and which is better.
+//! Figure 9, the phase diagram: which of gangs that wait busily and blocking is twice as good, and
+//! which is better.
 //!
-//! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with the α that they have: programs in which one
-//! thread, another in each iteration, computes longer than the others, since evenly drawn times never wait longer than they compute.
+//! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with
+//! the α that they have: programs in which one thread, another in each iteration, computes longer
+//! than the others, since evenly drawn times never wait longer than they compute.
 //!
-//! The paper's lines are in units of the Makbilan's switch of 0.2 ms; on another machine they are taken with its own.
+//! The paper's lines are in units of the Makbilan's switch of 0.2 ms; on another machine they are
+//! taken with its own.
 //!
-//! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it. *holds* if all others do as the paper says: gangs at
-//! least twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
+//! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it.
+//! *holds* if all others do as the paper says: gangs at least twice as good where t_p + 2 t_w ≤ 0.3
+//! ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
 //! blocking where t_w is longer; else *differs*. *not judged* with one processor.
 
 use stanchion_model::gang::{makbilan, phase};
@@ -102,7 +106,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     })
 }
 
-/// Programs of such an iteration, in milliseconds of the machine; none where the others would compute less than nothing.
+/// Programs of such an iteration, in milliseconds of the machine; none where the others would
+/// compute less than nothing.
 fn case(place: &Place, processing: f64, waiting: f64) -> Option<Case> {
     let n = place.processors as f64;
     if n < 2.0 {
@@ -165,7 +170,8 @@ fn picture(at: &[At]) -> Picture {
     }
 }
 
-/// What the paper says of a point: the least and the most that blocking's time over the gangs' may be.
+/// What the paper says of a point: the least and the most that blocking's time over the gangs' may
+/// be.
 fn said(at: &At) -> (f64, f64) {
     let (corner, above) = (at.processing + 2.0 * at.waiting, at.waiting - at.processing);
     let ahead = if at.waiting <= 0.3 * (1.0 - BAND) {

@@ -5,7 +5,8 @@
 //!           └─ simulated (Makbilan) ──────────────────────────┴─▶ stage ─▶ fig4 … fig9, with model::gang beside
 //! ```
 //!
-//! [`points`] has what is measured and what the model says of it. The rules by which the figures are judged stand in their files.
+//! [`points`] has what is measured and what the model says of it. The rules by which the figures
+//! are judged stand in their files.
 
 mod draw;
 mod fig4;
@@ -32,7 +33,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     fig9::EXPERIMENT,
 ];
 
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the
+/// same in every run.
 #[cfg(test)]
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;

@@ -1,4 +1,5 @@
-//! What is measured: a program of the paper's, by how its threads wait and who is put on the processors together.
+//! What is measured: a program of the paper's, by how its threads wait and who is put on the
+//! processors together.
 
 use std::time::Duration;
 

@@ -1,9 +1,11 @@
 //! The methods on this computer.
 //!
-//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own
-//! business. A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
+//! A thread is a thread of the system, kept on its processor. Without gangs the system's own
+//! scheduler takes turns, with a quantum that is its own business. A unit of GRAIN is a hundredth
+//! of the Makbilan's: so much faster are switches here.
 //!
-//! Gangs of an ordinary process are on the processors together only if nobody else is: where other programs run too, nothing is judged.
+//! Gangs of an ordinary process are on the processors together only if nobody else is: where other
+//! programs run too, nothing is judged.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -24,7 +26,8 @@ const FIRST_PHASE_NS: u64 = 2_000;
 /// What a unit of GRAIN takes, in milliseconds.
 const UNIT: f64 = makbilan::UNIT / 100.0;
 
-/// An empty loop. Counted and not timed: a thread whose processor is taken away has not computed meanwhile.
+/// An empty loop. Counted and not timed: a thread whose processor is taken away has not computed
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     turns_per_nano: f64,

@@ -1,8 +1,10 @@
 //! The methods in virtual time.
 //!
-//! What the machine's description leaves open for these programs: a turn of a waiting loop is twenty instructions, since the paper's machine does not
-//! cache remote references, so that each look of each waiting thread takes the bus. And the code's clock is the machine's, so that a quantum is one.
-//! Without gangs a switch takes what table 1 says of the default library, which those experiments ran on.
+//! What the machine's description leaves open for these programs: a turn of a waiting loop is
+//! twenty instructions, since the paper's machine does not cache remote references, so that each
+//! look of each waiting thread takes the bus. And the code's clock is the machine's, so that a
+//! quantum is one. Without gangs a switch takes what table 1 says of the default library, which
+//! those experiments ran on.
 
 use std::time::Duration;
 
@@ -89,7 +91,8 @@ pub(super) fn run(
 fn measure(machine: &Machine, setting: &Setting) -> Result<Measured, Failure> {
     let mut machine = machine.clone();
     if !matches!(setting.method, Method::Gang | Method::GangTwoPhase) {
-        // The simulator charges a switch to who yields and another to who is put on in its place; a processor's only thread pays the first alone.
+        // The simulator charges a switch to who yields and another to who is put on in its place; a
+        // processor's only thread pays the first alone.
         let halves = if setting.load > 1 { 2.0 } else { 1.0 };
         machine.scheduling.switch = Time::nanos((setting.switch / halves * 1e6) as u64);
     }

@@ -10,7 +10,8 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Outcome, Verdict};
 use stanchion_study::units::percent;
 
-/// A computer of which this program has less is not quiet enough to judge who is on its processors together.
+/// A computer of which this program has less is not quiet enough to judge who is on its processors
+/// together.
 const QUIET: f64 = 0.95;
 
 /// A machine that cases can be measured on.
@@ -35,7 +36,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether the paper's own figures, in milliseconds, can be compared with those of this machine.
+    /// Whether the paper's own figures, in milliseconds, can be compared with those of this
+    /// machine.
     pub(super) fn is_the_papers(&self) -> bool {
         matches!(self, Self::Simulated(machine, _) if machine.name == "makbilan")
     }

@@ -1,11 +1,13 @@
 //! Table 1: what it costs to switch and to spawn, with gangs and without.
 //!
-//! Switching without gangs is a turn of two threads that yield to each other on one processor. Switching slots is the time from a member's last look
-//! in its turn to the first of the next slot's member on the same seat. Spawning is starting and joining as many threads as there are processors
-//! that do nothing: the system's, and a gang's, whose threads the executor keeps.
+//! Switching without gangs is a turn of two threads that yield to each other on one processor.
+//! Switching slots is the time from a member's last look in its turn to the first of the next
+//! slot's member on the same seat. Spawning is starting and joining as many threads as there are
+//! processors that do nothing: the system's, and a gang's, whose threads the executor keeps.
 //!
-//! Rule of the verdict: *holds* if both cost more with gangs, as in the paper; else *differs*. The paper's gangs and its system both start threads; here
-//! only the system does, so that the second half cannot show what it costs to start threads in a gang, and the verdict says so.
+//! Rule of the verdict: *holds* if both cost more with gangs, as in the paper; else *differs*. The
+//! paper's gangs and its system both start threads; here only the system does, so that the second
+//! half cannot show what it costs to start threads in a gang, and the verdict says so.
 
 use std::thread;
 use std::time::{Duration, Instant};

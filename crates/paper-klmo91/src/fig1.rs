@@ -1,9 +1,11 @@
-//! Figure 1: how long the threads of an operating system waited for locks. We have no Taos; recorded here is a program of the kind that kept
-//! it busy in figure 1 (c), a parallel build: `make -j` compiles C, and the linker `ld.gold` links it with four threads.
+//! Figure 1: how long the threads of an operating system waited for locks. We have no Taos;
+//! recorded here is a program of the kind that kept it busy in figure 1 (c), a parallel build:
+//! `make -j` compiles C, and the linker `ld.gold` links it with four threads.
 //!
-//! Rule of the verdict: *a large percentage of the waits require only a few spins. Another large percentage require blocking* (section 3) is taken to
-//! mean that at least a quarter of the waits were no longer than C and at least a quarter longer. *not judged* below 100 waits; *not run* where a
-//! program or the shim is missing, or on a system that has no shim.
+//! Rule of the verdict: *a large percentage of the waits require only a few spins. Another large
+//! percentage require blocking* (section 3) is taken to mean that at least a quarter of the waits
+//! were no longer than C and at least a quarter longer. *not judged* below 100 waits; *not run*
+//! where a program or the shim is missing, or on a system that has no shim.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,7 +1,8 @@
 //! Figure 3: how long threads of Galaxy and of Hanoi waited for locks.
 //!
-//! Rule of the verdict: *most waits are short* is taken to mean that in both programs more than half of the waits were no longer than C, so that
-//! spinning through them costs less than blocking. *not judged* if a program had fewer than 100 waits, as on one processor.
+//! Rule of the verdict: *most waits are short* is taken to mean that in both programs more than
+//! half of the waits were no longer than C, so that spinning through them costs less than blocking.
+//! *not judged* if a program had fewer than 100 waits, as on one processor.
 
 use std::sync::Arc;
 

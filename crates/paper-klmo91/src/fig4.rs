@@ -1,7 +1,8 @@
 //! Figure 4: how long threads of Regsim waited for locks.
 //!
-//! Rule of the verdict: *very few waits require blocking* is taken to mean that no more of them were longer than C than with the paper's Regsim, of
-//! which the off-line optimum blocks 8.3 % (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
+//! Rule of the verdict: *very few waits require blocking* is taken to mean that no more of them
+//! were longer than C than with the paper's Regsim, of which the off-line optimum blocks 8.3 %
+//! (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
 
 use super::recorded::{self, Source};
 use super::{show, simulated};

@@ -1,10 +1,11 @@
 //! Programs that this project did not write, recorded as a user would: by `stanchion record`.
 //!
-//! The command runs itself, so that a program which hangs, or takes a signal badly, is another process's affair: after a time limit, or at Ctrl-C,
-//! its whole process group is ended. It runs in a directory of its own that is removed.
+//! The command runs itself, so that a program which hangs, or takes a signal badly, is another
+//! process's affair: after a time limit, or at Ctrl-C, its whole process group is ended. It runs in
+//! a directory of its own that is removed.
 //!
-//! The C library does the waiting, as it always would, and the shim measures it from outside; so a wait is spun through only if it ended before the
-//! thread went to sleep.
+//! The C library does the waiting, as it always would, and the shim measures it from outside; so a
+//! wait is spun through only if it ended before the thread went to sleep.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -73,7 +74,8 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     (foreign.prepare)(&place.0, context)?;
     let mut running = Running::start(&place.0, &(foreign.command)(context))?;
     if let Some(drive) = foreign.drive {
-        // If it ended before its time, its own words say more than what went wrong with the driving.
+        // If it ended before its time, its own words say more than what went wrong with the
+        // driving.
         let driven = drive(&place.0, context, &mut || matches!(running.ended(), Ok(None)));
         if running.ended()?.is_none() {
             driven?;
@@ -189,7 +191,8 @@ impl Running {
 
     fn signal(&self, to: i32, signal: i32) {
         if self.ended.is_none() {
-            // SAFETY: a plain system call; the child has not been waited for, so its number and its group's are its own.
+            // SAFETY: a plain system call; the child has not been waited for, so its number and its
+            // group's are its own.
             unsafe { libc::kill(to, signal) };
         }
     }
@@ -198,7 +201,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let group = -self.child.id().cast_signed();
-        // Whatever it has started goes with it; first in good order, so that no file of theirs is left.
+        // Whatever it has started goes with it; first in good order, so that no file of theirs is
+        // left.
         for signal in [libc::SIGTERM, libc::SIGKILL] {
             if !matches!(self.ended(), Ok(None)) {
                 return;

@@ -1,4 +1,5 @@
-//! Karlin, Li, Manasse, Owicki: Empirical studies of competitive spinning for a shared-memory multiprocessor, 1991.
+//! Karlin, Li, Manasse, Owicki: Empirical studies of competitive spinning for a shared-memory
+//! multiprocessor, 1991.
 //!
 //! ```text
 //! foreign ───┐
@@ -93,8 +94,9 @@ fn simulated_recordings(
     Ok((recorded, left_out))
 }
 
-/// The outcome of a table with a row for each recorded program: `of` makes the rows, `outcome` all that follows from them but the notes, of which
-/// `remark` is the last. Not judged if no program has enough waits.
+/// The outcome of a table with a row for each recorded program: `of` makes the rows, `outcome` all
+/// that follows from them but the notes, of which `remark` is the last. Not judged if no program
+/// has enough waits.
 fn table_of_waits<R>(
     (recorded, left_out): (Vec<Arc<Recorded>>, Vec<String>),
     of: impl Fn(&Recorded) -> Result<R, Stop>,
@@ -126,7 +128,8 @@ fn given(context: &Context) -> impl Iterator<Item = Recorded> {
     })
 }
 
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the
+/// same in every run.
 #[cfg(test)]
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;
@@ -140,7 +143,8 @@ mod tests {
     use super::recording::Recorded;
     use crate::waits::pool::Pool;
 
-    /// Made up: locks with their waits, so many of each length, of a program that ran for 1 ms on two processors where C is 1 µs.
+    /// Made up: locks with their waits, so many of each length, of a program that ran for 1 ms on
+    /// two processors where C is 1 µs.
     pub(super) fn recorded(name: &str, locks: &[(&str, &[(u64, u64)])]) -> Recorded {
         let waits = |points: &[(u64, u64)]| {
             let mut waits = Distribution::new(80);

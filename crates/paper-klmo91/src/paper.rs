@@ -2,7 +2,8 @@
 
 use crate::waits::judge::POLICIES;
 
-/// Table 1: costs relative to the off-line optimum. Columns: block, spin, fixed C/2, fixed C, optimal on-line, three samples, random walk.
+/// Table 1: costs relative to the off-line optimum. Columns: block, spin, fixed C/2, fixed C,
+/// optimal on-line, three samples, random walk.
 pub(crate) const TABLE_1: [(&str, [f64; 7]); 9] = [
     ("Nub (2h)", [1.943, 2.962, 1.503, 1.559, 1.078, 1.225, 1.093]),
     ("Taos (24h)", [1.715, 3.366, 1.492, 1.757, 1.141, 1.212, 1.213]),
@@ -125,8 +126,9 @@ mod tests {
         assert!(costs("galaxy").is_none());
     }
 
-    /// Table 2 determines the optimum's cost, and C over that is the first column of table 1. The paper's figures agree with each other, but for
-    /// Hanoi's, of which one must be a misprint: 24.4 % blocked instead of 16.5 % would agree.
+    /// Table 2 determines the optimum's cost, and C over that is the first column of table 1. The
+    /// paper's figures agree with each other, but for Hanoi's, of which one must be a misprint:
+    /// 24.4 % blocked instead of 16.5 % would agree.
     #[test]
     fn table_2_explains_always_block_but_for_hanoi() {
         for (row, offline) in TABLE_1.iter().zip(TABLE_2) {

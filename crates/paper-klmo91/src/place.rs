@@ -6,12 +6,14 @@ use stanchion_simulator::{Machine, machines};
 use stanchion_study::context::Context;
 use stanchion_study::settings::spinning::Place;
 
-/// Instructions of carrying a disk, and of drawing it or taking it away in one place, on a display that is a bitmap in memory.
+/// Instructions of carrying a disk, and of drawing it or taking it away in one place, on a display
+/// that is a bitmap in memory.
 const CARRY: u64 = 300;
 const DRAW: u64 = 100;
 
-/// Fitted: with so many, the optimum's share of Regsim's time is about the 9.9 % of the paper's table 2 (`cargo study klmo91/table2 --machine
-/// firefly` prints it). Tables 3 and 4 are fitted to nothing.
+/// Fitted: with so many, the optimum's share of Regsim's time is about the 9.9 % of the paper's
+/// table 2 (`cargo study klmo91/table2 --machine firefly` prints it). Tables 3 and 4 are fitted to
+/// nothing.
 const BUCKETS: usize = 8;
 
 /// This computer.
@@ -28,7 +30,8 @@ pub(crate) fn here(context: &Context) -> Place {
     }
 }
 
-/// A machine in virtual time. One that is faster than the Firefly computes faster by as much, so that computing and waiting stay in proportion.
+/// A machine in virtual time. One that is faster than the Firefly computes faster by as much, so
+/// that computing and waiting stay in proportion.
 pub(crate) fn on(machine: &Machine, context: &Context) -> Place {
     let slower = machine.scale / machines::firefly().scale;
     let instructions = |number: u64| (number as f64 * CVAX_INSTRUCTION_NS as f64 * slower) as u64;

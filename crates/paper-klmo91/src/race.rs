@@ -1,13 +1,15 @@
 //! A program run with each strategy in turn, and how long it took: tables 3 and 4.
 //!
-//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians. Always-block takes part twice, under two names:
-//! what separates it from itself is noise, and no difference smaller than that means anything.
+//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians.
+//! Always-block takes part twice, under two names: what separates it from itself is noise, and no
+//! difference smaller than that means anything.
 //!
-//! A strategy that took more than [`HOPELESS`] times as long as always-block runs no more: one that spins for holders that have no processor may
-//! take a hundred times as long, and no further round would tell more.
+//! A strategy that took more than [`HOPELESS`] times as long as always-block runs no more: one that
+//! spins for holders that have no processor may take a hundred times as long, and no further round
+//! would tell more.
 //!
-//! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand in the same experiment: *for each lock, we
-//! pre-computed the optimum threshold* (section 5).
+//! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand
+//! in the same experiment: *for each lock, we pre-computed the optimum threshold* (section 5).
 
 use stanchion_model::competitive::optimal_threshold;
 
@@ -60,12 +62,14 @@ impl Standings {
         self.names[entrant]
     }
 
-    /// By how much less time it took than always-block, as a share of that; below 0 if it took more.
+    /// By how much less time it took than always-block, as a share of that; below 0 if it took
+    /// more.
     pub(crate) fn improvement(&self, entrant: usize) -> f64 {
         1.0 - self.elapsed[entrant] / self.elapsed[BLOCK]
     }
 
-    /// What separates always-block from itself: its two medians, or half of what lies between the quartiles of all its rounds, whichever is more.
+    /// What separates always-block from itself: its two medians, or half of what lies between the
+    /// quartiles of all its rounds, whichever is more.
     pub(crate) fn noise(&self) -> f64 {
         let mut rounds = [&self.rounds[BLOCK][..], &self.rounds[AGAIN]].concat();
         rounds.sort_unstable_by(f64::total_cmp);

@@ -1,6 +1,7 @@
 //! The programs whose waits are recorded on this computer.
 //!
-//! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded once in a study.
+//! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded
+//! once in a study.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

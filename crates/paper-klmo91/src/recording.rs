@@ -1,10 +1,12 @@
 //! The waits of a program, recorded as the paper recorded them.
 //!
-//! *We let each thread spin up to 1008 times (63 units of lock-waiting time) before blocking* (section 3). With C at 200 spins that is 5.04 C, so the
-//! recorder is put around a policy that spins for 5.04 C, and its buckets are 0.08 C wide, the paper's 16 spins.
+//! *We let each thread spin up to 1008 times (63 units of lock-waiting time) before blocking*
+//! (section 3). With C at 200 spins that is 5.04 C, so the recorder is put around a policy that
+//! spins for 5.04 C, and its buckets are 0.08 C wide, the paper's 16 spins.
 //!
-//! C is found as the paper's was, by *a simple program that executed context switches as rapidly as it could* (section 5): two threads on one
-//! processor wake each other by turns, and half of a round trip is C. (The mutex itself measures C while it is used; that one follows the load, and
+//! C is found as the paper's was, by *a simple program that executed context switches as rapidly as
+//! it could* (section 5): two threads on one processor wake each other by turns, and half of a
+//! round trip is C. (The mutex itself measures C while it is used; that one follows the load, and
 //! one number is needed here.)
 
 use std::sync::Arc;
@@ -60,7 +62,8 @@ impl Recorded {
         nanos(clock * self.scale)
     }
 
-    /// The share of waits with two contenders, the holder and one that waits; none where that was not recorded.
+    /// The share of waits with two contenders, the holder and one that waits; none where that was
+    /// not recorded.
     pub(crate) fn share_of_two(&self) -> Option<f64> {
         let arrivals = self.pool.arrivals();
         let all: u64 = arrivals.iter().sum();
@@ -84,8 +87,8 @@ pub(crate) fn unsound(error: stanchion_model::competitive::CompetitiveError) -> 
     Stop::Failed(format!("recorded waits: {error}"))
 }
 
-/// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where threads cannot be kept on one, what the mutex
-/// takes it to be.
+/// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where
+/// threads cannot be kept on one, what the mutex takes it to be.
 pub(crate) fn switch(context: &Context) -> u64 {
     let first = context.processors.first().ok_or_else(|| "no processor".to_owned());
     let nanos = first.and_then(|&first| round_trip([first, first])).map(|nanos| nanos / 2.0);

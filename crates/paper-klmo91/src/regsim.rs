@@ -1,11 +1,12 @@
-//! Regsim, the register-level simulator of Karlin and others (1991), on the circuit s5378 of ISCAS'89: a program
-//! with many short critical sections that nobody made up for a lock.
+//! Regsim, the register-level simulator of Karlin and others (1991), on the circuit s5378 of
+//! ISCAS'89: a program with many short critical sections that nobody made up for a lock.
 //!
-//! Rule of the verdict: *blocking pays* for a wait that is longer than the futex round trip measured beforehand
-//! (to another processor if there are two). *holds* if with every lock and every number of threads the checksum
-//! of all outputs is the sequential simulator's, and with one thread a processor at most 1 % of the acquisitions
-//! of the default lock (backoff) wait so long that blocking would pay; else *differs*. A wrong checksum fails the
-//! experiment; where no thread ever waits, as on one processor, there is nothing to judge.
+//! Rule of the verdict: *blocking pays* for a wait that is longer than the futex round trip
+//! measured beforehand (to another processor if there are two). *holds* if with every lock and
+//! every number of threads the checksum of all outputs is the sequential simulator's, and with one
+//! thread a processor at most 1 % of the acquisitions of the default lock (backoff) wait so long
+//! that blocking would pay; else *differs*. A wrong checksum fails the experiment; where no thread
+//! ever waits, as on one processor, there is nothing to judge.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape
 use stanchion_study::survey::switches::round_trip;
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::real::registry::{LOCKS, Lock, of_way};
+use stanchion_study_locks::registry::{LOCKS, Lock, of_way};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "regsim",

@@ -111,7 +111,8 @@ pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
     notes
 }
 
-/// The figure of one program: its histogram, and `verdict` of the share of waits that were longer than C.
+/// The figure of one program: its histogram, and `verdict` of the share of waits that were longer
+/// than C.
 pub(crate) fn one(taken: Taken, verdict: fn(f64) -> Verdict) -> Result<Outcome, Stop> {
     let recorded = match taken {
         Ok(recorded) => recorded,

@@ -1,6 +1,7 @@
 //! The programs and the strategies in virtual time, as a simulated machine runs them.
 //!
-//! Times are in nanoseconds of the code's clock, in which the mutex knows its C; [`Recorded::scale`] and [`race`] turn them into the machine's.
+//! Times are in nanoseconds of the code's clock, in which the mutex knows its C;
+//! [`Recorded::scale`] and [`race`] turn them into the machine's.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,7 +41,8 @@ fn on<R: 'static>(
     simulation.run(body).map(|run| run.result)
 }
 
-/// Makes a program. What it must find is computed by the sequential one, whose clock is the machine's.
+/// Makes a program. What it must find is computed by the sequential one, whose clock is the
+/// machine's.
 pub(crate) fn make<A: 'static>(
     machine: &Machine,
     context: &Context,
@@ -51,7 +53,8 @@ pub(crate) fn make<A: 'static>(
         .map_err(|failure| failed(machine, &failure))?
 }
 
-/// C in nanoseconds of the code's clock: what a thread spends on going to sleep, the switch to another, and what passes until it can run again.
+/// C in nanoseconds of the code's clock: what a thread spends on going to sleep, the switch to
+/// another, and what passes until it can run again.
 fn switch(machine: &Machine) -> u64 {
     let scheduling = &machine.scheduling;
     let cost = scheduling.park + scheduling.switch + scheduling.wakeup;
@@ -153,10 +156,12 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
     }
 }
 
-/// The paper's three runs, each with another seed. Always-block's second part has seeds of its own: what separates it from the first is luck.
+/// The paper's three runs, each with another seed. Always-block's second part has seeds of its own:
+/// what separates it from the first is luck.
 const ROUNDS: u64 = 3;
 
-/// Runs `program` with every strategy; `recorded` are waits of the same program. Nanoseconds of the machine.
+/// Runs `program` with every strategy; `recorded` are waits of the same program. Nanoseconds of the
+/// machine.
 pub(crate) fn race<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,
@@ -183,7 +188,8 @@ pub(crate) fn race<A: Program + Send + Sync + 'static>(
     Ok(Standings::of(names, policies, times))
 }
 
-/// Runs `program` once with each of `entrants`: by how much less time it takes than always-block, as a share of that.
+/// Runs `program` once with each of `entrants`: by how much less time it takes than always-block,
+/// as a share of that.
 pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,

@@ -1,11 +1,14 @@
-//! Table 1: what each strategy would have cost on the recorded waits, relative to the off-line optimum.
+//! Table 1: what each strategy would have cost on the recorded waits, relative to the off-line
+//! optimum.
 //!
-//! As in section 4, each lock has a distribution of its own, and a program's cost is the sum over its locks.
+//! As in section 4, each lock has a distribution of its own, and a program's cost is the sum over
+//! its locks.
 //!
-//! Rule of the verdict: *holds* if every strategy that the paper calls competitive costs less than 1.8 times the optimum for every program, and the
-//! best on-line threshold at most 1.24 times; else *differs*. That fixed spin costs at most 2 times the optimum and the best threshold at most
-//! e/(e-1) times are theorems, and a figure above fails the experiment. A program
-//! with fewer than 100 waits is left out; *not judged* if that leaves none.
+//! Rule of the verdict: *holds* if every strategy that the paper calls competitive costs less than
+//! 1.8 times the optimum for every program, and the best on-line threshold at most 1.24 times; else
+//! *differs*. That fixed spin costs at most 2 times the optimum and the best threshold at most
+//! e/(e-1) times are theorems, and a figure above fails the experiment. A program with fewer than
+//! 100 waits is left out; *not judged* if that leaves none.
 
 use std::sync::Arc;
 

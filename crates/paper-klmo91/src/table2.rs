@@ -1,10 +1,12 @@
 //! Table 2: what the off-line optimum does with the recorded waits.
 //!
-//! Rule of the verdict: *when spinning is the optimal choice, the average time spent spinning (22–64 µs) is considerably less than the time for a
-//! context switch (200 µs)*: *holds* if it is at most half of C for every program; else *differs*. A program
-//! with fewer than 100 waits is left out; *not judged* if that leaves none.
+//! Rule of the verdict: *when spinning is the optimal choice, the average time spent spinning
+//! (22–64 µs) is considerably less than the time for a context switch (200 µs)*: *holds* if it is
+//! at most half of C for every program; else *differs*. A program with fewer than 100 waits is left
+//! out; *not judged* if that leaves none.
 //!
-//! Beside it stands, for each program, whether more than 90 % of its contended waits had two contenders, the paper's assumption of section 7.
+//! Beside it stands, for each program, whether more than 90 % of its contended waits had two
+//! contenders, the paper's assumption of section 7.
 
 use std::sync::Arc;
 

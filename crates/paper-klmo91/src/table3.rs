@@ -61,7 +61,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(1 + simulated::STEPS);
-    // The first cycles after power-up, in which most gates move, are unlike the rest; and there must be time to learn.
+    // The first cycles after power-up, in which most gates move, are unlike the rest; and there
+    // must be time to learn.
     let cycles = context.pick(40, 100);
     let regsim =
         simulated::make(machine, context, move |place| simulated::Regsim::new(place, cycles))?;

@@ -1,16 +1,20 @@
 //! Table 4: how long Hanoi takes with each strategy.
 //!
-//! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than always-block, every competitive strategy takes less time
-//! than always-block, and every adaptive one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one processor, or
-//! if the noise is above 5 %. How large the paper's differences are (12 to 37 %) stands beside ours and is not judged: its author could not explain
-//! them (section 5).
+//! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than
+//! always-block, every competitive strategy takes less time than always-block, and every adaptive
+//! one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one
+//! processor, or if the noise is above 5 %. How large the paper's differences are (12 to 37 %)
+//! stands beside ours and is not judged: its author could not explain them (section 5).
 //!
-//! In virtual time it *differs*: all strategies that spin save about as much as the paper's fixed ones did, always-spin no less than they. Two things
-//! are not as they were on the Firefly. Who holds a lock here computes; the paper's program drew by calling the window system, another address space,
-//! and where the holder sleeps, a thread that spins keeps the processor from those that could run. And few waits here are longer than C (table 2 in
-//! virtual time; the paper's off-line optimum blocked 16.5 %), so that there is little for a strategy to learn. So there is a second run, with a
-//! window system: it makes always-spin far worse than always-block, and leaves the fixed strategy ahead of it. How often the paper's program called,
-//! and for how long, is not known: the second run is not judged.
+//! In virtual time it *differs*: all strategies that spin save about as much as the paper's fixed
+//! ones did, always-spin no less than they. Two things are not as they were on the Firefly. Who
+//! holds a lock here computes; the paper's program drew by calling the window system, another
+//! address space, and where the holder sleeps, a thread that spins keeps the processor from those
+//! that could run. And few waits here are longer than C (table 2 in virtual time; the paper's
+//! off-line optimum blocked 16.5 %), so that there is little for a strategy to learn. So there is a
+//! second run, with a window system: it makes always-spin far worse than always-block, and leaves
+//! the fixed strategy ahead of it. How often the paper's program called, and for how long, is not
+//! known: the second run is not judged.
 
 use super::paper::TABLE_4;
 use super::place;
@@ -48,8 +52,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     Ok(outcome(&standings, verdict(&standings, hanoi.processors()), notes))
 }
 
-/// A call that does nothing between two address spaces of the Firefly's system, in nanoseconds: Bershad, Anderson, Lazowska, Levy, *Lightweight
-/// remote procedure call*, 1990, table IV.
+/// A call that does nothing between two address spaces of the Firefly's system, in nanoseconds:
+/// Bershad, Anderson, Lazowska, Levy, *Lightweight remote procedure call*, 1990, table IV.
 const CALL_NS: f64 = 464_000.0;
 
 /// What the notes say of the second run.

@@ -6,8 +6,9 @@
 //! | figure 6 | the same | a stack | Treiber's |
 //! | figure 7 | the travelling salesman, 17 cities | a heap, a stack, two counters | the hybrid: a heap under a preemption-safe lock, the rest without locks |
 //!
-//! Rule of the verdict, with all processors: *holds* if the paper's best takes no longer than any other program at any level ("superior performance
-//! even on dedicated systems"), and the ordinary lock's normalised time is greater at level 3 than at level 1 ("degrades under multiprogramming,
+//! Rule of the verdict, with all processors: *holds* if the paper's best takes no longer than any
+//! other program at any level ("superior performance even on dedicated systems"), and the ordinary
+//! lock's normalised time is greater at level 3 than at level 1 ("degrades under multiprogramming,
 //! though not as severely as before"); else *differs*. *not judged* with one processor.
 
 use super::grid::Grid;

@@ -1,11 +1,14 @@
-//! Figure 1: a million enqueue/dequeue pairs on an initially empty queue, 6 µs of other work after each operation.
+//! Figure 1: a million enqueue/dequeue pairs on an initially empty queue, 6 µs of other work after
+//! each operation.
 //!
 //! Rule of the verdict, with all processors: *holds* if
-//! 1. the queue of Michael and Scott takes at most 0.6 of the preemption-safe single lock's time at every level ("more than 40 %"), and no other row
-//!    of the paper's takes less at any level;
-//! 2. the ordinary locks degrade (their normalised time grows by more than a quarter from level 1 to level 3), two locks more than one, and neither
-//!    the preemption-safe locks nor the queues without locks do;
-//! 3. uncontended (one processor, level 1) it is within a tenth of the single ordinary lock ("essentially tied");
+//! 1. the queue of Michael and Scott takes at most 0.6 of the preemption-safe single lock's time at
+//!    every level ("more than 40 %"), and no other row of the paper's takes less at any level;
+//! 2. the ordinary locks degrade (their normalised time grows by more than a quarter from level 1
+//!    to level 3), two locks more than one, and neither the preemption-safe locks nor the queues
+//!    without locks do;
+//! 3. uncontended (one processor, level 1) it is within a tenth of the single ordinary lock
+//!    ("essentially tied");
 //!
 //! else *differs*. *not judged* with one processor: nobody waits.
 

@@ -1,9 +1,12 @@
-//! Figure 2: a million push/pop pairs on an initially empty stack, 6 µs of other work after each operation.
+//! Figure 2: a million push/pop pairs on an initially empty stack, 6 µs of other work after each
+//! operation.
 //!
-//! Rule of the verdict, with all processors: *holds* if Treiber's stack takes at most 0.55 of the preemption-safe lock's time at every level ("over
-//! 45 %"), no other row of the paper's takes less at any level or with one processor ("the best performance even with no contention"; within a
-//! hundredth), the ordinary lock degrades (its normalised time grows by more than a quarter from level 1 to level 3) and the stacks without locks do
-//! not; else *differs*. *not judged* with one processor.
+//! Rule of the verdict, with all processors: *holds* if Treiber's stack takes at most 0.55 of the
+//! preemption-safe lock's time at every level ("over 45 %"), no other row of the paper's takes less
+//! at any level or with one processor ("the best performance even with no contention"; within a
+//! hundredth), the ordinary lock degrades (its normalised time grows by more than a quarter from
+//! level 1 to level 3) and the stacks without locks do not; else *differs*. *not judged* with one
+//! processor.
 
 use super::grid::Grid;
 use super::{judge, peers, real, simulated};

@@ -1,11 +1,15 @@
-//! Figure 3: a million insert/delete-min pairs on an initially empty skew heap, 6 µs of other work after each operation.
+//! Figure 3: a million insert/delete-min pairs on an initially empty skew heap, 6 µs of other work
+//! after each operation.
 //!
-//! Rule of the verdict: *holds* if the preemption-safe lock takes less time than Herlihy's heap at every level with one processor and with all ("with
-//! and without contention"), the ordinary lock degrades (its normalised time grows by more than a quarter from level 1 to level 3 with all
-//! processors) and Herlihy's heap does not, and on heaps that begin with entries in them the preemption-safe lock also takes less than Herlihy's heap
-//! at level 1; else *differs*. *not judged* with one processor.
+//! Rule of the verdict: *holds* if the preemption-safe lock takes less time than Herlihy's heap at
+//! every level with one processor and with all ("with and without contention"), the ordinary lock
+//! degrades (its normalised time grows by more than a quarter from level 1 to level 3 with all
+//! processors) and Herlihy's heap does not, and on heaps that begin with entries in them the
+//! preemption-safe lock also takes less than Herlihy's heap at level 1; else *differs*. *not
+//! judged* with one processor.
 //!
-//! An extra row makes the sequential heap non-blocking by copying all of it at each operation, of which the paper expects "much worse".
+//! An extra row makes the sequential heap non-blocking by copying all of it at each operation, of
+//! which the paper expects "much worse".
 
 use super::grid::{Grid, LEVELS};
 use super::{BASE, judge, peers, real, simulated};

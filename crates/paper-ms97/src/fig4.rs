@@ -1,8 +1,10 @@
 //! Figure 4: a million increments of one counter, 6 µs of other work after each.
 //!
-//! Rule of the verdict, with all processors: *holds* if the LL/SC counter takes at most 0.45 of the preemption-safe lock's time at every level ("more
-//! than 55 %"), fetch-and-add at most as much as that at every level ("even better", within a hundredth), the ordinary lock degrades (its normalised
-//! time grows by more than a quarter from level 1 to level 3) and the LL/SC counter does not; else *differs*. *not judged* with one processor.
+//! Rule of the verdict, with all processors: *holds* if the LL/SC counter takes at most 0.45 of the
+//! preemption-safe lock's time at every level ("more than 55 %"), fetch-and-add at most as much as
+//! that at every level ("even better", within a hundredth), the ordinary lock degrades (its
+//! normalised time grows by more than a quarter from level 1 to level 3) and the LL/SC counter does
+//! not; else *differs*. *not judged* with one processor.
 
 use super::grid::{Grid, LEVELS};
 use super::{judge, peers, real, simulated};

@@ -1,8 +1,10 @@
-//! What the figures show: elapsed time of every structure, by processors and multiprogramming level, over that of the preemption-safe single lock.
+//! What the figures show: elapsed time of every structure, by processors and multiprogramming
+//! level, over that of the preemption-safe single lock.
 //!
-//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its normalised time at level 1: what the level costs it
-//! beyond what it costs the lock that all are divided by. *Per granted* divides the elapsed time by the level too: the time for which the processors
-//! were ours.
+//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its
+//! normalised time at level 1: what the level costs it beyond what it costs the lock that all are
+//! divided by. *Per granted* divides the elapsed time by the level too: the time for which the
+//! processors were ours.
 
 use std::ops::Range;
 
@@ -47,7 +49,8 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// All settings of `rows` structures on `counts` processors, in the order in which [`new`](Self::new) wants their cells.
+    /// All settings of `rows` structures on `counts` processors, in the order in which
+    /// [`new`](Self::new) wants their cells.
     pub(crate) fn settings(rows: usize, counts: &[usize]) -> Vec<Setting> {
         let of_row =
             |level, row| counts.iter().map(move |&processors| Setting { row, level, processors });
@@ -191,7 +194,8 @@ impl Grid {
 pub(super) mod tests {
     use super::*;
 
-    /// `elapsed(row, level, column)` for one and eleven processors; at level L a process has 1/L of the time.
+    /// `elapsed(row, level, column)` for one and eleven processors; at level L a process has 1/L of
+    /// the time.
     pub(in super::super) fn grid(
         names: &[&'static str],
         elapsed: impl Fn(usize, usize, usize) -> f64,
@@ -227,7 +231,8 @@ pub(super) mod tests {
 
     #[test]
     fn what_the_level_costs_is_beyond_what_it_costs_the_base() {
-        // The base takes as long as the level is high, the first row grows faster, the last not at all.
+        // The base takes as long as the level is high, the first row grows faster, the last not at
+        // all.
         let grid = grid(&["a", "base", "c"], |row, level, _| match row {
             0 => (level * level) as f64,
             1 => level as f64,

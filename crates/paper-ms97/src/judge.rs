@@ -18,7 +18,8 @@ pub(super) fn degrades(grid: &Grid, row: usize) -> bool {
     grid.degraded(row) > DEGRADES
 }
 
-/// Whether `row` takes at most `most` of the base's time at every level, and no other of `rivals` less at any, with all processors.
+/// Whether `row` takes at most `most` of the base's time at every level, and no other of `rivals`
+/// less at any, with all processors.
 pub(super) fn best(grid: &Grid, row: usize, rivals: Range<usize>, most: f64) -> bool {
     let at = |row, level| grid.normalised(row, level, grid.all());
     let unbeaten =
@@ -42,7 +43,8 @@ pub(super) fn gain(grid: &Grid, row: usize, rivals: Range<usize>) -> String {
     text
 }
 
-/// The preemption-safe single lock's seconds beside the paper's, which are for one and for eleven processors at each level.
+/// The preemption-safe single lock's seconds beside the paper's, which are for one and for eleven
+/// processors at each level.
 pub(super) fn absolute(grid: &Grid, paper: [[f64; 2]; 3]) -> Vec<Comparison> {
     let columns = [0, grid.all()];
     let one = |level: usize| {

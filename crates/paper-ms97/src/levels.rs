@@ -1,8 +1,10 @@
 //! What a multiprogramming level costs each structure, by the processor time that its threads had.
 //!
-//! The figures show elapsed time, which grows with the level by construction: at level 2 a thread has half of its processor. Here time is that of the
-//! threads' own processor clocks, so what the pseudo-scheduler, the system or another program took from a thread does not count. What is left is what
-//! its threads lost by one another's absence: spinning for a lock whose holder was stopped, an operation done again, a line that travelled once more.
+//! The figures show elapsed time, which grows with the level by construction: at level 2 a thread
+//! has half of its processor. Here time is that of the threads' own processor clocks, so what the
+//! pseudo-scheduler, the system or another program took from a thread does not count. What is left
+//! is what its threads lost by one another's absence: spinning for a lock whose holder was stopped,
+//! an operation done again, a line that travelled once more.
 //!
 //! | | threads | applications |
 //! | --- | --- | --- |
@@ -10,16 +12,19 @@
 //! | level 2, level 3 | the same | one or two others, for a quantum of 10 ms each ([`machine::multiprogramming`]) |
 //! | crowded | four on each processor, pinned | this one: the system's own scheduler takes turns |
 //!
-//! Each with the paper's 6 µs of other work after each operation and with none. A window is longer at a higher level, so that threads have as much
-//! time in each.
+//! Each with the paper's 6 µs of other work after each operation and with none. A window is longer
+//! at a higher level, so that threads have as much time in each.
 //!
-//! Why processor time alone will not do: how fast a processor is depends on what its neighbour does. Two that share a core slow each other down, and
-//! a stopped thread leaves its neighbour the core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known length now
-//! and then, and its time is divided by the loop's.
+//! Why processor time alone will not do: how fast a processor is depends on what its neighbour
+//! does. Two that share a core slow each other down, and a stopped thread leaves its neighbour the
+//! core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known
+//! length now and then, and its time is divided by the loop's.
 //!
 //! Rule of the verdict: *holds* if
-//! 1. no structure without locks loses 15 % or more against level 1, at level 2, at level 3 or crowded, with other work or without, and
-//! 2. in each family some ordinary lock, where it loses most, loses more than any structure without locks where that one does;
+//! 1. no structure without locks loses 15 % or more against level 1, at level 2, at level 3 or
+//!    crowded, with other work or without, and
+//! 2. in each family some ordinary lock, where it loses most, loses more than any structure without
+//!    locks where that one does;
 //!
 //! else *differs*. *not judged* with one processor.
 
@@ -226,7 +231,8 @@ fn table(lines: &[Line], rest: usize, name: &str) -> Table {
 /// How long the empty loop takes on a processor left alone, by which time is measured.
 const MEASURE: Duration = Duration::from_micros(20);
 
-/// Turns between two of those loops, so that they take about a tenth of the time: without other work, and with it.
+/// Turns between two of those loops, so that they take about a tenth of the time: without other
+/// work, and with it.
 const TURNS: [u64; 2] = [2_000, 16];
 
 /// One measurement.
@@ -253,14 +259,15 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
     let mut nanos = vec![[const { Vec::new() }; RESTS.len()]; rows.len()];
     let mut losses =
         vec![[const { [const { Vec::new() }; CONDITIONS.len()] }; RESTS.len()]; rows.len()];
-    // All structures in turn and then again, so that whatever drifts meets all alike; and all conditions of a structure one after the other, since
-    // what else the computer does in that second then meets all of them.
+    // All structures in turn and then again, so that whatever drifts meets all alike; and all
+    // conditions of a structure one after the other, since what else the computer does in that
+    // second then meets all of them.
     for _ in 0..repeats {
         for (which, (_, row, _)) in rows.iter().enumerate() {
             for (at, rest) in rests.into_iter().enumerate() {
                 let mut alone = None;
                 for (condition, losses) in CONDITIONS.into_iter().zip(&mut losses[which][at]) {
-                    let window = context.window(100, 200) * condition.level;
+                    let window = context.window(40, 200) * condition.level;
                     let setting = Setting { condition, rest, measure, window };
                     let took = per_turn(context, row, setting)?;
                     losses.push(took / *alone.get_or_insert(took) - 1.0);

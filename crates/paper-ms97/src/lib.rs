@@ -1,15 +1,16 @@
-//! Michael, Scott: Relative performance of preemption-safe locking and non-blocking synchronization on multiprogrammed shared-memory
-//! multiprocessors, 1997.
+//! Michael, Scott: Relative performance of preemption-safe locking and non-blocking synchronization
+//! on multiprogrammed shared-memory multiprocessors, 1997.
 //!
 //! ```text
 //! rows, programs ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
 //!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig4, applications (fig5 … fig7)
 //! ```
 //!
-//! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor time that the threads had.
+//! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor
+//! time that the threads had.
 //!
-//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are
-//! judged stand in their files.
+//! [`grid`] is what was measured: every structure, every number of processors, every
+//! multiprogramming level. The rules by which the figures are judged stand in their files.
 
 mod applications;
 mod fig1;
@@ -40,7 +41,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// The row all others are divided by: the preemption-safe single lock. The same in every figure.
 const BASE: usize = real::BASE;
 
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the
+/// same in every run.
 #[cfg(test)]
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;

@@ -72,7 +72,8 @@ impl Subject for Locked {
     }
 }
 
-/// Beside figure 1. `SegQueue`, `ArrayQueue` and `concurrent-queue` take no lock, but whoever pops waits for one that has begun to push.
+/// Beside figure 1. `SegQueue`, `ArrayQueue` and `concurrent-queue` take no lock, but whoever pops
+/// waits for one that has begun to push.
 pub(super) const QUEUES: &[Row] = &[
     Seg::row("crossbeam SegQueue", Kind::Ordinary),
     Array::row("crossbeam ArrayQueue", Kind::Ordinary),

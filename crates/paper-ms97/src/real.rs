@@ -1,7 +1,7 @@
 //! The structures on this computer.
 //!
-//! A process is a thread here: one on each processor, pinned. The other applications of a level are the pseudo-scheduler's, as the paper's were
-//! ([`machine::multiprogramming`]).
+//! A process is a thread here: one on each processor, pinned. The other applications of a level are
+//! the pseudo-scheduler's, as the paper's were ([`machine::multiprogramming`]).
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,8 @@ pub(super) use stanchion_study_programs::ms97::rows::{
     BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS, Subject,
 };
 
-/// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
+/// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing
+/// every operation."
 pub(super) const REST: Duration = Duration::from_micros(6);
 
 /// Measures `rows`, and `peers` after them, each structure with `entries` in it at first.
@@ -187,7 +188,8 @@ fn process(subject: &dyn Subject, turns: u64, rest: Loop, seed: u64) {
     }
 }
 
-/// An empty loop. Counted and not timed: a process that is stopped in it has not computed meanwhile.
+/// An empty loop. Counted and not timed: a process that is stopped in it has not computed
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loop {
     turns: u64,

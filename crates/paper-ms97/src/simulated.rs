@@ -1,7 +1,8 @@
 //! The structures in virtual time.
 //!
-//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any other machine has all of its own. The other
-//! applications of a multiprogramming level are the simulated scheduler's: each has its turn of a quantum on every processor.
+//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any
+//! other machine has all of its own. The other applications of a multiprogramming level are the
+//! simulated scheduler's: each has its turn of a quantum on every processor.
 
 use sim_applications::Around;
 use stanchion_simulator::{Failure, Machine, Time, inside};
@@ -14,7 +15,8 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::simulation::cells;
 use stanchion_study::simulation::{simulation, together};
 
-/// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
+/// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing
+/// every operation."
 const REST_NS: u64 = 6_000;
 const SPREAD_NS: u64 = 600;
 
@@ -93,8 +95,8 @@ fn measure_program(
 
 /// `machine` as the paper's programs had it.
 ///
-/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of the code's clock; so here the code's clock is the
-/// machine's.
+/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of
+/// the code's clock; so here the code's clock is the machine's.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     if machine.name == "challenge" {

@@ -1,24 +1,29 @@
-//! User-level threads on the simulated machine: FastThreads, over kernel threads or over activations.
+//! User-level threads on the simulated machine: FastThreads, over kernel threads or over
+//! activations.
 //!
-//! A user-level thread is a coroutine. A virtual processor takes one from the ready list, runs it until it ends or waits for another, and takes the
-//! next. What a virtual processor is, is all in which the two systems differ:
+//! A user-level thread is a coroutine. A virtual processor takes one from the ready list, runs it
+//! until it ends or waits for another, and takes the next. What a virtual processor is, is all in
+//! which the two systems differ:
 //!
 //! | | virtual processor | a thread that waits in the kernel | nothing is ready |
 //! | --- | --- | --- | --- |
 //! | over kernel threads | a kernel thread, as many as processors | takes its virtual processor along | looks again and again |
 //! | on activations | whatever activation the kernel has made for an upcall | another activation goes on with the others | looks for a while, then gives the processor back |
 //!
-//! On activations the ready list holds stopped activations too: a thread that was preempted or has unblocked is in the middle of one, and goes on
-//! with it ([`Next::Resume`]). The upcalls are the paper's, each with its cost from the description of the machine.
+//! On activations the ready list holds stopped activations too: a thread that was preempted or has
+//! unblocked is in the middle of one, and goes on with it ([`Next::Resume`]). The upcalls are the
+//! paper's, each with its cost from the description of the machine.
 //!
-//! What is left out: the scheduler's own sections take no lock here, so none is ever preempted in one. The paper's are made safe by recovery, which
-//! costs nothing while nobody is preempted; over kernel threads that flatters user-level threads.
+//! What is left out: the scheduler's own sections take no lock here, so none is ever preempted in
+//! one. The paper's are made safe by recovery, which costs nothing while nobody is preempted; over
+//! kernel threads that flatters user-level threads.
 //!
 //! # Invariants
 //!
-//! 1. All threads of a run are on one thread of this computer, and between two calls of the simulator nothing else happens. So cells are enough.
-//! 2. A fiber is in one place: on a virtual processor, in the ready list, or with who will make it ready. Who puts itself there leaves its
-//!    coroutine before the simulator is called again.
+//! 1. All threads of a run are on one thread of this computer, and between two calls of the
+//!    simulator nothing else happens. So cells are enough.
+//! 2. A fiber is in one place: on a virtual processor, in the ready list, or with who will make it
+//!    ready. Who puts itself there leaves its coroutine before the simulator is called again.
 //! 3. `join` does not return before the other half has ended, so that may borrow from the caller.
 
 use std::cell::{Cell, RefCell};
@@ -98,7 +103,8 @@ fn suspend(keep: impl FnOnce(Rc<Fiber>)) {
     let (_, fiber) = current();
     let yielder = fiber.yielder.get();
     keep(fiber);
-    // SAFETY: the yielder is on the stack of the coroutine that runs here, which lives as long as it does.
+    // SAFETY: the yielder is on the stack of the coroutine that runs here, which lives as long as
+    // it does.
     let yielder = unsafe { &*yielder };
     yielder.suspend(());
 }
@@ -158,7 +164,8 @@ impl Fibers {
         self.serve()
     }
 
-    /// A virtual processor, until the program has ended or there is something else to do with the processor.
+    /// A virtual processor, until the program has ended or there is something else to do with the
+    /// processor.
     fn serve(self: &Rc<Self>) -> Next {
         let mut looked = 0;
         loop {
@@ -297,7 +304,8 @@ unsafe impl Sync for FiberLock {}
 // SAFETY: as above.
 unsafe impl Send for FiberLock {}
 
-// SAFETY: `held` is looked at and set without a call of the simulator in between, so by invariant 1 one has it at a time.
+// SAFETY: `held` is looked at and set without a call of the simulator in between, so by invariant 1
+// one has it at a time.
 unsafe impl RawMutex for FiberLock {
     const INIT: Self = Self { held: Cell::new(false), waiters: RefCell::new(VecDeque::new()) };
     type Guard = ();

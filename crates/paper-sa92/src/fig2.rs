@@ -2,8 +2,9 @@
 //!
 //! Speed-up is over the same program on one thread without a cache.
 //!
-//! Rule of the verdict: *holds* if user-level threads of either kind reach three quarters of the processors with every number of them, and kernel
-//! threads with locks that sleep at once stay below both by a tenth with all of them; else *differs*. *not judged* with one processor.
+//! Rule of the verdict: *holds* if user-level threads of either kind reach three quarters of the
+//! processors with every number of them, and kernel threads with locks that sleep at once stay
+//! below both by a tenth with all of them; else *differs*. *not judged* with one processor.
 
 use stanchion_simulator::Machine;
 

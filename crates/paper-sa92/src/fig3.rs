@@ -1,10 +1,12 @@
 //! Figure 3: the time of the n-body program by how much of its data fits into memory.
 //!
-//! Rule of the verdict: *holds* if, where half fits, activations take at most 0.6 of the time of user threads on kernel threads, and where all fits
-//! the two are within a tenth of each other; else *differs*.
+//! Rule of the verdict: *holds* if, where half fits, activations take at most 0.6 of the time of
+//! user threads on kernel threads, and where all fits the two are within a tenth of each other;
+//! else *differs*.
 //!
-//! On this computer a row more has threads that stay on the kernel thread on which they began, as all do that safe Rust can make. Many begin on one
-//! while all frames are being read into, and then wait for each other's misses: what the paper's threads gain by migrating is the difference.
+//! On this computer a row more has threads that stay on the kernel thread on which they began, as
+//! all do that safe Rust can make. Many begin on one while all frames are being read into, and then
+//! wait for each other's misses: what the paper's threads gain by migrating is the difference.
 
 use stanchion_simulator::Machine;
 

@@ -31,7 +31,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
     table5::EXPERIMENT,
 ];
 
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
+/// Puts what a simulated program of a test allocates where its run says, so that addresses are the
+/// same in every run.
 #[cfg(test)]
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;

@@ -5,8 +5,8 @@
 //! | Null Fork | making a thread that does nothing, and waiting for its end |
 //! | Signal-Wait | two threads take turns: each signals the other and waits; half of a turn |
 //!
-//! All on one processor, as in the paper. A process signals through a pipe, since it has no better way; so do threads where a signal is to go through
-//! the kernel.
+//! All on one processor, as in the paper. A process signals through a pipe, since it has no better
+//! way; so do threads where a signal is to go through the kernel.
 
 use std::time::Instant;
 
@@ -107,7 +107,8 @@ pub(super) fn kernel_pipes(times: u32) -> Result<f64, Stop> {
     told(well && second.join().unwrap_or(false), nanos)
 }
 
-/// Signal-Wait of user-level threads through pipes: each waits in the kernel, and says nothing to the runtime.
+/// Signal-Wait of user-level threads through pipes: each waits in the kernel, and says nothing to
+/// the runtime.
 pub(super) fn user_pipes(runtime: &Runtime, times: u32) -> Result<f64, Stop> {
     let (here, there) = pipes::Ends::pair()?;
     let (nanos, well) = runtime.run(move || {
@@ -134,7 +135,8 @@ pub(super) fn process_fork(times: u32) -> Result<f64, Stop> {
     if well { Ok(nanos) } else { Err(Stop::Failed("no process could be made".to_owned())) }
 }
 
-/// Signal-Wait of processes, through pipes. An error if the other process ends before its time, which it does after [`processes::SECONDS`] at the latest.
+/// Signal-Wait of processes, through pipes. An error if the other process ends before its time,
+/// which it does after [`processes::SECONDS`] at the latest.
 #[cfg(unix)]
 pub(super) fn process_signal(times: u32) -> Result<f64, Stop> {
     let (child, here) = signaller(move |there| (0..times).all(|_| there.wait() && there.signal()))?;
@@ -144,8 +146,8 @@ pub(super) fn process_signal(times: u32) -> Result<f64, Stop> {
     told(processes::ended(child) && well, nanos)
 }
 
-/// A process that calls `work` with its ends of two pipes, and our ends. Neither keeps the other's open: who has ended is read to the end, and not
-/// waited for.
+/// A process that calls `work` with its ends of two pipes, and our ends. Neither keeps the other's
+/// open: who has ended is read to the end, and not waited for.
 #[cfg(unix)]
 fn signaller(work: impl FnOnce(&pipes::Ends) -> bool) -> Result<(libc::pid_t, pipes::Ends), Stop> {
     let (here, there) = pipes::Ends::pair()?;
@@ -166,13 +168,16 @@ mod processes {
 
     /// The calling process ends in [`SECONDS`] at the latest. May be called in a child.
     pub(super) fn end_in_time() {
-        // SAFETY: a call that takes a number; the signal ends the process, as nobody has said otherwise.
+        // SAFETY: a call that takes a number; the signal ends the process, as nobody has said
+        // otherwise.
         unsafe { libc::alarm(SECONDS) };
     }
 
-    /// Makes a process that calls `work` and ends; its number. `work` may do what a signal handler may.
+    /// Makes a process that calls `work` and ends; its number. `work` may do what a signal handler
+    /// may.
     pub(super) fn child(work: impl FnOnce()) -> Option<libc::pid_t> {
-        // SAFETY: the child does what is safe in a signal handler and then leaves without unwinding.
+        // SAFETY: the child does what is safe in a signal handler and then leaves without
+        // unwinding.
         match unsafe { libc::fork() } {
             -1 => None,
             0 => {

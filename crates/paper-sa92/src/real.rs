@@ -1,7 +1,7 @@
 //! The n-body program on this computer, over each system of threads.
 //!
-//! Each run has a thread of its own, which is kept to the processors that it may use, and with it all threads that it starts. Rounds go over all
-//! settings in turn, and a figure is the median.
+//! Each run has a thread of its own, which is kept to the processors that it may use, and with it
+//! all threads that it starts. Rounds go over all settings in turn, and a figure is the median.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -53,7 +53,8 @@ pub(super) fn run(context: &Context, settings: &[Setting]) -> Result<Vec<Measure
     Ok(seen.iter().map(middle).collect())
 }
 
-/// The copies of a program begin together. Those on activations divide the processors: in the paper the kernel allocates them.
+/// The copies of a program begin together. Those on activations divide the processors: in the paper
+/// the kernel allocates them.
 fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
     let processors = &all[..setting.processors.min(all.len())];
     let begin = Barrier::new(setting.copies);

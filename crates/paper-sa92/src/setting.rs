@@ -47,7 +47,8 @@ pub(super) struct Program {
     pub(super) miss: Duration,
 }
 
-/// A task for each body, on the paper's machine some milliseconds of a CVAX: threads are made often enough to matter.
+/// A task for each body, on the paper's machine some milliseconds of a CVAX: threads are made often
+/// enough to matter.
 pub(super) const FINE: Program =
     Program { bodies: 600, grain: 1, steps: 2, theta: 1.0, miss: Duration::from_millis(50) };
 

@@ -1,7 +1,9 @@
-//! The n-body program on the simulated machine, over each of the paper's three systems of threads, and kernel threads with competitive locks.
+//! The n-body program on the simulated machine, over each of the paper's three systems of threads,
+//! and kernel threads with competitive locks.
 //!
-//! What operations on user-level threads cost is measured in the paper and put in here ([`costs`]); what kernel threads, their locks and the upcalls
-//! cost is in the machine's description. What is judged is what follows from that: who waits for a processor, and who for a miss.
+//! What operations on user-level threads cost is measured in the paper and put in here ([`costs`]);
+//! what kernel threads, their locks and the upcalls cost is in the machine's description. What is
+//! judged is what follows from that: who waits for a processor, and who for a miss.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,13 +29,15 @@ const THREADS: usize = 1 << 16;
 /// Bytes of a virtual thread's stack.
 const STACK: usize = 64 << 10;
 
-/// What operations cost on the paper's machine, by its table IV; over kernel threads and on activations.
+/// What operations cost on the paper's machine, by its table IV; over kernel threads and on
+/// activations.
 pub(super) fn costs(system: System) -> Costs {
     let (fork, signal_wait) = match system {
         System::Activations => (37_000, 42_000),
         _ => (34_000, 37_000),
     };
-    // Estimated: a test-and-set, a store and the calls around them. "For a short period", the paper says of the other: it is a twentieth of a quantum.
+    // Estimated: a test-and-set, a store and the calls around them. "For a short period", the paper
+    // says of the other: it is a twentieth of a quantum.
     Costs { fork, signal_wait, lock: 10_000, patience: 5_000_000 }
 }
 

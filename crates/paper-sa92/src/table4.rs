@@ -1,11 +1,13 @@
 //! Table IV: what thread operations cost at four levels, on one processor.
 //!
-//! "Marked" is the paper's other way to make the runtime's own sections safe (section 4.3): a flag that says that one is in a section, set and cleared
-//! each time. Here it is the ready list's lock that knows its holder ([`Recovering`](stanchion_spin::Recovering)), around one list for each
+//! "Marked" is the paper's other way to make the runtime's own sections safe (section 4.3): a flag
+//! that says that one is in a section, set and cleared each time. Here it is the ready list's lock
+//! that knows its holder ([`Recovering`](stanchion_spin::Recovering)), around one list for each
 //! processor; beside it stands the same strategy with the lock that it has otherwise.
 //!
-//! Rule of the verdict: *holds* if user-level threads are ten times as fast as kernel threads in both operations, and activations cost them less than
-//! a fifth; else *differs*. That processes are slower still is told and not judged: a signal through a pipe is not what it was.
+//! Rule of the verdict: *holds* if user-level threads are ten times as fast as kernel threads in
+//! both operations, and activations cost them less than a fifth; else *differs*. That processes are
+//! slower still is told and not judged: a signal through a pipe is not what it was.
 
 use stanchion_activations::Runtime;
 use stanchion_spin::Recovering;
@@ -154,7 +156,8 @@ fn verdict(found: &[[f64; 2]]) -> Verdict {
     )
 }
 
-/// By how much something takes longer that takes so many `times` as long: nothing can be faster for what it does more, so that is noise.
+/// By how much something takes longer that takes so many `times` as long: nothing can be faster for
+/// what it does more, so that is noise.
 fn longer(times: f64) -> String {
     if times <= 1.0 {
         return "no longer".to_owned();

@@ -1,17 +1,21 @@
 //! Table V: the speed-up of the n-body program when two copies of it run at once.
 //!
-//! Of two copies the slower one counts, so that half of the processors, 3.0 on the paper's machine, is the most. On this computer the copies are in one
-//! process, each with threads of its own.
+//! Of two copies the slower one counts, so that half of the processors, 3.0 on the paper's machine,
+//! is the most. On this computer the copies are in one process, each with threads of its own.
 //!
-//! Beside them one copy runs alone on half of the processors, on activations: what the division itself costs is what the two lose beside that. The paper's are
-//! within 5 % of it, which it puts down to the bus and to a daemon of the kernel that takes a processor now and then. The simulated machine has no such daemon, and of the
-//! program's own data nothing on its bus: there the two lose nothing, and are faster than the paper's as one copy alone is.
+//! Beside them one copy runs alone on half of the processors, on activations: what the division
+//! itself costs is what the two lose beside that. The paper's are within 5 % of it, which it puts
+//! down to the bus and to a daemon of the kernel that takes a processor now and then. The simulated
+//! machine has no such daemon, and of the program's own data nothing on its bus: there the two lose
+//! nothing, and are faster than the paper's as one copy alone is.
 //!
-//! Also faster there are user threads on kernel threads. Most of what those lose in the paper is processors that idle, waiting for a lock whose holder was
-//! preempted; the simulated scheduler's sections take no lock (`fibers.rs`), and who waits for one of the program lets others run.
+//! Also faster there are user threads on kernel threads. Most of what those lose in the paper is
+//! processors that idle, waiting for a lock whose holder was preempted; the simulated scheduler's
+//! sections take no lock (`fibers.rs`), and who waits for one of the program lets others run.
 //!
-//! Rule of the verdict: *holds* if activations are the fastest, by a tenth over kernel threads and over user threads on kernel threads; else *differs*.
-//! *not judged* with one processor, of which two copies have half each whatever is done.
+//! Rule of the verdict: *holds* if activations are the fastest, by a tenth over kernel threads and
+//! over user threads on kernel threads; else *differs*. *not judged* with one processor, of which
+//! two copies have half each whatever is done.
 
 use stanchion_simulator::Machine;
 

@@ -1,14 +1,17 @@
 //! Section 5.2: Signal-Wait that goes through the kernel, as when a thread waits for input.
 //!
-//! On this computer two user-level threads on one processor signal each other through pipes, and the runtime is told nothing; beside them kernel threads do
-//! the same, and kernel threads that signal as they usually do. On the simulated machine threads sleep in the kernel and wake each other there: an
-//! upcall when one blocks and another when one unblocks.
+//! On this computer two user-level threads on one processor signal each other through pipes, and
+//! the runtime is told nothing; beside them kernel threads do the same, and kernel threads that
+//! signal as they usually do. On the simulated machine threads sleep in the kernel and wake each
+//! other there: an upcall when one blocks and another when one unblocks.
 //!
-//! The break-even share is the part of a program's operations that may go through the kernel before kernel threads are as good: a user-level operation
-//! costs U, one through the kernel V, a kernel thread's T, so it is (T - U) / (V - U).
+//! The break-even share is the part of a program's operations that may go through the kernel before
+//! kernel threads are as good: a user-level operation costs U, one through the kernel V, a kernel
+//! thread's T, so it is (T - U) / (V - U).
 //!
-//! Rule of the verdict: *holds* if a signal through the kernel takes user-level threads no longer than kernel threads' Signal-Wait; else *differs*, as
-//! the paper's own does, which was five times as long.
+//! Rule of the verdict: *holds* if a signal through the kernel takes user-level threads no longer
+//! than kernel threads' Signal-Wait; else *differs*, as the paper's own does, which was five times
+//! as long.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -154,7 +157,8 @@ impl Game {
     }
 }
 
-/// What a turn takes, of two threads that sleep in the kernel and wake each other: kernel threads, or user-level threads on activations.
+/// What a turn takes, of two threads that sleep in the kernel and wake each other: kernel threads,
+/// or user-level threads on activations.
 fn turns(machine: &Machine, activations: bool) -> Result<f64, Failure> {
     let mut machine = machine.clone();
     machine.processors = 1;

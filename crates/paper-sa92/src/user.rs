@@ -1,7 +1,8 @@
 //! What the program asks of user-level threads on this computer: to fork, and a lock.
 //!
-//! The paper's threads go on wherever a processor is free. Here safe code's stay on the kernel thread on which they began, because compilers keep
-//! addresses of thread-locals; those of a program that is known to keep none may migrate.
+//! The paper's threads go on wherever a processor is free. Here safe code's stay on the kernel
+//! thread on which they began, because compilers keep addresses of thread-locals; those of a
+//! program that is known to keep none may migrate.
 
 use std::panic::resume_unwind;
 
@@ -33,8 +34,9 @@ impl OnRuntime {
         body: impl FnOnce() -> R + Send + 'scope,
     ) -> ScopedJoinHandle<'scope, R> {
         match self {
-            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps: nothing that it holds over a wait belongs to a kernel thread,
-            // and it uses no thread-local but in calls of the standard library that are over before it waits.
+            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps:
+            // nothing that it holds over a wait belongs to a kernel thread, and it uses no
+            // thread-local but in calls of the standard library that are over before it waits.
             Self::Migrating => unsafe { Builder::new().spawn_scoped_migratable(scope, body) },
             Self::Staying => scope.spawn(body),
         }

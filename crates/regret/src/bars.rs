@@ -7,7 +7,8 @@
 //! | processor time for an acquisition | at most 1.1 times that of the best blocking lock: the one with the least geometric mean | cells of 8 and 32 threads, by geometric mean |
 //! | the gain of seeing the holder | the best lock that sees it has 1.5 times the throughput of the best that does not | cells with hogs and sections of 1 µs, two threads or more, by geometric mean |
 //!
-//! Locks with another step of a policy, which enter only if asked for, count in no bar, and neither does the double.
+//! Locks with another step of a policy, which enter only if asked for, count in no bar, and neither
+//! does the double.
 
 use super::contestants::{Contestant, Role};
 use super::options::Plan;

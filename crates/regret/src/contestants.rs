@@ -1,7 +1,7 @@
 //! Who takes part, a line each.
 //!
-//! Of our policies one is not here: `OptimalOnline` is for a lock whose distribution of waits is known beforehand, and without one it is
-//! `FixedSpin`.
+//! Of our policies one is not here: `OptimalOnline` is for a lock whose distribution of waits is
+//! known beforehand, and without one it is `FixedSpin`.
 
 use stanchion_competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples,
@@ -10,7 +10,7 @@ use stanchion_competitive::policy::{
 use stanchion_competitive::{Policy, RawPolicyMutex};
 
 use super::race::{self, Figures, Race};
-use stanchion_study_locks::real::contender::{Contender, Raw, Shared};
+use stanchion_study_locks::contender::{Contender, Raw, Shared};
 
 /// A mutex and its race, compiled for it.
 pub(crate) struct Contestant {
@@ -85,10 +85,11 @@ pub(crate) static CONTESTANTS: &[Contestant] = &[
     peer::<mcslock::barging::spins::Mutex<Shared>>("mcslock barging", SPINS),
 ];
 
-/// The contestants that any of `filters` means, or the filter that means none; without filters all but the steps, and with `steps` those too.
+/// The contestants that any of `filters` means, or the filter that means none; without filters all
+/// but the steps, and with `steps` those too.
 ///
-/// A filter is a name, or else a part of one, or one of the words `ours` (the steps left out unless asked for) and `peers`; capitals do
-/// not matter.
+/// A filter is a name, or else a part of one, or one of the words `ours` (the steps left out unless
+/// asked for) and `peers`; capitals do not matter.
 pub(crate) fn choose(filters: &[String], steps: bool) -> Result<Vec<&'static Contestant>, String> {
     let entered = |contestant: &&Contestant| steps || contestant.role != Role::Step;
     if filters.is_empty() {

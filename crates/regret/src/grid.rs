@@ -1,7 +1,8 @@
 //! The cells: what the threads of a race do, and the names that choose among them.
 //!
-//! A name is made of tokens, `THREADS-SECTION-OUTSIDE-COMPANY`, as in `8t-1us-4x-hogs`; the two workloads that change while they run are
-//! called `phases` and `sleeper`. A filter is some tokens of a name in any order, so `8t-hogs` means ten cells and `1us` twenty.
+//! A name is made of tokens, `THREADS-SECTION-OUTSIDE-COMPANY`, as in `8t-1us-4x-hogs`; the two
+//! workloads that change while they run are called `phases` and `sleeper`. A filter is some tokens
+//! of a name in any order, so `8t-hogs` means ten cells and `1us` twenty.
 //!
 //! | token | means |
 //! | --- | --- |
@@ -19,8 +20,9 @@ const THREADS: [usize; 5] = [1, 2, 4, 8, 32];
 const SECTIONS: [(u64, &str); 5] =
     [(0, "0ns"), (100, "100ns"), (1_000, "1us"), (10_000, "10us"), (200_000, "200us")];
 
-/// What the work outside is four times of where the section has none beside its increment: the time of an uncontended lock, increment
-/// and unlock, about. Four times nothing would make two cells the same.
+/// What the work outside is four times of where the section has none beside its increment: the time
+/// of an uncontended lock, increment and unlock, about. Four times nothing would make two cells the
+/// same.
 const BARE_SECTION: u64 = 25;
 
 /// Nanoseconds that a phase of `phases` lasts.
@@ -103,8 +105,8 @@ pub(crate) fn whole() -> Vec<Cell> {
     cells
 }
 
-/// The cells of a run that is not given a choice. Each token of the grid is in several; what two processors meet most often (few threads,
-/// short sections) has most.
+/// The cells of a run that is not given a choice. Each token of the grid is in several; what two
+/// processors meet most often (few threads, short sections) has most.
 const TWENTY_FIVE: [&str; 25] = [
     "1t-0ns-tight-quiet",
     "1t-1us-4x-hogs",

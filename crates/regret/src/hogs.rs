@@ -1,12 +1,13 @@
 //! Other programs on the machine: processes that compute for ever, one on each of two processors.
 //!
-//! They are processes of their own, not threads of this one, for two reasons: the processor time of this process is then that of the
-//! threads under test, and a lock that interrupts all running threads of its process (an expedited `membarrier`) does not also interrupt
-//! the hogs.
+//! They are processes of their own, not threads of this one, for two reasons: the processor time of
+//! this process is then that of the threads under test, and a lock that interrupts all running
+//! threads of its process (an expedited `membarrier`) does not also interrupt the hogs.
 //!
-//! A hog is this program again, run as `stanchion hog PROCESSOR`. It writes one line when it computes and ends when its standard input
-//! does: the pipe closes when its [`Hogs`] is dropped and also when this process ends in any way, `SIGKILL` included. So no hog outlives a
-//! study, on any system, without a signal.
+//! A hog is this program again, run as `stanchion hog PROCESSOR`. It writes one line when it
+//! computes and ends when its standard input does: the pipe closes when its [`Hogs`] is dropped and
+//! also when this process ends in any way, `SIGKILL` included. So no hog outlives a study, on any
+//! system, without a signal.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -50,7 +51,8 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.0 {
-            // It may have ended by Ctrl-C, which goes to all processes of a terminal; there is nothing left to do then.
+            // It may have ended by Ctrl-C, which goes to all processes of a terminal; there is
+            // nothing left to do then.
             let _ = hog.kill();
             let _ = hog.wait();
         }

@@ -1,15 +1,18 @@
-//! Which mutex is never far from the best? Every contestant in every cell of a grid, and how much each loses to the best lock of the cell.
+//! Which mutex is never far from the best? Every contestant in every cell of a grid, and how much
+//! each loses to the best lock of the cell.
 //!
 //! ```text
 //! options ──▶ Plan: cells (grid), contestants ──trial──▶ one race each, interleaved ──▶ medians ──standing──▶ regrets ──▶ bars, show
 //!                                                          │ waits, work, hogs, others
 //! ```
 //!
-//! Why regret and not a mean of throughputs: a mean is decided by the cells with the largest figures, and a lock that is best in half of
-//! them may be thirty times slower in one that a user's program happens to be. The worst regret is what choosing this lock without knowing
-//! the program can cost.
+//! Why regret and not a mean of throughputs: a mean is decided by the cells with the largest
+//! figures, and a lock that is best in half of them may be thirty times slower in one that a user's
+//! program happens to be. The worst regret is what choosing this lock without knowing the program
+//! can cost.
 //!
-//! Rule of the verdict: see [`bars`]. They are meant for `--full`; a smaller run is judged by the same rules over the cells that it took.
+//! Rule of the verdict: see [`bars`]. They are meant for `--full`; a smaller run is judged by the
+//! same rules over the cells that it took.
 
 mod bars;
 mod contestants;

@@ -70,7 +70,7 @@ impl Scale {
     /// Rounds, and seconds for all.
     fn budget(self) -> (usize, u64) {
         match self {
-            Self::Quick => (2, 75),
+            Self::Quick => (2, 45),
             Self::Named => (4, 570),
             Self::Full => (5, 3_000),
         }
@@ -120,7 +120,8 @@ impl Plan {
         self.cells.len() * (self.contestants.len() * self.rounds + doubles)
     }
 
-    /// The columns of those that may set the best of a cell: all but our policies with other steps, unless there is nobody else.
+    /// The columns of those that may set the best of a cell: all but our policies with other steps,
+    /// unless there is nobody else.
     pub(crate) fn setters(&self) -> Vec<usize> {
         let all = 0..self.contestants.len();
         let some: Vec<usize> =
@@ -144,7 +145,8 @@ impl Plan {
     }
 }
 
-/// The window that fills `seconds` with so many races; from 40 ms, two phases, to half a second, beyond which little is won.
+/// The window that fills `seconds` with so many races; from 40 ms, two phases, to half a second,
+/// beyond which little is won.
 fn window(seconds: u64, races: usize) -> Duration {
     let each = Duration::from_secs(seconds) / u32::try_from(races.max(1)).unwrap_or(u32::MAX);
     // With the settling before it and the timed window after it, a window takes 35/24 of itself.

@@ -1,7 +1,9 @@
-//! What other programs took of the processors while a cell was measured: regrets on a machine that does something else say little.
+//! What other programs took of the processors while a cell was measured: regrets on a machine that
+//! does something else say little.
 //!
-//! From the kernel's own account, `/proc/stat` of the processors that the study may use, less what this process and its hogs took. In ticks
-//! of a hundredth of a second: enough for a visit to a cell, which lasts seconds. A virtual machine's stolen time counts as others'.
+//! From the kernel's own account, `/proc/stat` of the processors that the study may use, less what
+//! this process and its hogs took. In ticks of a hundredth of a second: enough for a visit to a
+//! cell, which lasts seconds. A virtual machine's stolen time counts as others'.
 
 use std::fs::read_to_string;
 
@@ -47,7 +49,8 @@ fn machine_wide(stat: &str, processors: &[usize]) -> Option<(u64, u64)> {
     let (mut total, mut busy) = (0, 0);
     for processor in processors {
         let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{processor} ")))?;
-        // user nice system idle iowait irq softirq steal, then guests', which user and nice contain.
+        // user nice system idle iowait irq softirq steal, then guests', which user and nice
+        // contain.
         let fields: Vec<u64> =
             line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
         let all: u64 = fields.iter().sum();

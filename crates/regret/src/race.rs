@@ -1,17 +1,21 @@
-//! One contestant in one cell: threads take the lock over and over, and how often they had it, at what cost, and how long they waited.
+//! One contestant in one cell: threads take the lock over and over, and how often they had it, at
+//! what cost, and how long they waited.
 //!
 //! ```text
 //! start line │ settle │ counted window, no clock is read │ timed window, every acquisition is │ stop
 //! ```
 //!
-//! One set of threads and one lock go through all of it. *Settling* takes the start out of the figures, and gives a lock that learns from
-//! its waits some to learn from. The *counted window* gives throughput, processor time and fairness; nobody reads a clock in it, since two
-//! readings would be as long as an uncontended acquisition. The *timed window* gives the waits.
+//! One set of threads and one lock go through all of it. *Settling* takes the start out of the
+//! figures, and gives a lock that learns from its waits some to learn from. The *counted window*
+//! gives throughput, processor time and fairness; nobody reads a clock in it, since two readings
+//! would be as long as an uncontended acquisition. The *timed window* gives the waits.
 //!
-//! Each thread publishes where it is in a word of its own: 2n + 1 while it waits for its acquisition n, 2n + 2 after it has it. The thread
-//! that runs the race reads all words at the borders of a window, so that starts and ends that drag on do not count, and every 10 ms. A
-//! word that is odd and the same as before is one wait: so the longest wait is known over both windows, to within 20 ms in the counted one,
-//! where a starved thread would have nothing else to show for it. Two stores to a line that no other thread writes cost about a nanosecond.
+//! Each thread publishes where it is in a word of its own: 2n + 1 while it waits for its
+//! acquisition n, 2n + 2 after it has it. The thread that runs the race reads all words at the
+//! borders of a window, so that starts and ends that drag on do not count, and every 10 ms. A word
+//! that is odd and the same as before is one wait: so the longest wait is known over both windows,
+//! to within 20 ms in the counted one, where a starved thread would have nothing else to show for
+//! it. Two stores to a line that no other thread writes cost about a nanosecond.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -23,7 +27,7 @@ use super::waits::Waits;
 use super::work::work;
 use stanchion_study::measure::{Placement, StartLine};
 use stanchion_study::measure::{jain, nanos, processor_time};
-use stanchion_study_locks::real::contender::{Contender, Shared};
+use stanchion_study_locks::contender::{Contender, Shared};
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +62,13 @@ pub(crate) struct Naps {
 pub(crate) struct Figures {
     /// Acquisitions a second; with phases the geometric mean of both, so that each weighs the same.
     pub(crate) throughput: f64,
-    /// Nanoseconds of processor time for an acquisition, waiting and work included; with phases the geometric mean of both.
+    /// Nanoseconds of processor time for an acquisition, waiting and work included; with phases the
+    /// geometric mean of both.
     pub(crate) cost: f64,
     /// Jain's index of the threads' acquisitions.
     pub(crate) fairness: f64,
-    /// Nanoseconds that locking took: the median, then 99 %, 99.9 % and all of the acquisitions took no longer.
+    /// Nanoseconds that locking took: the median, then 99 %, 99.9 % and all of the acquisitions
+    /// took no longer.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) p999: f64,
@@ -106,8 +112,8 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
     let lock = L::new();
     let threads = race.place.threads;
     let orders = Orders::default();
-    // Relaxed, here and at every other access to the orders and the words: they order nothing, and joining the threads
-    // orders what is added up afterwards.
+    // Relaxed, here and at every other access to the orders and the words: they order nothing, and
+    // joining the threads orders what is added up afterwards.
     orders.steps.store(race.laps[0].to_bits(), Ordering::Relaxed);
     let words: Vec<Word> = (0..threads).map(|_| Word::default()).collect();
     let line = StartLine::default();
@@ -254,7 +260,8 @@ impl<'a> Watch<'a> {
         self.tally();
         let each: Vec<f64> =
             self.each().iter().zip(&before).map(|(now, before)| (now - before) as f64).collect();
-        // A phase in which nothing was had counts as one acquisition: a mean of nothing says nothing.
+        // A phase in which nothing was had counts as one acquisition: a mean of nothing says
+        // nothing.
         let mean = |figure: fn(&Tally, f64) -> f64| {
             let seen: Vec<f64> = (self.tallies.iter().filter(|tally| tally.elapsed > 0.0))
                 .map(|tally| figure(tally, tally.acquisitions.max(1) as f64).ln())

@@ -1,4 +1,5 @@
-//! The trial as the report shows it: standings, bars, the map of regrets, the figures behind it, and all of it as data.
+//! The trial as the report shows it: standings, bars, the map of regrets, the figures behind it,
+//! and all of it as data.
 
 use serde_json::{Value, json};
 
@@ -100,7 +101,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Visits that were disturbed, all visits of which that is known, and what others had over all of them.
+    /// Visits that were disturbed, all visits of which that is known, and what others had over all
+    /// of them.
     fn disturbed(&self) -> Option<(usize, usize, f64)> {
         let others = &self.trial.others;
         let disturbed = others.iter().filter(|&&share| share > DISTURBED).count();

@@ -1,4 +1,5 @@
-//! Regret: how many times the throughput of a cell's best lock is that of another, and what a contestant's regrets come to.
+//! Regret: how many times the throughput of a cell's best lock is that of another, and what a
+//! contestant's regrets come to.
 //!
 //! | term | means |
 //! | --- | --- |
@@ -9,7 +10,8 @@
 //! | double | a contestant that runs a second time under another name and sets no best, so that its regret may be below 1; what parts the two is noise |
 //! | step | one of ours with another step of its policy, in the study only if asked for: sets no best, so that the others' regrets stay the same |
 //!
-//! If no lock of a cell may set a best, the most throughput of all is the best: the cell still tells them apart.
+//! If no lock of a cell may set a best, the most throughput of all is the best: the cell still
+//! tells them apart.
 
 use super::race::Figures;
 use stanchion_study::measure::median;
@@ -48,7 +50,8 @@ pub(crate) fn best<'a>(row: impl Iterator<Item = &'a Figures> + Clone) -> f64 {
     if fair > 0.0 { fair } else { most(&mut row.clone()) }
 }
 
-/// `regrets[cell][contestant]` of `cells[cell][contestant]`, of which those in the columns `entered` may set the best.
+/// `regrets[cell][contestant]` of `cells[cell][contestant]`, of which those in the columns
+/// `entered` may set the best.
 pub(crate) fn regrets(cells: &[Vec<Figures>], entered: &[usize]) -> Vec<Vec<f64>> {
     cells
         .iter()

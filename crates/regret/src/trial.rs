@@ -1,12 +1,13 @@
 //! All races of the plan, interleaved.
 //!
-//! Rounds follow each other; in a round the cells, in a cell the contestants, each time in another order. So whatever drifts in the
-//! minutes or the hour that it takes (a neighbour's load, the clock rate, the temperature) meets all alike, and none always runs after the same
-//! other one.
+//! Rounds follow each other; in a round the cells, in a cell the contestants, each time in another
+//! order. So whatever drifts in the minutes or the hour that it takes (a neighbour's load, the
+//! clock rate, the temperature) meets all alike, and none always runs after the same other one.
 //!
-//! After the first round the leader's double enters: the contestant with the least geometric mean of regrets so far runs a second time in
-//! each cell of the rounds that remain. Who is best at the end is not known before the end; who led after a round is nearly always among
-//! the best, and noise is the same for all of those.
+//! After the first round the leader's double enters: the contestant with the least geometric mean
+//! of regrets so far runs a second time in each cell of the rounds that remain. Who is best at the
+//! end is not known before the end; who led after a round is nearly always among the best, and
+//! noise is the same for all of those.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ use stanchion_study::measure::Placement;
 
 /// All figures.
 pub(crate) struct Trial {
-    /// `rounds[cell][contestant]`: one figure a round; the last column is the double's, if there is one.
+    /// `rounds[cell][contestant]`: one figure a round; the last column is the double's, if there is
+    /// one.
     pub(crate) rounds: Vec<Vec<Vec<Figures>>>,
     /// Who entered twice.
     pub(crate) double: Option<usize>,

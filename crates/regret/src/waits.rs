@@ -1,4 +1,5 @@
-//! How long the acquisitions of a race took: counts in classes, each at most a sixteenth wider than its start.
+//! How long the acquisitions of a race took: counts in classes, each at most a sixteenth wider than
+//! its start.
 
 /// Classes of one power of two.
 const FINE: u64 = 16;
@@ -17,7 +18,8 @@ impl Default for Waits {
     }
 }
 
-/// Waits below [`FINE`] have a class each; above, the four bits after the leading one choose among those of a power of two.
+/// Waits below [`FINE`] have a class each; above, the four bits after the leading one choose among
+/// those of a power of two.
 fn class(nanos: u64) -> usize {
     if nanos < FINE {
         return nanos as usize;
@@ -48,7 +50,8 @@ impl Waits {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// The time that `share` of all acquisitions took no longer than, in nanoseconds, up to the width of a class; 0 if there were none.
+    /// The time that `share` of all acquisitions took no longer than, in nanoseconds, up to the
+    /// width of a class; 0 if there were none.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().sum();
         let wanted = (share * all as f64).ceil().max(1.0);

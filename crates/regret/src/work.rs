@@ -1,8 +1,9 @@
 //! Work that lasts a given time and touches no memory.
 //!
-//! A chain of multiplications, each of which needs the one before: no processor overlaps them, no compiler sums them up, and no cache has
-//! a part in it. Its pace is measured once, before anything else runs. Why not wait for the clock to have moved on: a thread that is
-//! preempted would find its work done when it comes back, and preemption is what several cells are about.
+//! A chain of multiplications, each of which needs the one before: no processor overlaps them, no
+//! compiler sums them up, and no cache has a part in it. Its pace is measured once, before anything
+//! else runs. Why not wait for the clock to have moved on: a thread that is preempted would find
+//! its work done when it comes back, and preemption is what several cells are about.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Measures it: the fastest of 50 runs, which is the one that was disturbed least. Takes about 20 ms.
+    /// Measures it: the fastest of 50 runs, which is the one that was disturbed least. Takes about
+    /// 20 ms.
     pub(crate) fn measure() -> Self {
         const STEPS: u32 = 200_000;
         let run = |_| {
@@ -42,8 +44,9 @@ pub(crate) fn work(steps: u32) {
     }
 }
 
-/// Keeps the processor from starting on the work while it still waits for the lock: it looks some hundred instructions ahead, and a section of
-/// 100 ns would be held for half of that. Takes some nanoseconds.
+/// Keeps the processor from starting on the work while it still waits for the lock: it looks some
+/// hundred instructions ahead, and a section of 100 ns would be held for half of that. Takes some
+/// nanoseconds.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn let_all_before_end() {
@@ -51,13 +54,14 @@ fn let_all_before_end() {
     unsafe { std::arch::x86_64::_mm_lfence() };
 }
 
-/// Other processors have no instruction for it that can be had without assembly; there short work is overlapped.
+/// Other processors have no instruction for it that can be had without assembly; there short work
+/// is overlapped.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn let_all_before_end() {}
 
-/// One function for all callers: inlined where `steps` is known, it would be another loop than where it is not, and the pace of the one would
-/// not be that of the other.
+/// One function for all callers: inlined where `steps` is known, it would be another loop than
+/// where it is not, and the pace of the one would not be that of the other.
 #[inline(never)]
 fn chain(steps: u32) {
     let mut value = black_box(steps);

@@ -1,13 +1,16 @@
-//! The locks that the study compares, and what is measured of them.
+//! The locks that the study compares on this computer, ours and those of other crates, and what is
+//! measured of them.
 //!
-//! [`list`] has our locks. [`real`] are they and those of other crates on this computer, with the measurements compiled for each;
-//! [`simulated`] are they on simulated machines, with the same measurements in virtual time.
+//! [`list`] has our locks, [`registry`] all of them with the measurements compiled for each:
+//! [`contest`], [`pass`] and [`latency`]. [`contender`] is what the measurements ask of a lock, and
+//! [`raw`] lets an application run on the locks of crates without `lock_api` 0.5.
+//!
+//! The same locks on simulated machines are `stanchion-simulated-locks`.
 
+pub mod contender;
+pub mod contest;
+pub mod latency;
 pub mod list;
-pub mod real;
-pub mod simulated;
-
-/// Puts what a simulated program of a test allocates where its run says, so that addresses are the same in every run.
-#[cfg(test)]
-#[global_allocator]
-static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;
+pub mod pass;
+pub mod raw;
+pub mod registry;

@@ -1,6 +1,8 @@
-//! Our locks, a line each: the one place where a lock of `stanchion-spin` enters the study, on this computer and on simulated machines.
+//! Our locks, a line each: the one place where a lock of `stanchion-spin` enters the study, on this
+//! computer and on simulated machines.
 
-/// The ways to wait that section 4 of Anderson, Lazowska and Levy compares, and the variation it proposes.
+/// The ways to wait that section 4 of Anderson, Lazowska and Levy compares, and the variation it
+/// proposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// An exchange in a loop (4.1).

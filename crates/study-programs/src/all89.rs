@@ -1,8 +1,9 @@
 //! The strategies, a line each, and the programs that run on them.
 //!
-//! Their locks are the paper's: test-and-set, waiters backing off as on the Ethernet ("We used this algorithm for our measurements in Section 3"). A new
-//! thread of the local ready queues goes to a random one, as in the paper's test. The sixth is ours; the two after it are the hybrids
-//! that section 3.6 names and doubts.
+//! Their locks are the paper's: test-and-set, waiters backing off as on the Ethernet ("We used this
+//! algorithm for our measurements in Section 3"). A new thread of the local ready queues goes to a
+//! random one, as in the paper's test. The sixth is ours; the two after it are the hybrids that
+//! section 3.6 names and doubts.
 
 use machine::wait::WaitPolicy;
 use stanchion_applications::null_threads::{Latency, Options, Refused, Run, Sweep, latency, run};
@@ -14,7 +15,8 @@ use stanchion_threadpool::strategy::{
     ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
 
-/// The paper's lock. The way in which its waiters pass the time and the unit of its delays are the machine's.
+/// The paper's lock. The way in which its waiters pass the time and the unit of its delays are the
+/// machine's.
 pub type Lock<W, const DELAY_NS: u64> = TestAndSet<Ethernet<DELAY_NS>, W>;
 
 /// A strategy and the measurements, each compiled for it.
@@ -35,7 +37,8 @@ pub const fn row<S: Strategy, W: WaitPolicy>() -> Row {
 /// How many strategies there are.
 pub const ROWS: usize = 8;
 
-/// Returns the strategies, on processors that wait as `W` says and whose locks delay by multiples of `DELAY_NS`.
+/// Returns the strategies, on processors that wait as `W` says and whose locks delay by multiples
+/// of `DELAY_NS`.
 pub const fn rows<W: WaitPolicy + 'static, const DELAY_NS: u64>() -> [Row; ROWS] {
     [
         row::<SingleLock<Lock<W, DELAY_NS>>, W>(),

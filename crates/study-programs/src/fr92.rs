@@ -28,7 +28,8 @@ struct Harvest {
     yields: u64,
 }
 
-/// Measures `setting` with its threads on `processors`, one of each program on each. Where waiting has two phases, the first takes `first_phase_ns`.
+/// Measures `setting` with its threads on `processors`, one of each program on each. Where waiting
+/// has two phases, the first takes `first_phase_ns`.
 pub fn measure(
     setting: &Setting,
     processors: &[usize],
@@ -85,8 +86,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors
-    /// to start asynchronously".
+    /// On each processor as many threads as there are programs, each of which computes for a part
+    /// of a quantum: "to cause the different processors to start asynchronously".
     fn skew(&self, compute: &impl Compute) {
         // Together up to a round, all times alike: so every place in it is as likely.
         let longest = self.setting.quantum.as_nanos() as u64;
@@ -104,7 +105,8 @@ impl Run<'_> {
         }
     }
 
-    /// Threads that nobody coordinates, kept on their processors, each program with a barrier of its own, which says how often it has been yielded at.
+    /// Threads that nobody coordinates, kept on their processors, each program with a barrier of
+    /// its own, which says how often it has been yielded at.
     fn uncoordinated<B: Barrier + 'static>(
         &self,
         compute: impl Compute,

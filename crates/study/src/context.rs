@@ -1,4 +1,5 @@
-//! What a running experiment is given: how long it may take, its seed, its share of the bar, and whether to stop.
+//! What a running experiment is given: how long it may take, its seed, its share of the bar, and
+//! whether to stop.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ pub enum Stop {
     Failed(String),
 }
 
-/// What a command line gives to single experiments: at most one value of each type, whose meaning only the experiments know that take it.
+/// What a command line gives to single experiments: at most one value of each type, whose meaning
+/// only the experiments know that take it.
 #[derive(Clone, Debug, Default)]
 pub struct Given(Vec<Arc<dyn Any + Send + Sync>>);
 
@@ -101,8 +103,8 @@ impl Context {
         Duration::from_millis(self.pick(quick, full))
     }
 
-    /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about √2 beyond;
-    /// quickly, powers of two and the last.
+    /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about
+    /// √2 beyond; quickly, powers of two and the last.
     pub fn within_processors(&self) -> Vec<usize> {
         self.within(self.processors.len())
     }

@@ -64,6 +64,15 @@ pub enum Error {
     },
 
     /// A file cannot be written.
+    #[error("cannot write {}: {source}. What stood there before is whole", path.display())]
+    Replace {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+
+    /// A device, or standard output, cannot be written to.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
@@ -126,8 +135,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the exit code of a command that ends with it: 2 if the command line or a file named on it is wrong, 130 if the user ended it,
-    /// and 1 otherwise.
+    /// Returns the exit code of a command that ends with it: 2 if the command line or a file named
+    /// on it is wrong, 130 if the user ended it, and 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::UnknownExperiment { .. }
@@ -138,7 +147,8 @@ impl Error {
             | Self::BadMachine { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
-            Self::Write { .. }
+            Self::Replace { .. }
+            | Self::Write { .. }
             | Self::NotDescribed { .. }
             | Self::Draw { .. }
             | Self::Json(_)

@@ -1,19 +1,23 @@
 //! An experiment as a value: what the paper claims, and how to try it on each kind of machine.
 //!
-//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or both. If it lacks one, it says why such a run has no
-//! sense ([`Body::Never`]).
+//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or
+//! both. If it lacks one, it says why such a run has no sense ([`Body::Never`]).
 //!
 //! # To give an experiment its simulated run
 //!
-//! In the experiment's file, replace the `simulated` of its [`Bodies::Machines`] by a [`Simulated`]: the names of the machines
-//! (`stanchion_simulator::machines`), the paper's own first, and a function that is handed the study's [`Context`] and one
-//! [`Machine`], and returns an [`Outcome`] as the real one does. It must depend on nothing but those two (the seed is
-//! `context.seed`): no clock, no host, no order of a hash map, since its outcome goes into `simulated.json`, which is the same
-//! to the byte on every computer. It should run on any machine that it is given, since `--machine modern-2s` hands it that one: thread
-//! counts come from `machine.processors`, and a claim about the paper's own machine is judged on that only. Comparisons that
-//! should stand in one row of the report with those of the real run have the same `what`.
+//! In the experiment's file, replace the `simulated` of its [`Bodies::Machines`] by a
+//! [`Simulated`]: the names of the machines (`stanchion_simulator::machines`), the paper's own
+//! first, and a function that is handed the study's [`Context`] and one [`Machine`], and returns an
+//! [`Outcome`] as the real one does. It must depend on nothing but those two (the seed is
+//! `context.seed`): no clock, no host, no order of a hash map, since its outcome goes into
+//! `simulated.json`, which is the same to the byte on every computer. It should run on any machine
+//! that it is given, since `--machine modern-2s` hands it that one: thread counts come from
+//! `machine.processors`, and a claim about the paper's own machine is judged on that only.
+//! Comparisons that should stand in one row of the report with those of the real run have the same
+//! `what`.
 //!
-//! With several names the experiment runs on each, an entry for each, when the study is asked for `--machine simulated`.
+//! With several names the experiment runs on each, an entry for each, when the study is asked for
+//! `--machine simulated`.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
@@ -56,7 +60,8 @@ pub type Run = fn(&Context) -> Result<Outcome, Stop>;
 /// On a machine in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulated {
-    /// The paper's own machine, then others that the experiment is about; names of `stanchion_simulator::machines`.
+    /// The paper's own machine, then others that the experiment is about; names of
+    /// `stanchion_simulator::machines`.
     pub machines: &'static [&'static str],
     /// Runs it on one of them.
     pub run: fn(&Context, &Machine) -> Result<Outcome, Stop>,

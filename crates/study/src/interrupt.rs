@@ -10,12 +10,14 @@ pub struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Starts to listen; SIGTERM counts as Ctrl-C.
     ///
-    /// Ending at once on the second signal leaves no half-written file: files appear under their names by renaming only.
+    /// Ending at once on the second signal leaves no half-written file: files appear under their
+    /// names by renaming only.
     pub fn listen() -> Result<Self, ctrlc::Error> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
         ctrlc::set_handler(move || {
-            // Relaxed: the flag publishes nothing but itself; whoever sees it late measures one cell more.
+            // Relaxed: the flag publishes nothing but itself; whoever sees it late measures one
+            // cell more.
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }

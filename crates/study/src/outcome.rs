@@ -60,7 +60,8 @@ pub struct Outcome {
     /// Tables that most readers pass over, shown folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folded: Vec<Table>,
-    /// Who ran and who waited where, in virtual time. Not in the results: whoever wants them runs the experiment, which gives the same ones.
+    /// Who ran and who waited where, in virtual time. Not in the results: whoever wants them runs
+    /// the experiment, which gives the same ones.
     #[serde(skip)]
     pub timelines: Vec<Drawn>,
     /// What a reader must know to read the figures: how it was measured, what it leaves out.
@@ -138,9 +139,11 @@ pub struct Picture {
 pub enum Shape {
     /// One line for each series, over a numeric x.
     Lines,
-    /// One row for each series, one dot in it for each x, placed by y: for more series than colours.
+    /// One row for each series, one dot in it for each x, placed by y: for more series than
+    /// colours.
     Rows,
-    /// One row for each series, one field in it for each named x, coloured by how far its y is above 1.
+    /// One row for each series, one field in it for each named x, coloured by how far its y is
+    /// above 1.
     Map,
     /// Bars of how often something was so large, the series side by side.
     Bars {

@@ -13,7 +13,8 @@ pub enum Output {
 }
 
 impl Output {
-    /// Writes one line. A reader that has gone away (`| head`) is no failure, and no one is left to tell of another.
+    /// Writes one line. A reader that has gone away (`| head`) is no failure, and no one is left to
+    /// tell of another.
     pub fn line(self, line: fmt::Arguments<'_>) {
         let _ = match self {
             Self::Stdout => writeln!(io::stdout().lock(), "{line}"),

@@ -1,7 +1,8 @@
 //! One bar over all experiments of a study, with the time left.
 //!
-//! The bar is drawn on standard error, and only if that is a terminal: a pipe or a file gets no control characters. Its length is the time
-//! that all experiments are expected to take, so a long one counts for more than a short one. Within an experiment it follows the steps that the
+//! The bar is drawn on standard error, and only if that is a terminal: a pipe or a file gets no
+//! control characters. Its length is the time that all experiments are expected to take, so a long
+//! one counts for more than a short one. Within an experiment it follows the steps that the
 //! experiment has planned.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! All that a study found: what `results.json` or `simulated.json` holds and the page shows.
 //!
-//! What was simulated is the same on every computer, so `simulated.json` says nothing of the host or of the time it took:
-//! the same seed gives the same bytes.
+//! What was simulated is the same on every computer, so `simulated.json` says nothing of the host
+//! or of the time it took: the same seed gives the same bytes.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
@@ -43,7 +43,8 @@ pub struct Here {
 }
 
 impl Results {
-    /// Of a study of this computer. Changes whenever a reader of the last layout would misread the next.
+    /// Of a study of this computer. Changes whenever a reader of the last layout would misread the
+    /// next.
     pub const SCHEMA: &'static str = "stanchion-study/1";
     /// Of a study of simulated machines; changes likewise.
     pub const SIMULATED: &'static str = "stanchion-simulated/1";

@@ -3,10 +3,12 @@
 use super::experiment::Experiment;
 use crate::error::Error;
 
-/// The experiments that match any of `filters`, in the order of the catalogue; all if there is no filter.
+/// The experiments that match any of `filters`, in the order of the catalogue; all if there is no
+/// filter.
 ///
-/// A filter is a whole id, or else a part of one, or else a pattern in which `*` stands for any run of characters
-/// and `?` for one. A filter that is a whole id means that one only, so `fr92/fig4` never brings more.
+/// A filter is a whole id, or else a part of one, or else a pattern in which `*` stands for any run
+/// of characters and `?` for one. A filter that is a whole id means that one only, so `fr92/fig4`
+/// never brings more.
 pub fn select<'a>(
     catalogue: &'a [Experiment],
     filters: &[String],
@@ -57,8 +59,8 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Up to three ids, the nearest first, that `filter` may be meant for: of three letters at most one is wrong,
-/// swapped, missing or too many, in the whole id or in the part after the slash.
+/// Up to three ids, the nearest first, that `filter` may be meant for: of three letters at most one
+/// is wrong, swapped, missing or too many, in the whole id or in the part after the slash.
 fn near(catalogue: &[Experiment], filter: &str) -> Vec<&'static str> {
     let filter = filter.to_lowercase();
     let most = (filter.chars().count() / 3).max(1);

@@ -1,7 +1,9 @@
 //! Runs the chosen experiments in turn and writes what is known after each.
 //!
-//! The report is a fold over entries and is rewritten after every experiment, so that nothing short of a full disk loses a finished one. What was
-//! found on simulated machines goes to `simulated.json`, what was found on this computer to `results.json`; the page sets both side by side.
+//! The report is a fold over entries and is rewritten after every experiment, so that nothing short
+//! of a full disk loses a finished one. What was found on simulated machines goes to
+//! `simulated.json`, what was found on this computer to `results.json`; the page sets both side by
+//! side.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -154,7 +156,8 @@ fn say_end(out: Output, results: &Results, destination: &Destination) {
         .collect();
     if !waiting.is_empty() {
         let number = count(waiting.len(), "experiment");
-        // On this computer those are the ones that only simulated machines have. Elsewhere the user may have expected one.
+        // On this computer those are the ones that only simulated machines have. Elsewhere the user
+        // may have expected one.
         let which =
             if results.here.is_some() { String::new() } else { format!(": {}", waiting.join(" ")) };
         out.line(format_args!("{number} not run; the report says why{which}"));

@@ -47,7 +47,8 @@ pub fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A time given in nanoseconds, in ns, µs, ms or s; the space between is one that no line breaks at.
+/// A time given in nanoseconds, in ns, µs, ms or s; the space between is one that no line breaks
+/// at.
 pub fn nanos(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size < 1e3 => (value, "ns"),

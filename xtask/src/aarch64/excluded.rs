@@ -10,9 +10,21 @@ pub(super) struct Excluded {
     pub(super) tests: &'static [&'static str],
 }
 
+/// Why the crates of the experiments are left out.
+const EXPERIMENTS: &str = "its tests run the experiments, which take an hour under the emulator";
+
 /// Crates of which nothing is run, and why.
 pub(super) const LEFT_OUT: &[(&str, &str)] = &[
-    ("cli", "its tests run the experiments, which take an hour under the emulator"),
+    ("cli", EXPERIMENTS),
+    ("paper-all89", EXPERIMENTS),
+    ("paper-fr92", EXPERIMENTS),
+    ("paper-klmo91", EXPERIMENTS),
+    ("paper-ms97", EXPERIMENTS),
+    ("paper-sa92", EXPERIMENTS),
+    ("regret", EXPERIMENTS),
+    ("simulated-locks", EXPERIMENTS),
+    ("study-locks", EXPERIMENTS),
+    ("study-programs", EXPERIMENTS),
     ("preload", "its tests load a library into programs of this machine"),
 ];
 

@@ -1,4 +1,5 @@
-//! A small program whose locks differ: for those who want to see what `advise` says before they record anything.
+//! A small program whose locks differ: for those who want to see what `advise` says before they
+//! record anything.
 
 use std::hint;
 use std::thread;
@@ -10,7 +11,8 @@ use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
 
 /// How long it runs.
 pub(crate) const TIME: Duration = Duration::from_secs(2);
-/// How many threads it has: more than the processors of a small machine, so that some waits are for a thread that was preempted.
+/// How many threads it has: more than the processors of a small machine, so that some waits are for
+/// a thread that was preempted.
 pub(crate) const THREADS: u64 = 4;
 
 type Recorded = PolicyMutex<u64, Recorder<FixedSpin>>;

@@ -21,8 +21,8 @@ use verdicts::Claim;
 
 use crate::args::AdviseOptions;
 use crate::error::Error;
+use stanchion_study::files;
 use stanchion_study::output::Output;
-use stanchion_study::report;
 use stanchion_study::units::count;
 
 /// What was found about a program.
@@ -82,7 +82,7 @@ fn record_demo(destination: &Destination) -> Result<Pool, Error> {
     ));
     let recording = demo::record();
     if let Some(path) = &destination.recording {
-        report::replace(path, recording.to_json().as_bytes())?;
+        files::replace(path, recording.to_json().as_bytes())?;
     }
     Ok(Pool::of(vec![recording]))
 }
@@ -156,15 +156,15 @@ struct Destination {
 impl Destination {
     fn open(options: &AdviseOptions) -> Result<Self, Error> {
         let directory = options.output.clone();
-        report::make_directory(&directory, "--output DIR")?;
+        files::make_directory(&directory, "--output DIR")?;
         let page = directory.join("report.html");
         let recording = options.demo.then(|| directory.join("waits.json"));
-        report::probe_for(&page, "--output DIR")?;
+        files::probe_for(&page, "--output DIR")?;
         if let Some(path) = &recording {
-            report::probe_for(path, "--output DIR")?;
+            files::probe_for(path, "--output DIR")?;
         }
         if let Some(path) = &options.thresholds {
-            report::probe_for(path, "--thresholds FILE")?;
+            files::probe_for(path, "--thresholds FILE")?;
         }
         Ok(Self { directory, page, recording, thresholds: options.thresholds.clone() })
     }
@@ -174,10 +174,10 @@ impl Destination {
             Output::Stdout.line(format_args!("{what:11}{}", path.display()));
         };
         let pictures = page::pictures(advice);
-        report::replace(&self.page, page::page(advice, &pictures)?.as_bytes())?;
+        files::replace(&self.page, page::page(advice, &pictures)?.as_bytes())?;
         for picture in &pictures {
             let path = self.directory.join(&picture.file);
-            report::replace(&path, picture.standalone()?.as_bytes())?;
+            files::replace(&path, picture.standalone()?.as_bytes())?;
         }
         say("report", &self.page);
         say("pictures", &self.directory.join("waits-*.svg"));
@@ -186,7 +186,7 @@ impl Destination {
         }
         if let Some(path) = &self.thresholds {
             let thresholds = advice.thresholds();
-            report::replace(path, thresholds.to_json().as_bytes())?;
+            files::replace(path, thresholds.to_json().as_bytes())?;
             let what = count(thresholds.locks.len(), "threshold");
             Output::Stdout.line(format_args!("thresholds {} ({what})", path.display()));
         }

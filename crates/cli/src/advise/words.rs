@@ -9,8 +9,9 @@ pub(crate) const ENOUGH: u64 = 50;
 /// Policies whose costs differ by no more than this share are equally good.
 const TIE: f64 = 0.01;
 
-/// Which of several equally good ones is named: the simplest first. Always spinning is never named: it has no bound, and where it is best, spinning
-/// for the best threshold costs the same. The optimum for a known distribution is named apart, since it needs a recording.
+/// Which of several equally good ones is named: the simplest first. Always spinning is never named:
+/// it has no bound, and where it is best, spinning for the best threshold costs the same. The
+/// optimum for a known distribution is named apart, since it needs a recording.
 const PREFERENCE: [usize; 7] = [BLOCK, FIXED, 2, 6, 5, 7, 8];
 
 /// The best policy that needs no recording: a place in [`COLUMNS`].
@@ -21,7 +22,8 @@ pub(crate) fn best(costs: &Costs) -> usize {
     PREFERENCE.iter().find(good).copied().unwrap_or(FIXED)
 }
 
-/// That nothing is advised for a lock of so few waits, or for several locks of fewer than [`ENOUGH`] each.
+/// That nothing is advised for a lock of so few waits, or for several locks of fewer than
+/// [`ENOUGH`] each.
 pub(crate) fn too_few(waits: Option<u64>) -> String {
     let how_many = match waits {
         Some(waits) => count(waits as usize, "wait"),

@@ -1,8 +1,11 @@
-//! `stanchion calibrate`: every lock and every policy here and on a simulated machine that has this computer's times, side by side.
+//! `stanchion calibrate`: every lock and every policy here and on a simulated machine that has this
+//! computer's times, side by side.
 //!
-//! The same two programs run on both: one thread that takes a lock again and again, and two threads on two processors that do, each holding it for
-//! [`HOLD`] nanoseconds and staying away for up to twice [`AWAY`]. What is compared is the time from the start until both are through, divided by how
-//! often the lock was taken. A run is short, so that on a busy computer some are not disturbed; the figure is the median of those.
+//! The same two programs run on both: one thread that takes a lock again and again, and two threads
+//! on two processors that do, each holding it for [`HOLD`] nanoseconds and staying away for up to
+//! twice [`AWAY`]. What is compared is the time from the start until both are through, divided by
+//! how often the lock was taken. A run is short, so that on a busy computer some are not disturbed;
+//! the figure is the median of those.
 
 mod contenders;
 mod real;
@@ -69,8 +72,8 @@ struct Taken {
     moved: Option<[f64; 2]>,
 }
 
-/// Measures this computer's times and the locks, again if the times were others after the locks than before: where the processors of a virtual
-/// machine lie, the host may change at any time.
+/// Measures this computer's times and the locks, again if the times were others after the locks
+/// than before: where the processors of a virtual machine lie, the host may change at any time.
 fn taken(chosen: &[Contender], runs: u32) -> Result<Taken, Error> {
     const TIMES: u32 = 5;
     const HOLDS: f64 = 0.2;

@@ -51,7 +51,8 @@ impl Work {
     }
 }
 
-/// Begins when what comes before it is done: a processor would compute while it waits for the line of a lock, and a simulated one does not.
+/// Begins when what comes before it is done: a processor would compute while it waits for the line
+/// of a lock, and a simulated one does not.
 #[inline(always)]
 fn after_all() {
     #[cfg(target_arch = "x86_64")]
@@ -79,7 +80,8 @@ pub(super) fn random(mut state: u64) -> u64 {
     state ^ state << 17
 }
 
-/// Up to `runs` undisturbed runs of two threads on the first two processors, each with a new lock: nanoseconds for each time it was taken.
+/// Up to `runs` undisturbed runs of two threads on the first two processors, each with a new lock:
+/// nanoseconds for each time it was taken.
 ///
 /// None if there is no second processor; fewer if too many were disturbed.
 pub(super) fn pair<R: RawMutex + Send + Sync>(work: Work, runs: u32) -> Vec<f64> {
@@ -100,7 +102,8 @@ pub(super) fn pair<R: RawMutex + Send + Sync>(work: Work, runs: u32) -> Vec<f64>
 struct Crew<R: RawMutex> {
     locks: [CachePadded<Mutex<R, ()>>; BATCH],
     arrived: CachePadded<AtomicU64>,
-    /// When the run of that number begins, in nanoseconds since the origin; 0 while that is not known.
+    /// When the run of that number begins, in nanoseconds since the origin; 0 while that is not
+    /// known.
     gates: [CachePadded<AtomicU64>; BATCH],
     origin: Instant,
 }

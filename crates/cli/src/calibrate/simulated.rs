@@ -5,9 +5,9 @@ use stanchion_simulator::{Failure, Machine, Time, inside};
 
 use super::real::random;
 use super::{AWAY, HOLD, ROUNDS};
+use stanchion_simulated_locks::latency;
 use stanchion_study::measure::median;
 use stanchion_study::simulation::{simulation, together};
-use stanchion_study_locks::simulated::latency;
 
 /// Threads begin up to so many nanoseconds apart, as the seed says.
 const APART: f64 = 100.0;
@@ -17,7 +17,8 @@ pub(super) fn alone<R: RawMutex + 'static>(machine: &Machine) -> Result<f64, Fai
     latency::run::<R>(machine, 1_000, 1)
 }
 
-/// The median of `runs` runs of two threads with different seeds: nanoseconds for each time the lock was taken.
+/// The median of `runs` runs of two threads with different seeds: nanoseconds for each time the
+/// lock was taken.
 pub(super) fn pair<R: RawMutex + 'static>(machine: &Machine, runs: u32) -> Result<f64, Failure> {
     let runs: Result<Vec<f64>, Failure> = (0..runs).map(|run| once::<R>(machine, run)).collect();
     runs.map(median)

@@ -1,7 +1,8 @@
-//! `stanchion record`: runs a program with the shim of `stanchion-preload` before its locks, and writes what its waits were.
+//! `stanchion record`: runs a program with the shim of `stanchion-preload` before its locks, and
+//! writes what its waits were.
 //!
-//! All processes of the program count in one file, mapped into each. The names in it are paths and offsets; symbols are looked up when the program
-//! has ended.
+//! All processes of the program count in one file, mapped into each. The names in it are paths and
+//! offsets; symbols are looked up when the program has ended.
 
 mod cost;
 mod names;
@@ -126,7 +127,8 @@ fn file_name(command: &OsString) -> String {
         .collect()
 }
 
-/// Sees to it that the output can be written, before the program runs; says whether the file was made by that.
+/// Sees to it that the output can be written, before the program runs; says whether the file was
+/// made by that.
 fn check_output(path: &Path) -> Result<bool, Error> {
     let there = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);

@@ -6,7 +6,8 @@
 //! | `C/usr/bin/program+0x1f2b4`: called from there | `program: in work+0x14` | `program: in 0x1f2b4` |
 //! | `C?`: called from nowhere known | `unknown` | `unknown` |
 //!
-//! Offsets count from where the file's beginning is mapped, which is its first segment's lowest page.
+//! Offsets count from where the file's beginning is mapped, which is its first segment's lowest
+//! page.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

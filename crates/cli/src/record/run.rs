@@ -91,7 +91,8 @@ extern "C" fn pass_on(
     EARLY.store(signal, Ordering::SeqCst);
     let child = CHILD.load(Ordering::SeqCst);
     if child > 0 && EARLY.swap(0, Ordering::SeqCst) != 0 {
-        // SAFETY: may be called in a handler. The child has not been waited for as long as its number is there.
+        // SAFETY: may be called in a handler. The child has not been waited for as long as its
+        // number is there.
         unsafe { libc::kill(child, signal) };
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn supported() -> Result<(), Refusal> {
     Err(Refusal::System(system))
 }
 
-/// The named one, or the first of the usual places: beside the command, in `../lib`, and of another build of the same workspace.
+/// The named one, or the first of the usual places: beside the command, in `../lib`, and of another
+/// build of the same workspace.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, Refusal> {
     let shim = match named {
         Some(path) => path.to_owned(),
@@ -52,7 +53,9 @@ fn places() -> Vec<PathBuf> {
     let Some(beside) = me.parent() else { return Vec::new() };
     let mut places = vec![beside.join(NAME)];
     if let Some(above) = beside.parent() {
-        places.extend(["lib", "release", "debug"].map(|folder| above.join(folder).join(NAME)));
+        places.extend(
+            ["lib", "study", "release", "debug"].map(|folder| above.join(folder).join(NAME)),
+        );
     }
     let mut seen = Vec::new();
     places.retain(|place| {

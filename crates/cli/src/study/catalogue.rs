@@ -1,5 +1,6 @@
-//! Every figure and table of results in the five papers: forty, and beside them the hybrids and the fits of two sections without a figure,
-//! what a multiprogramming level costs, a paper's own circuit simulator and the study of regret.
+//! Every figure and table of results in the five papers: forty, and beside them the hybrids and the
+//! fits of two sections without a figure, what a multiprogramming level costs, a paper's own
+//! circuit simulator and the study of regret.
 //!
 //! Each paper's experiments are in a crate of their own, each in a file of its own.
 

@@ -1,4 +1,5 @@
-//! `stanchion study`: choose experiments of the catalogue, check what the options mean for them, and run them.
+//! `stanchion study`: choose experiments of the catalogue, check what the options mean for them,
+//! and run them.
 //!
 //! What runs them and writes the report is the library `stanchion-study`.
 
@@ -50,7 +51,8 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     Ok(session::run(&tasks, &target, &settings)?)
 }
 
-/// The plan of `regret`, if that is chosen; what is said about it must mean something, before anything runs.
+/// The plan of `regret`, if that is chosen; what is said about it must mean something, before
+/// anything runs.
 fn regret_plan(
     chosen: &[&Experiment],
     options: &StudyOptions,

@@ -1,4 +1,5 @@
-//! The catalogue under the study library: which experiments a filter means, on which machines they run, and that simulated runs repeat.
+//! The catalogue under the study library: which experiments a filter means, on which machines they
+//! run, and that simulated runs repeat.
 
 use stanchion_simulator::{Machine, machines};
 use stanchion_study::context::Context;

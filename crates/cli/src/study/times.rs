@@ -10,7 +10,8 @@ const USUAL: Duration = Duration::from_secs(3);
 
 /// Returns what the experiment `id` is expected to take.
 ///
-/// Longer studies are taken to be longer in proportion: the bar goes by how fast it has moved, so only proportions matter.
+/// Longer studies are taken to be longer in proportion: the bar goes by how fast it has moved, so
+/// only proportions matter.
 pub(crate) fn expected(id: &str) -> Duration {
     let lines = QUICK.lines().filter_map(|line| line.split_once(' '));
     let millis =

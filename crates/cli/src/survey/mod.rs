@@ -1,4 +1,5 @@
-//! `stanchion machine`: what this machine is, what its primitives cost, and what its kernel would do for a lock.
+//! `stanchion machine`: what this machine is, what its primitives cost, and what its kernel would
+//! do for a lock.
 
 mod kernel;
 

@@ -39,6 +39,10 @@ use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 
 use super::{BADLY, MODERATE, SLIGHTLY, WAYS, comparison};
+use stanchion_simulated_locks::bus;
+use stanchion_simulated_locks::contest::{Contest, Standing};
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
+use stanchion_simulated_locks::show;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{
     Axis, Comparison, Drawn, Outcome, Picture, Series, Shape, Table, Verdict,
@@ -47,10 +51,6 @@ use stanchion_study::simulation::cells;
 use stanchion_study::simulation::failed;
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::bus;
-use stanchion_study_locks::simulated::contest::{Contest, Standing};
-use stanchion_study_locks::simulated::registry::{LOCKS, of_way};
-use stanchion_study_locks::simulated::show;
 
 /// `grid[lock][count]`.
 type Grid = Vec<Vec<Standing>>;
@@ -217,7 +217,8 @@ fn comparisons(machine: &Machine, grid: &Grid, counts: &[usize]) -> Result<Vec<C
     let last = counts.len() - 1;
     let one = |way| {
         let here = comparison(way, degraded(grid, way, last), counts[last]);
-        // Elsewhere one processor alone asks nothing of the bus, and what it asks among others the model does not know.
+        // Elsewhere one processor alone asks nothing of the bus, and what it asks among others the
+        // model does not know.
         let Memory::WriteThrough(times) = &machine.memory else { return Ok(here) };
         let miss = times.miss_bus.as_picos() as f64 / 1e3;
         let alone = &grid[of_way(way)][0];
@@ -269,8 +270,8 @@ mod tests {
     use stanchion_simulator::machines;
 
     use super::*;
-    use stanchion_study_locks::simulated::contest;
-    use stanchion_study_locks::simulated::registry::DELAY_NS;
+    use stanchion_simulated_locks::contest;
+    use stanchion_simulated_locks::registry::DELAY_NS;
 
     const COUNTS: [usize; 3] = [1, 2, 20];
 

@@ -24,14 +24,14 @@ use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 
 use super::{Judged, MOST_THREADS, comparison, titled};
+use stanchion_simulated_locks::contest::{Contest, Standing};
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
+use stanchion_simulated_locks::show;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::simulation::cells;
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::contest::{Contest, Standing};
-use stanchion_study_locks::simulated::registry::{LOCKS, of_way};
-use stanchion_study_locks::simulated::show;
 
 /// Turns of a loop with one write to shared data each, in the section beside the increment.
 const SIZES: [u32; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
@@ -182,8 +182,8 @@ mod tests {
     use stanchion_simulator::machines;
 
     use super::*;
-    use stanchion_study_locks::simulated::contest;
-    use stanchion_study_locks::simulated::registry::DELAY_NS;
+    use stanchion_simulated_locks::contest;
+    use stanchion_simulated_locks::registry::DELAY_NS;
 
     type ByExchange = TestAndSet<Exchange, Spin>;
     type ByRead = TestAndSet<Read, Spin>;

@@ -14,15 +14,15 @@ use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 
 use super::{Judged, MANY, PAPERS, comparison};
+use stanchion_simulated_locks::pass::Pass;
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
+use stanchion_simulated_locks::show;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::measure::median;
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::simulation::cells;
 use stanchion_study::units::nanos;
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::pass::Pass;
-use stanchion_study_locks::simulated::registry::{LOCKS, of_way};
-use stanchion_study_locks::simulated::show;
 
 /// `grid[lock][count]`: nanoseconds for each thread.
 type Grid = Vec<Vec<f64>>;
@@ -117,8 +117,8 @@ mod tests {
     use stanchion_simulator::machines;
 
     use super::*;
-    use stanchion_study_locks::simulated::pass;
-    use stanchion_study_locks::simulated::registry::DELAY_NS;
+    use stanchion_simulated_locks::pass;
+    use stanchion_simulated_locks::registry::DELAY_NS;
 
     const COUNTS: [usize; 3] = [1, 2, 20];
 

@@ -1,21 +1,24 @@
-//! Table 3.1 in virtual time: what a lock and its unlock cost on the simulated machine, when nobody else wants it.
+//! Table 3.1 in virtual time: what a lock and its unlock cost on the simulated machine, when nobody
+//! else wants it.
 //!
-//! The simulated Symmetry is calibrated to this table: its exchange takes half of 5.6 µs. Whether a lock of this project, which is more than two
-//! exchanges, then costs what the paper measured is the check of that calibration. The other rows are what programs compute, which takes the
-//! time that it is given (see the notes of figure 4.1).
+//! The simulated Symmetry is calibrated to this table: its exchange takes half of 5.6 µs. Whether a
+//! lock of this project, which is more than two exchanges, then costs what the paper measured is
+//! the check of that calibration. The other rows are what programs compute, which takes the time
+//! that it is given (see the notes of figure 4.1).
 //!
-//! Rule of the verdict, on the Symmetry Model A: *holds* if acquiring and releasing the paper's own lock (test-and-set with backoff) takes 5.6 µs,
-//! give or take 5 %; else *differs*. On another machine the table says nothing, and the claim is *not judged*.
+//! Rule of the verdict, on the Symmetry Model A: *holds* if acquiring and releasing the paper's own
+//! lock (test-and-set with backoff) takes 5.6 µs, give or take 5 %; else *differs*. On another
+//! machine the table says nothing, and the claim is *not judged*.
 
 use stanchion_simulator::Machine;
 
 use super::LOCK;
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::simulation::cells;
 use stanchion_study::units::{nanos, percent};
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::registry::{LOCKS, of_way};
 
 /// The paper's, in nanoseconds.
 const PAPER: f64 = 5_600.0;
@@ -65,7 +68,7 @@ mod tests {
     use stanchion_simulator::machines;
 
     use super::*;
-    use stanchion_study_locks::simulated::latency;
+    use stanchion_simulated_locks::latency;
 
     /// A lock that exchanges so many times to be acquired, and is good for one thread only.
     struct Wrong<const TIMES: usize>(AtomicBool);

@@ -23,7 +23,8 @@ pub(in super::super) struct Grid {
 }
 
 impl Grid {
-    /// The settings of `rows` strategies on `counts` processors, as row and count, in the order in which [`new`](Self::new) wants their cells.
+    /// The settings of `rows` strategies on `counts` processors, as row and count, in the order in
+    /// which [`new`](Self::new) wants their cells.
     pub(super) fn settings(rows: usize, counts: &[usize]) -> Vec<(usize, usize)> {
         (0..rows).flat_map(|row| counts.iter().map(move |&count| (row, count))).collect()
     }

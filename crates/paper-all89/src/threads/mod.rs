@@ -5,7 +5,8 @@
 //!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2, fig3_3, fig5_1; fig3_4
 //! ```
 //!
-//! The program is `null_threads` of the applications, once for each machine. The rules by which the figures are judged stand in their files.
+//! The program is `null_threads` of the applications, once for each machine. The rules by which the
+//! figures are judged stand in their files.
 
 pub(super) mod grid;
 mod peers;
@@ -24,8 +25,9 @@ pub(super) const PAPER: usize = 5;
 pub(super) const CENTRAL_ELSE_LOCAL: usize = 6;
 pub(super) const PROBE: usize = 7;
 
-/// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the threshold T to be equal to P", which was 20; here it is that
-/// whatever the number of processors that take part, so that this alone is what differs.
+/// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the
+/// threshold T to be equal to P", which was 20; here it is that whatever the number of processors
+/// that take part, so that this alone is what differs.
 const THRESHOLD: usize = 20;
 
 /// What a strategy's threads cost, by how many are runnable; nanoseconds.

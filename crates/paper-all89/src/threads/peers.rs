@@ -1,7 +1,9 @@
-//! Whole pools, ours and those of others, and threads of the system, as further rows on this computer.
+//! Whole pools, ours and those of others, and threads of the system, as further rows on this
+//! computer.
 //!
-//! The strategies' null threads, as tasks: in as many chains as there are processors each task creates the next, computes if it is to, and ends. A
-//! task is a closure that may panic, and whose pool may sleep and be woken: that is what a pool adds to a strategy.
+//! The strategies' null threads, as tasks: in as many chains as there are processors each task
+//! creates the next, computes if it is to, and ends. A task is a closure that may panic, and whose
+//! pool may sleep and be woken: that is what a pool adds to a strategy.
 //!
 //! | row | a thread of the figure is |
 //! | --- | --- |
@@ -10,8 +12,9 @@
 //! | chili | one of the two parts of a fork, which it waits for: it has nothing else |
 //! | `std::thread` | a thread of the system, detached |
 //!
-//! Of figure 3.4's cost only pools have both halves: chili's forks are waited for, and threads of the system are all started at once, however few
-//! processors there are. There the creator is none of the pool's workers, so it has one worker less than there are processors; from one of them
+//! Of figure 3.4's cost only pools have both halves: chili's forks are waited for, and threads of
+//! the system are all started at once, however few processors there are. There the creator is none
+//! of the pool's workers, so it has one worker less than there are processors; from one of them
 //! tokio would not let others have the task that it created last.
 
 use std::num::NonZero;
@@ -88,7 +91,8 @@ struct Link {
 impl Link {
     /// What the thread does: it has the next one spawned, if it is not the last, and computes.
     fn live(mut self, spawn: impl FnOnce(Self)) {
-        // A chain that does not compute ends with its last thread, so the others need not be counted.
+        // A chain that does not compute ends with its last thread, so the others need not be
+        // counted.
         let counted = (self.user > 0)
             .then(|| (self.done.clone(), user_work(self.user, self.chain << 48, self.left)));
         if let Some(left) = self.left.checked_sub(1) {
@@ -153,8 +157,8 @@ fn threadpool(chains: &Chains) -> Result<f64, String> {
     Ok(nanos)
 }
 
-/// The calling thread takes part: chili has one thread less of its own, but at least one. Where there should be none, the caller is pinned, and that
-/// one with it.
+/// The calling thread takes part: chili has one thread less of its own, but at least one. Where
+/// there should be none, the caller is pinned, and that one with it.
 fn chili(chains: &Chains) -> Result<f64, String> {
     fn forks(scope: &mut chili::Scope<'_>, chains: &Chains, chain: u64) {
         for count in 0..chains.each() {
@@ -252,7 +256,8 @@ fn moment(word: &AtomicU64) -> Option<Ticks> {
     (bits != 0).then(|| Ticks::from_bits(bits))
 }
 
-/// As `null_threads::latency` goes through its numbers, over whatever `spawn` spawns on. The calling thread is the creator.
+/// As `null_threads::latency` goes through its numbers, over whatever `spawn` spawns on. The
+/// calling thread is the creator.
 fn latencies(sweep: &Sweep, spawn: impl Fn(Job)) -> Costs {
     let &Sweep { processors, most, rounds, settle_ns, seed, .. } = sweep;
     let mut sums = vec![0; most];

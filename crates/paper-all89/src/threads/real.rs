@@ -1,4 +1,5 @@
-//! The strategies on this computer, and beside them pools, ours and those of others, and threads of the system.
+//! The strategies on this computer, and beside them pools, ours and those of others, and threads of
+//! the system.
 
 use machine::wait::Patient;
 use stanchion_applications::null_threads::{Costs, Options, Sweep};
@@ -11,7 +12,8 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::measure::{lower_quartile, sweep};
 use stanchion_study_programs::all89::{self, Row};
 
-/// The strategies. Processors wait for a while by spinning only: others may have taken the processor for which they wait.
+/// The strategies. Processors wait for a while by spinning only: others may have taken the
+/// processor for which they wait.
 static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, SLOT_NS>();
 
 /// Measures all strategies; a thread computes for `user` nanoseconds on average.

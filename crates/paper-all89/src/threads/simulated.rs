@@ -22,14 +22,14 @@ use sim_threadpool::strategy::{Fifo, LocalFreeList, LocalReadyQueue, Random};
 
 use super::Curve;
 use super::grid::{Cell, Grid};
+use stanchion_simulated_locks::bus;
+use stanchion_simulated_locks::copies::Copies;
+use stanchion_simulated_locks::registry::{DELAY_NS, LOCKS, of_way};
+use stanchion_simulated_locks::shared::turn;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::simulation::cells;
 use stanchion_study::simulation::simulation;
 use stanchion_study_locks::list::Way;
-use stanchion_study_locks::simulated::bus;
-use stanchion_study_locks::simulated::copies::Copies;
-use stanchion_study_locks::simulated::registry::{DELAY_NS, LOCKS, of_way};
-use stanchion_study_locks::simulated::shared::turn;
 
 /// The strategies. Processors only spin, as the paper's did.
 static ROWS: [Row; all89::ROWS] = all89::rows::<Spin, DELAY_NS>();
@@ -43,7 +43,8 @@ const INSTRUCTION_NS: f64 = 333.0;
 const LOOK_NS: f64 = 2_500.0;
 /// Instructions of creating, starting and finishing a thread, and how many of them write.
 const PATHS: [(f64, usize); 3] = [(24.0, 5), (18.0, 4), (18.0, 3)];
-/// Between two events of figure 3.4 there: longer than idle processors that have found nothing stay away.
+/// Between two events of figure 3.4 there: longer than idle processors that have found nothing stay
+/// away.
 const SETTLE_NS: f64 = 400_000.0;
 /// Mean computation of a thread where it computes.
 pub(in super::super) const USER_NS: f64 = 300_000.0;
@@ -103,8 +104,9 @@ pub(in super::super) fn run_on(
     Ok(Grid::new(ROWS.iter().map(|row| row.name).collect(), counts, measured))
 }
 
-/// Nanoseconds for a null thread on all processors with so many local ready queues, from one to one for each processor (section 3.5: "there is a tradeoff
-/// between latency and throughput in choosing the number of queues").
+/// Nanoseconds for a null thread on all processors with so many local ready queues, from one to one
+/// for each processor (section 3.5: "there is a tradeoff between latency and throughput in choosing
+/// the number of queues").
 pub(in super::super) fn queues(
     context: &Context,
     place: &Place,
@@ -162,7 +164,8 @@ fn measure(place: &Place, row: &'static Row, options: &Options) -> Result<(Cell,
     ))
 }
 
-/// What each number of runnable threads costs on `processors`, strategy by strategy, in nanoseconds of the machine.
+/// What each number of runnable threads costs on `processors`, strategy by strategy, in nanoseconds
+/// of the machine.
 pub(in super::super) fn latencies(
     context: &Context,
     place: &Place,
@@ -170,7 +173,8 @@ pub(in super::super) fn latencies(
 ) -> Result<Vec<Curve>, Stop> {
     let sweep = Sweep {
         processors,
-        // An odd number of creations a round: the creator fetches free blocks by the half list, and so not always at the same number of threads.
+        // An odd number of creations a round: the creator fetches free blocks by the half list, and
+        // so not always at the same number of threads.
         most: 2 * processors + 2,
         rounds: context.pick(40, 160),
         // Of the code's clock.
@@ -203,7 +207,8 @@ pub(in super::super) struct Demands {
     pub(in super::super) worst: f64,
 }
 
-/// The strategies that the model describes, with a lock that measures its sections: as [`super::FREE_LIST`] and [`super::READY`].
+/// The strategies that the model describes, with a lock that measures its sections: as
+/// [`super::FREE_LIST`] and [`super::READY`].
 const MODELLED: [Row; 2] = [
     row::<LocalFreeList<Timed<Lock<Spin, DELAY_NS>>>, Spin>(),
     row::<LocalReadyQueue<Timed<Lock<Spin, DELAY_NS>>, Fifo, Random>, Spin>(),
@@ -212,8 +217,9 @@ const MODELLED: [Row; 2] = [
 /// Sections of a thread's life: it is enqueued, and dequeued.
 pub(in super::super) const VISITS: f64 = 2.0;
 
-/// Section 5.1: each processor has a copy of all data and runs the code on it, so that all that slows it is the bus; the model's curve is laid through
-/// the times, once for everything and once for the sections alone.
+/// Section 5.1: each processor has a copy of all data and runs the code on it, so that all that
+/// slows it is the bus; the model's curve is laid through the times, once for everything and once
+/// for the sections alone.
 pub(in super::super) fn demands(context: &Context, place: &Place) -> Result<[Demands; 2], Stop> {
     static ROWS: [Row; 2] = MODELLED;
     let counts = counts(context, place);
@@ -249,8 +255,9 @@ pub(in super::super) fn demands(context: &Context, place: &Place) -> Result<[Dem
 /// Processors with copies of their own, beside the spinners.
 const PRIVATE: usize = 12;
 
-/// Section 5.1: bus time that a processor which waits for a lock asks for in each section that goes by, from how much it slows processors with private
-/// copies. `None` where there are too few processors, or no one bus.
+/// Section 5.1: bus time that a processor which waits for a lock asks for in each section that goes
+/// by, from how much it slows processors with private copies. `None` where there are too few
+/// processors, or no one bus.
 pub(in super::super) fn spinning(context: &Context, place: &Place) -> Result<Option<f64>, Stop> {
     let machine = &place.machine;
     let most = machine.processors.saturating_sub(PRIVATE + 1);
@@ -283,7 +290,8 @@ thread_local! {
     static IN_SECTIONS: StdCell<Time> = const { StdCell::new(Time::ZERO) };
 }
 
-/// A lock that adds up how long it is taken, held and released. For copies only: where processors wait, so would be counted what they wait.
+/// A lock that adds up how long it is taken, held and released. For copies only: where processors
+/// wait, so would be counted what they wait.
 pub(crate) struct Timed<R>(R);
 
 // SAFETY: the exclusion is `R`'s.

@@ -1,10 +1,13 @@
-//! What each policy would have cost on recorded waits: the analysis of section 4 of Karlin et al. 1991.
+//! What each policy would have cost on recorded waits: the analysis of section 4 of Karlin et al.
+//! 1991.
 //!
-//! A lock's waits are taken to be drawn independently from what was recorded for it; a program's cost is the sum over its locks, each with its own
-//! distribution and its own learning. All costs are given as multiples of what the off-line optimum pays, which knows each wait beforehand.
+//! A lock's waits are taken to be drawn independently from what was recorded for it; a program's
+//! cost is the sum over its locks, each with its own distribution and its own learning. All costs
+//! are given as multiples of what the off-line optimum pays, which knows each wait beforehand.
 //!
-//! Two results are theorems, whatever the waits are: fixed spin costs at most 2 times the optimum, and the best threshold at most e/(e-1) times. They
-//! are checked all the same: a failure would be a mistake of this program.
+//! Two results are theorems, whatever the waits are: fixed spin costs at most 2 times the optimum,
+//! and the best threshold at most e/(e-1) times. They are checked all the same: a failure would be
+//! a mistake of this program.
 
 use stanchion_model::competitive::{
     CompetitiveError, Distribution, Offline, Strategy, cost_on_distribution, optimal_offline,
@@ -51,7 +54,8 @@ pub const ONLINE: usize = 4;
 /// The policies that the paper calls competitive.
 pub const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=6;
 
-/// At which multiples of C costs are computed: the paper asks in section 5 what its 200 µs being 500 would change.
+/// At which multiples of C costs are computed: the paper asks in section 5 what its 200 µs being
+/// 500 would change.
 pub const FACTORS: [f64; 3] = [1.0, 0.5, 2.5];
 
 /// What the waits of one lock, or of several, cost at one C: nanoseconds a wait, in the mean.
@@ -148,7 +152,8 @@ mod tests {
         let long = Distribution::from_points(&[(10_000.0, 1.0)]).unwrap();
         let [short, long] = [short, long].map(|waits| Costs::of(&waits, 1_000.0).unwrap());
         let all = Costs::together([&short, &long].into_iter());
-        // The optimum spins nine times and blocks once; the best thresholds do the same, lock by lock.
+        // The optimum spins nine times and blocks once; the best thresholds do the same, lock by
+        // lock.
         assert!((all.optimum - 190.0).abs() < 1e-9);
         assert!((all.relative()[ONLINE] - 1.0).abs() < 1e-9);
         assert!((all.relative()[BLOCK] - 1_000.0 / 190.0).abs() < 1e-9);

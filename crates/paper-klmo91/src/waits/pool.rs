@@ -1,6 +1,7 @@
 //! Recordings put together: the waits of each lock, from all files, in nanoseconds.
 //!
-//! Files differ in their units, because C is measured anew in every run; lengths are what they share.
+//! Files differ in their units, because C is measured anew in every run; lengths are what they
+//! share.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +70,8 @@ fn read(path: &Path) -> Result<Recording, Error> {
 }
 
 impl Pool {
-    /// Puts `recordings` together. Locks of one name are one lock, unless they are of different programs; then their names say which.
+    /// Puts `recordings` together. Locks of one name are one lock, unless they are of different
+    /// programs; then their names say which.
     pub fn of(recordings: Vec<Recording>) -> Self {
         let mut programs: Vec<String> =
             recordings.iter().map(|recording| recording.program.clone()).collect();
@@ -140,7 +142,8 @@ impl Lock {
         std::array::from_fn(of)
     }
 
-    /// The waits as lengths in nanoseconds with their weights. A bucket stands for its end, as in section 2.4.
+    /// The waits as lengths in nanoseconds with their weights. A bucket stands for its end, as in
+    /// section 2.4.
     pub fn waits(&self) -> Result<competitive::Distribution, CompetitiveError> {
         let points: Vec<(f64, f64)> = self
             .recorded
@@ -165,13 +168,15 @@ impl Lock {
         reached.map_or(self.longest(), |point| point.0)
     }
 
-    /// How many were spun through and how many blocked, in `bins` of `width` nanoseconds; the last has all longer ones. The waits of a bucket that
-    /// lies in several bins are spread over them evenly.
+    /// How many were spun through and how many blocked, in `bins` of `width` nanoseconds; the last
+    /// has all longer ones. The waits of a bucket that lies in several bins are spread over them
+    /// evenly.
     pub fn bins(&self, width: f64, bins: usize) -> [Vec<f64>; 2] {
         let mut counts = vec![[0.0; 2]; bins];
         for recorded in &self.recorded {
             for bucket in recorded.buckets() {
-                // A bucket is open below: the one from 401 to 800 ns is of the waits above 400. So is a bin.
+                // A bucket is open below: the one from 401 to 800 ns is of the waits above 400. So
+                // is a bin.
                 let start = bucket.from_ns.saturating_sub(1) as f64;
                 let end = bucket.to_ns.min(recorded.max_ns()).max(1) as f64;
                 let first = ((start / width).floor() as usize).min(bins - 1);

@@ -1,4 +1,5 @@
-//! The paper's programs as the experiments run them: how large, with how many threads, and what each must find whatever its locks are.
+//! The paper's programs as the experiments run them: how large, with how many threads, and what
+//! each must find whatever its locks are.
 //!
 //! | program | threads | what is checked |
 //! | --- | --- | --- |
@@ -6,9 +7,11 @@
 //! | Hanoi | one for each of 64 disks | where the disks are, and every count of the display |
 //! | Regsim | one a processor, at least two | the sequential checksum of all outputs |
 //!
-//! The paper gives no number of threads for Galaxy; it *uses all 6 processors well* (section 3). Regsim has as many as processors (section 5), and
-//! Hanoi many. Threads are pinned: left to the system, those that wake each other may take turns on one processor, and then no lock is ever found
-//! held. A simulated machine's system takes any idle processor for a thread that is woken, as the paper's did, so there they are not.
+//! The paper gives no number of threads for Galaxy; it *uses all 6 processors well* (section 3).
+//! Regsim has as many as processors (section 5), and Hanoi many. Threads are pinned: left to the
+//! system, those that wake each other may take turns on one processor, and then no lock is ever
+//! found held. A simulated machine's system takes any idle processor for a thread that is woken, as
+//! the paper's did, so there they are not.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -21,7 +24,8 @@ use stanchion_study::settings::spinning::Place;
 
 /// A program whose locks are of a policy that the caller names.
 pub trait Program {
-    /// Runs it once with locks from `make`, which is told the name of each, and says how long that took.
+    /// Runs it once with locks from `make`, which is told the name of each, and says how long that
+    /// took.
     fn run<P: Policy + 'static>(
         &self,
         make: &dyn Fn(&str) -> RawPolicyMutex<P>,
@@ -201,7 +205,8 @@ impl Program for Regsim {
     }
 }
 
-/// One a processor, as far as the programs go; with one processor two, which then never wait for one that runs.
+/// One a processor, as far as the programs go; with one processor two, which then never wait for
+/// one that runs.
 fn threads(processors: usize) -> usize {
     processors.clamp(2, MAX_THREADS)
 }

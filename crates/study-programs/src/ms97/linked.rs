@@ -1,9 +1,9 @@
 //! The paper's structures under one lock: linked lists, whose lock has a line of its own.
 //!
 //! Why not the crate's [`LockedStack`](stanchion_lockfree::stack::LockedStack) and
-//! [`LockedQueue`](stanchion_lockfree::queue::LockedQueue): those are arrays, and the paper compares
-//! "link-based queues, stacks, and skew heaps" (section 4). An array needs no node, so its rows are
-//! the stronger rivals. They stand in the figures as further rows.
+//! [`LockedQueue`](stanchion_lockfree::queue::LockedQueue): those are arrays, and the paper
+//! compares "link-based queues, stacks, and skew heaps" (section 4). An array needs no node, so its
+//! rows are the stronger rivals. They stand in the figures as further rows.
 //!
 //! Why a line of its own: "a push or a pop in Treiber's algorithm typically needs to access only
 //! two cache lines in the data structure, while a lock-based implementation has the overhead of

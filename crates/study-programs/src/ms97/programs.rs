@@ -1,12 +1,13 @@
-//! The paper's programs over the structures of its figures 5 to 7, and what each must find whatever they are.
+//! The paper's programs over the structures of its figures 5 to 7, and what each must find whatever
+//! they are.
 //!
 //! | figure | program | checked |
 //! | --- | --- | --- |
 //! | 5, 6 | quicksort of 500,000 numbers, insertion sort from 20 down | the sorted numbers |
 //! | 7 | the salesman on gr17 of TSPLIB, 17 cities | 2085, the length of the shortest tour, and every count |
 //!
-//! Which 17 cities the paper had, and by what its tours are compared, it does not say. Here it is the bound that is easy to compute, which leaves
-//! many tours to the structures.
+//! Which 17 cities the paper had, and by what its tours are compared, it does not say. Here it is
+//! the bound that is easy to compute, which leaves many tours to the structures.
 
 use std::time::Duration;
 

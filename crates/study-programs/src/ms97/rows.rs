@@ -9,9 +9,10 @@
 //! What the paper has under one lock are linked lists, and so are the first two rows of queues and
 //! of stacks ([`linked`](super::linked)). The same under an array are further rows.
 //!
-//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows
-//! that say so, but their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list,
-//! the others are ours.
+//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The
+//! paper's had counted pointers; so have the further rows that say so, but their pool is one list
+//! that all threads share, a second word that all of them want. The paper's own rows come first in
+//! each list, the others are ours.
 
 use std::marker::PhantomData;
 
@@ -114,7 +115,8 @@ impl<H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static>
     const fn heap(name: &'static str, kind: Kind) -> Row {
         let make: fn(usize) -> Box<dyn Subject> = |entries| {
             let heap = H::default();
-            // Spread evenly and in no order: each odd multiple of this number is another one, modulo 2^64.
+            // Spread evenly and in no order: each odd multiple of this number is another one,
+            // modulo 2^64.
             let keys = (1..=entries as u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
             keys.for_each(|key| heap.push(key, key));
             Box::new(Heap(heap))

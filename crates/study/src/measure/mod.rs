@@ -1,10 +1,12 @@
-//! What measurements on this computer have in common: threads that start together, cells that are measured in turn, and what is
-//! computed from the times.
+//! What measurements on this computer have in common: threads that start together, cells that are
+//! measured in turn, and what is computed from the times.
 
+mod precision;
 mod start;
 mod sweep;
 mod take;
 
+pub use precision::{Precision, Swept, sweep_until, width};
 pub use start::{Placement, StartLine};
 pub use sweep::{Grid, lower_quartile, median, steps, sweep};
 pub use take::{jain, least, nanos, processor_time};

@@ -19,7 +19,8 @@ impl StartLine {
     ///
     /// Spins for about 20 µs and then yields, so that late threads get a processor to arrive on.
     pub fn wait(&self) {
-        // Release: pairs with the Acquire in `open_when`; whatever the thread prepared is done before the start.
+        // Release: pairs with the Acquire in `open_when`; whatever the thread prepared is done
+        // before the start.
         self.ready.fetch_add(1, Ordering::Release);
         let mut looks = 0;
         // Acquire: pairs with the Release in `open_when`.
@@ -32,7 +33,8 @@ impl StartLine {
     /// Opens the line when `threads` stand at it.
     pub fn open_when(&self, threads: usize) {
         while self.ready.load(Ordering::Acquire) < threads {
-            // Not yield_now: the waiting threads yield, and this one must not come round as often as they do.
+            // Not yield_now: the waiting threads yield, and this one must not come round as often
+            // as they do.
             thread::sleep(Duration::from_micros(50));
         }
         self.open.store(true, Ordering::Release);
@@ -41,8 +43,8 @@ impl StartLine {
 
 /// Which processor each of `threads` threads stays on; none where they outnumber the processors.
 ///
-/// With a processor each, pinning takes the kernel's balancing out of the figures; with fewer, the kernel's
-/// balancing is part of what is measured.
+/// With a processor each, pinning takes the kernel's balancing out of the figures; with fewer, the
+/// kernel's balancing is part of what is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement<'a> {
     /// The processors that threads may be pinned to, by number.
@@ -52,8 +54,8 @@ pub struct Placement<'a> {
 }
 
 impl Placement<'_> {
-    /// Called by thread `index`, which stays there while it holds what is returned. A refusal leaves the thread
-    /// where the kernel puts it.
+    /// Called by thread `index`, which stays there while it holds what is returned. A refusal
+    /// leaves the thread where the kernel puts it.
     #[must_use]
     pub fn take_place(self, index: usize) -> Option<Pinned> {
         let enough = self.threads <= self.processors.len();

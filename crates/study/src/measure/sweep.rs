@@ -1,15 +1,16 @@
 //! One measurement over many locks and settings, repeated, and the median of each cell.
 //!
-//! Locks take turns within a repeat and repeats follow each other, so that whatever drifts (a neighbour's load,
-//! the clock rate, the temperature) meets all locks alike; measuring one lock to the end before the next would
-//! hand each its own weather.
+//! Locks take turns within a repeat and repeats follow each other, so that whatever drifts (a
+//! neighbour's load, the clock rate, the temperature) meets all locks alike; measuring one lock to
+//! the end before the next would hand each its own weather.
 
 use super::super::context::{Context, Stop};
 
 /// `cells[lock][setting]`: the medians.
 pub type Grid<T> = Vec<Vec<T>>;
 
-/// Runs `measure(lock, setting)` for every pair, `repeats` times, locks in turn; `median` joins the repeats of a cell.
+/// Runs `measure(lock, setting)` for every pair, `repeats` times, locks in turn; `median` joins the
+/// repeats of a cell.
 pub fn sweep<S: Copy, M, T>(
     context: &Context,
     locks: usize,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds for `f`, called `calls` times in a row: the least of `runs` means, which is the one that was
-/// disturbed least.
+/// Nanoseconds for `f`, called `calls` times in a row: the least of `runs` means, which is the one
+/// that was disturbed least.
 pub fn least(runs: u32, calls: u32, mut f: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..runs {

@@ -5,7 +5,8 @@ use plotters::prelude::*;
 use super::chart::{self, Area, Drawing, Frame};
 use crate::outcome::{Picture, Scale};
 
-/// Draws it: `bars` bars along x, each `width` of the axis wide and ending at its point's x; in each, the series side by side.
+/// Draws it: `bars` bars along x, each `width` of the axis wide and ending at its point's x; in
+/// each, the series side by side.
 pub(crate) fn draw(
     area: &Area<'_>,
     picture: &Picture,

@@ -1,9 +1,10 @@
 //! A picture as inline SVG, drawn by `plotters` and recoloured by the page's style sheet.
 //!
-//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting cannot use. So
-//! each role is drawn in a colour that stands for it (series n is `#0000nn + 1`), and those are replaced by
-//! classes afterwards: `fill="#000001"` becomes `class="f1"`. Each picture is drawn twice, wide and narrow, and
-//! the page shows the one that fits: scaling one drawing would make its text unreadable on a phone.
+//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting
+//! cannot use. So each role is drawn in a colour that stands for it (series n is `#0000nn + 1`),
+//! and those are replaced by classes afterwards: `fill="#000001"` becomes `class="f1"`. Each
+//! picture is drawn twice, wide and narrow, and the page shows the one that fits: scaling one
+//! drawing would make its text unreadable on a phone.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -30,7 +31,8 @@ pub(crate) fn chart(picture: &Picture) -> Result<[String; 2], String> {
     Ok([themed(WIDE)?, themed(NARROW)?])
 }
 
-/// The wide picture as a file of its own: in fixed colours, on white, with its title and what its colours mean.
+/// The wide picture as a file of its own: in fixed colours, on white, with its title and what its
+/// colours mean.
 pub fn standalone(picture: &Picture) -> Result<String, String> {
     let mut svg = draw(picture, WIDE)?;
     // The colours of series as the style sheet has them on light ground.
@@ -170,7 +172,8 @@ fn lines(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     let x = range(all_points(picture).map(|point| point.0), picture.x.scale, false);
     let y = range(all_points(picture).map(|point| point.1), picture.y.scale, true);
     let frame = Frame { width, whole: whole_numbers(picture) };
-    // The coordinate types differ with the scales, so the four cases are four calls of one generic function.
+    // The coordinate types differ with the scales, so the four cases are four calls of one generic
+    // function.
     match (picture.x.scale, picture.y.scale) {
         (Scale::Linear, Scale::Linear) => frame.draw(area, picture, x.0..x.1, y.0..y.1),
         (Scale::Log, Scale::Linear) => frame.draw(area, picture, (x.0..x.1).log_scale(), y.0..y.1),

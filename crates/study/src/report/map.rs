@@ -1,7 +1,9 @@
-//! A picture as a map: a row for each series, a field for each named x, coloured by how far its y is above 1.
+//! A picture as a map: a row for each series, a field for each named x, coloured by how far its y
+//! is above 1.
 //!
-//! Colours go in steps, not smoothly: eight can be told apart and named in a legend. They fall in lightness, so that a map reads the same to
-//! the colour-blind and in print, and they are the same on light and on dark ground, since each field brings its own ground for its number.
+//! Colours go in steps, not smoothly: eight can be told apart and named in a legend. They fall in
+//! lightness, so that a map reads the same to the colour-blind and in print, and they are the same
+//! on light and on dark ground, since each field brings its own ground for its number.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};

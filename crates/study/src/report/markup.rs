@@ -39,7 +39,8 @@ impl Markup {
         self.raw("<").raw(tag).raw(">").text(text).raw("</").raw(name).raw(">")
     }
 
-    /// Adds a table; the first cell of each row names it. It scrolls by itself where the screen is narrow.
+    /// Adds a table; the first cell of each row names it. It scrolls by itself where the screen is
+    /// narrow.
     pub fn table(&mut self, columns: &[String], rows: &[Vec<String>]) -> &mut Self {
         self.raw("<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>");
         for column in columns {

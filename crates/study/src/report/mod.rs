@@ -1,6 +1,6 @@
 //! Reports: one page that needs nothing else, and the same as JSON.
 //!
-//! Files appear whole or not at all: each is written beside its place and renamed into it.
+//! [`files`](crate::files) puts them in their places.
 
 mod bars;
 pub mod chart;
@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::files::{make_directory, probe_for, replace};
 use crate::output::Output;
 use crate::results::{Earlier, Entry, Results};
 
@@ -86,15 +87,16 @@ impl Destination {
         replace(&self.results, json.as_bytes())?;
         match (self.json_file(), &self.json) {
             (Some(path), _) => replace(path, json.as_bytes()),
-            (None, Some(stdout)) if over => io::stdout()
+            (None, Some(_)) if over => io::stdout()
                 .write_all(json.as_bytes())
-                .map_err(|source| Error::Write { path: stdout.clone(), source }),
+                .map_err(|source| Error::Write { path: "standard output".into(), source }),
             _ => Ok(()),
         }
     }
 }
 
-/// The results at `path`, of simulated machines if the study is `real`; nothing if there are none. What cannot be read is said and left out.
+/// The results at `path`, of simulated machines if the study is `real`; nothing if there are none.
+/// What cannot be read is said and left out.
 fn earlier(path: &Path, real: bool) -> Option<Earlier> {
     let schema = if real { Results::SIMULATED } else { Results::SCHEMA };
     let text = fs::read_to_string(path).ok()?;
@@ -108,41 +110,4 @@ fn earlier(path: &Path, real: bool) -> Option<Earlier> {
             None
         }
     }
-}
-
-/// Whether `path` could be replaced: a file can be made beside it, and it is no directory itself.
-fn probe(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
-    }
-    let beside = beside(path);
-    fs::write(&beside, b"")?;
-    fs::remove_file(&beside)
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
-}
-
-/// Makes a directory that `option` names, if it is not there.
-pub fn make_directory(path: &Path, option: &'static str) -> Result<(), Error> {
-    let unwritable = |source| Error::Unwritable { path: path.to_owned(), option, source };
-    fs::create_dir_all(path).map_err(unwritable)
-}
-
-/// Whether the file that `option` names could be written.
-pub fn probe_for(path: &Path, option: &'static str) -> Result<(), Error> {
-    probe(path).map_err(|source| Error::Unwritable { path: path.to_owned(), option, source })
-}
-
-/// Puts `content` at `path` in one step.
-pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let beside = beside(path);
-    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        // What is left of a failed attempt is of no use; if it cannot be removed either, the first error says more.
-        let _ = fs::remove_file(&beside);
-        Error::Write { path: path.to_owned(), source }
-    })
 }

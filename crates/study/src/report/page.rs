@@ -6,7 +6,8 @@ use super::section::{self, Section};
 use crate::error::Error;
 use crate::results::{Earlier, Entry, Results};
 
-/// The whole document: what this study found, beside what is known of the same experiments on the other kind of machine.
+/// The whole document: what this study found, beside what is known of the same experiments on the
+/// other kind of machine.
 pub(crate) fn page(results: &Results, earlier: Option<&Earlier>) -> Result<String, Error> {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");

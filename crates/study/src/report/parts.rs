@@ -1,4 +1,5 @@
-//! What every page has: its beginning and end, marks of verdicts, and pictures with their legends and numbers.
+//! What every page has: its beginning and end, marks of verdicts, and pictures with their legends
+//! and numbers.
 
 use super::chart::{COLOURS, chart, columns, tick};
 use super::map;

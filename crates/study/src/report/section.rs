@@ -1,7 +1,8 @@
-//! One experiment on the page: what the paper says, a model, simulated machines and this computer, side by side.
+//! One experiment on the page: what the paper says, a model, simulated machines and this computer,
+//! side by side.
 //!
-//! A *side* is one run: on this computer, on a simulated machine, or of a formula. The figures of all sides stand in one table; what
-//! each side shows beyond them follows under its name.
+//! A *side* is one run: on this computer, on a simulated machine, or of a formula. The figures of
+//! all sides stand in one table; what each side shows beyond them follows under its name.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Many runs, as many at a time as this computer has processors.
 //!
-//! Runs know nothing of one another, so how many are on their way at a time changes nothing but how long they take.
+//! Runs know nothing of one another, so how many are on their way at a time changes nothing but how
+//! long they take.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

@@ -1,4 +1,5 @@
-//! What experiments on simulated machines have in common: threads that start together, and many runs at a time.
+//! What experiments on simulated machines have in common: threads that start together, and many
+//! runs at a time.
 
 mod cells;
 mod program;

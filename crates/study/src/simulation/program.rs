@@ -13,8 +13,9 @@ pub fn simulation(machine: &Machine, seed: u64) -> Simulation {
     Simulation::new(machine.clone()).seed(seed)
 }
 
-/// Runs what `prepare` makes, with the thread's index, on `threads` threads, thread `index` on processor `index`; returns what each returned, with
-/// the statistics of the run. What they share is made by `prepare`, inside the run, so that its addresses are the run's own.
+/// Runs what `prepare` makes, with the thread's index, on `threads` threads, thread `index` on
+/// processor `index`; returns what each returned, with the statistics of the run. What they share
+/// is made by `prepare`, inside the run, so that its addresses are the run's own.
 ///
 /// All start at the same moment give or take one turn of a loop, which the seed decides: nothing in
 /// a real machine starts to the picosecond.

@@ -1,5 +1,5 @@
-//! What one thread pays for an atomic instruction whose cache line nobody else wants, for a pause, and for
-//! reading a clock.
+//! What one thread pays for an atomic instruction whose cache line nobody else wants, for a pause,
+//! and for reading a clock.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -18,12 +18,12 @@ pub const PAUSE: &str = "pause hint";
 const RUNS: u32 = 50;
 const CALLS: u32 = 10_000;
 
-/// The costs, each with the turn of the loop around it, which is listed first: taking it off would make what
-/// overlaps with it look free.
+/// The costs, each with the turn of the loop around it, which is listed first: taking it off would
+/// make what overlaps with it look free.
 pub fn costs() -> Vec<Cost> {
     let word = &*black_box(Box::new(AtomicU64::new(0)));
-    // SeqCst where nothing is said: the dearest of each kind. A fence is measured behind a store, as algorithms
-    // use it, and because a compiler may make one of two fences with nothing between.
+    // SeqCst where nothing is said: the dearest of each kind. A fence is measured behind a store,
+    // as algorithms use it, and because a compiler may make one of two fences with nothing between.
     let mut costs = vec![
         cost("one turn of an empty loop, in each of these", || {
             black_box(word);

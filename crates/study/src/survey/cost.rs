@@ -37,7 +37,8 @@ impl Cost {
     }
 }
 
-/// Looks until `again` is false, and yields if that takes long: what is waited for may need this processor.
+/// Looks until `again` is false, and yields if that takes long: what is waited for may need this
+/// processor.
 pub fn wait_while(again: impl Fn() -> bool) {
     let mut looks = 0_u32;
     while again() {

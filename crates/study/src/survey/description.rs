@@ -1,4 +1,5 @@
-//! What was measured, as the description of a simulated machine: `stanchion machine --write FILE` writes one, `--machine FILE` takes it.
+//! What was measured, as the description of a simulated machine: `stanchion machine --write FILE`
+//! writes one, `--machine FILE` takes it.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use stanchion_simulator::{Machine, Time};
 use super::{Cost, atomics, lines, switches};
 use crate::error::Error;
 
-/// Measures this computer and describes it; with how many nanoseconds it took to fetch a line that another processor had written.
+/// Measures this computer and describes it; with how many nanoseconds it took to fetch a line that
+/// another processor had written.
 pub fn measure() -> Result<(Machine, f64), Error> {
     let costs = super::costs(&topology::processors());
     Ok((of(&costs)?, nanos(&costs, lines::FETCH)?))
@@ -51,8 +53,7 @@ fn not_measured(what: &str, why: &str) -> Error {
 
 /// Writes a description as JSON.
 pub fn write(path: &Path, machine: &Machine) -> Result<(), Error> {
-    std::fs::write(path, machine.to_json())
-        .map_err(|source| Error::Write { path: path.to_owned(), source })
+    crate::files::replace(path, machine.to_json().as_bytes())
 }
 
 /// Reads one, and checks it.

@@ -1,10 +1,13 @@
-//! What single accesses take whose line is here, is somewhere else, or is here and there: the figures of a memory system's description.
+//! What single accesses take whose line is here, is somewhere else, or is here and there: the
+//! figures of a memory system's description.
 //!
-//! Why not only the hand-over of [`transfer`](super::transfer): it is a fetch, a write and the traffic of a loop that looks meanwhile, all
-//! in one. Here the partner prepares many lines and steps aside, and the first processor then goes through them along a chain: each
-//! word names the next line, so that one access begins when the one before is done.
+//! Why not only the hand-over of [`transfer`](super::transfer): it is a fetch, a write and the
+//! traffic of a loop that looks meanwhile, all in one. Here the partner prepares many lines and
+//! steps aside, and the first processor then goes through them along a chain: each word names the
+//! next line, so that one access begins when the one before is done.
 //!
-//! Each figure is the median of many passes: few are interrupted, and the host may move a processor meanwhile.
+//! Each figure is the median of many passes: few are interrupted, and the host may move a processor
+//! meanwhile.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +65,8 @@ enum Pass {
     Exchange,
 }
 
-/// What each does in its turn, from the beginning again and again: the first processor's passes are 0, the partner's 1.
+/// What each does in its turn, from the beginning again and again: the first processor's passes are
+/// 0, the partner's 1.
 const SCRIPT: [(usize, Pass); 10] = [
     (1, Pass::Write),
     (0, Pass::Read),

@@ -1,5 +1,5 @@
-//! What the primitives of this computer cost: atomic instructions, the way of a cache line from one processor to another, sleeping and
-//! waking.
+//! What the primitives of this computer cost: atomic instructions, the way of a cache line from one
+//! processor to another, sleeping and waking.
 
 pub mod atomics;
 mod cost;
@@ -21,7 +21,8 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
     costs
 }
 
-/// Nanoseconds for fetching a line that another processor has written, or why that was not measured.
+/// Nanoseconds for fetching a line that another processor has written, or why that was not
+/// measured.
 pub fn fetch() -> Result<f64, String> {
     lines::fetch(&topology::processors())
 }

@@ -12,7 +12,8 @@ use machine::topology::{CachePadded, pin};
 use super::{Cost, wait_while};
 use crate::measure::{least, lower_quartile};
 
-/// Rounds that are timed together: few, so that some are not interrupted on a busy machine. The least of all counts.
+/// Rounds that are timed together: few, so that some are not interrupted on a busy machine. The
+/// least of all counts.
 const ROUNDS: u32 = 20;
 const BLOCKS: u32 = 500;
 
@@ -50,7 +51,8 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
     costs
 }
 
-/// One thread wakes the other and sleeps until it is woken back, in nanoseconds; each on its processor.
+/// One thread wakes the other and sleeps until it is woken back, in nanoseconds; each on its
+/// processor.
 pub fn round_trip(on: [usize; 2]) -> Result<f64, String> {
     check(on)?;
     let words = [0, 1].map(|_| CachePadded::new(AtomicU32::new(0)));
@@ -92,9 +94,11 @@ pub fn round_trip(on: [usize; 2]) -> Result<f64, String> {
     Ok(best.as_nanos() as f64 / f64::from(ROUNDS))
 }
 
-/// Nanoseconds for waking a sleeper on another processor: until the waker goes on, and from there until the woken thread runs.
+/// Nanoseconds for waking a sleeper on another processor: until the waker goes on, and from there
+/// until the woken thread runs.
 ///
-/// The wake has begun and the thread runs at moments that one clock tells, so the second may be 0: the thread may run before its waker goes on.
+/// The wake has begun and the thread runs at moments that one clock tells, so the second may be 0:
+/// the thread may run before its waker goes on.
 fn wake_elsewhere(on: [usize; 2]) -> Result<[f64; 2], String> {
     const WAKES: u32 = 300;
     /// How long the sleeper gets to fall asleep.
@@ -150,9 +154,11 @@ fn both<T: Send>(other: impl FnOnce() + Send, mine: impl FnOnce() -> T + Send) -
     })
 }
 
-/// Two threads on one processor yield to each other; elapsed time for each switch that the kernel counted.
+/// Two threads on one processor yield to each other; elapsed time for each switch that the kernel
+/// counted.
 ///
-/// Not for each yield: a scheduler that holds the yielding thread to be the one to run next does not switch.
+/// Not for each yield: a scheduler that holds the yielding thread to be the one to run next does
+/// not switch.
 fn yield_in_turn(processor: usize) -> Result<f64, String> {
     const YIELDS: u32 = 50;
     const BLOCKS: u32 = 400;
@@ -172,7 +178,8 @@ fn yield_in_turn(processor: usize) -> Result<f64, String> {
     let mut best = f64::INFINITY;
     for (elapsed, switches) in blocks {
         let switches = switches.ok_or("this system does not count a thread's switches")?;
-        // Each time this thread was switched out, the other was switched out too before this one came back.
+        // Each time this thread was switched out, the other was switched out too before this one
+        // came back.
         if switches > u64::from(YIELDS) / 2 {
             best = best.min(elapsed.as_nanos() as f64 / (2 * switches) as f64);
         }

@@ -1,4 +1,5 @@
-//! What it costs to move a cache line from one processor to another: two pinned threads hand a word to and fro.
+//! What it costs to move a cache line from one processor to another: two pinned threads hand a word
+//! to and fro.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -56,8 +57,8 @@ fn one_way(first: usize, other: usize) -> Result<f64, String> {
         let elapsed = thread::scope(|scope| {
             let partner = scope.spawn(|| hand_over(1, other));
             let mine = scope.spawn(|| hand_over(0, first));
-            // The one that starts first also waits for the other to be started: the shorter time is that of the
-            // hand-overs.
+            // The one that starts first also waits for the other to be started: the shorter time is
+            // that of the hand-overs.
             [partner, mine]
                 .map(|thread| {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

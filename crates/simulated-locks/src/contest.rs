@@ -1,6 +1,8 @@
-//! All threads take the lock over and over until a shared counter has its last value: the paper's figure 4.1.
+//! All threads take the lock over and over until a shared counter has its last value: the paper's
+//! figure 4.1.
 //!
-//! In virtual time nothing disturbs a measurement, so waits are timed in the same run and one run is enough.
+//! In virtual time nothing disturbs a measurement, so waits are timed in the same run and one run
+//! is enough.
 
 use lock_api::RawMutex;
 use stanchion_simulator::{
@@ -40,7 +42,8 @@ pub struct Standing {
     pub accesses: Accesses,
     /// Share of the elapsed time in which the bus, or whatever takes its place, was occupied.
     pub bus: f64,
-    /// Share of the threads' time that was spent waiting, whether in the own cache or for the memory.
+    /// Share of the threads' time that was spent waiting, whether in the own cache or for the
+    /// memory.
     pub waiting: f64,
     /// How long the lock was held, all times together.
     pub held: Time,

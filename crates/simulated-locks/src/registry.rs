@@ -8,9 +8,9 @@ use super::contest::{self, Contest, Standing};
 use super::copies::{self, Beside, Copies};
 use super::latency;
 use super::pass::{self, Pass};
-use crate::list::Way;
-use crate::our_locks;
 use stanchion_study::outcome::Drawn;
+use stanchion_study_locks::list::Way;
+use stanchion_study_locks::our_locks;
 
 /// Draws a contest, under a name and a title.
 type Draw = fn(&Machine, &Contest, (&'static str, &str)) -> Result<Drawn, Failure>;
@@ -58,8 +58,9 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
 /// five sections, whose releases a waiter that stays away does not see.
 pub const DELAY_NS: u64 = 20;
 
-/// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did: each has a processor of its own, and to yield
-/// it would cost a switch. As many slots as the largest machine has processors.
+/// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did:
+/// each has a processor of its own, and to yield it would cost a switch. As many slots as the
+/// largest machine has processors.
 pub const LOCKS: &[Lock] = our_locks!(sim_spin, Spin, 128, DELAY_NS, lock);
 
 /// The lock that is the paper's way of waiting `way`.

@@ -6,7 +6,8 @@ use stanchion_simulator::{Failure, Machine, inside};
 use super::shared::turn;
 use stanchion_study::simulation::{simulation, together};
 
-/// Nanoseconds for one lock and unlock of a new lock of type `R`: the mean of `times`, all lines being in the cache.
+/// Nanoseconds for one lock and unlock of a new lock of type `R`: the mean of `times`, all lines
+/// being in the cache.
 pub fn run<R: RawMutex + 'static>(
     machine: &Machine,
     times: u32,

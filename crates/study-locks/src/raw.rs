@@ -1,13 +1,14 @@
 //! Other crates' mutexes as raw locks of `lock_api` 0.5, so that an application can run on them.
 //!
-//! A raw lock of 0.5 hands out a state of its own with each acquisition. Here that state is the other crate's
-//! guard, and unlocking drops it: the lock is used as its authors meant it, and nothing of it is reached around.
+//! A raw lock of 0.5 hands out a state of its own with each acquisition. Here that state is the
+//! other crate's guard, and unlocking drops it: the lock is used as its authors meant it, and
+//! nothing of it is reached around.
 //!
 //! # Invariants
 //!
-//! 1. A guard kept as `'static` is dropped before the mutex it borrows from. `lock_api` keeps the state in a
-//!    guard that borrows the `lock_api::Mutex`, so the mutex can neither move nor end while the state is there; a
-//!    state that is forgotten is never dropped at all.
+//! 1. A guard kept as `'static` is dropped before the mutex it borrows from. `lock_api` keeps the
+//!    state in a guard that borrows the `lock_api::Mutex`, so the mutex can neither move nor end
+//!    while the state is there; a state that is forgotten is never dropped at all.
 
 use lock_api::RawMutex;
 
@@ -15,7 +16,8 @@ use lock_api::RawMutex;
 ///
 /// # Safety
 ///
-/// At most one guard exists at a time, and dropping it releases the lock, from whichever thread holds it.
+/// At most one guard exists at a time, and dropping it releases the lock, from whichever thread
+/// holds it.
 pub unsafe trait Guarded: Send + Sync + 'static {
     /// Unlocked.
     const UNLOCKED: Self;
@@ -38,7 +40,8 @@ pub unsafe trait Guarded: Send + Sync + 'static {
 /// The raw lock that a [`Guarded`] mutex is.
 pub struct FromGuard<G>(G);
 
-// SAFETY: a state exists only while the mutex's own guard does, and that excludes others by `Guarded`'s contract.
+// SAFETY: a state exists only while the mutex's own guard does, and that excludes others by
+// `Guarded`'s contract.
 unsafe impl<G: Guarded> RawMutex for FromGuard<G> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self(G::UNLOCKED);
@@ -75,8 +78,8 @@ macro_rules! guarded {
         $(#[$about])*
         pub struct $name($mutex);
 
-        // SAFETY: it is a mutex, its guard is the only way in, and no guard of it asks to be dropped by the
-        // thread that locked.
+        // SAFETY: it is a mutex, its guard is the only way in, and no guard of it asks to be
+        // dropped by the thread that locked.
         unsafe impl Guarded for $name {
             #[allow(clippy::declare_interior_mutable_const)]
             const UNLOCKED: Self = Self(<$mutex>::new(()));
@@ -96,8 +99,8 @@ macro_rules! guarded {
 
             #[inline]
             unsafe fn outlive(guard: Self::Guard<'_>) -> Self::Guard<'static> {
-                // SAFETY: only the lifetime changes, and the caller sees to it that the guard does not outlive
-                // its mutex in fact.
+                // SAFETY: only the lifetime changes, and the caller sees to it that the guard does
+                // not outlive its mutex in fact.
                 unsafe { std::mem::transmute::<Self::Guard<'_>, Self::Guard<'static>>(guard) }
             }
         }

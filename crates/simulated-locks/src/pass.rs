@@ -1,7 +1,8 @@
 //! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3.
 //!
-//! A round is a run of its own; rounds differ by their seeds. A thread that is through reads the counter until it is the number of threads, as the
-//! paper's did: each increment takes that copy away.
+//! A round is a run of its own; rounds differ by their seeds. A thread that is through reads the
+//! counter until it is the number of threads, as the paper's did: each increment takes that copy
+//! away.
 
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, Time, inside};
@@ -18,8 +19,8 @@ pub struct Pass {
     pub seed: u64,
 }
 
-/// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until the last thread is through, divided by the
-/// threads.
+/// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until
+/// the last thread is through, divided by the threads.
 pub fn run<R: RawMutex + 'static>(machine: &Machine, pass: &Pass) -> Result<f64, Failure> {
     let (turn, threads) = (turn(machine), pass.threads);
     let run = together(&simulation(machine, pass.seed), threads, turn, move || {

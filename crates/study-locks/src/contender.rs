@@ -1,11 +1,12 @@
 //! What a measurement asks of a lock, and how each crate's locks answer.
 //!
-//! One closure per acquisition, because that is what all of them can do: `mcslock`'s raw lock has no guard, and
-//! the guard of a `lock_api` 0.5 lock carries a state of its own type. Every closure is inlined into a
-//! monomorphic loop, so a measurement pays for no indirection.
+//! One closure per acquisition, because that is what all of them can do: `mcslock`'s raw lock has
+//! no guard, and the guard of a `lock_api` 0.5 lock carries a state of its own type. Every closure
+//! is inlined into a monomorphic loop, so a measurement pays for no indirection.
 //!
-//! The data behind every lock start on a cache line of their own ([`Shared`] is aligned), so locks of one byte
-//! and of a hundred are compared by how they wait and not by what happens to share their line.
+//! The data behind every lock start on a cache line of their own ([`Shared`] is aligned), so locks
+//! of one byte and of a hundred are compared by how they wait and not by what happens to share
+//! their line.
 
 use std::hint::black_box;
 
@@ -58,7 +59,8 @@ impl Contender for std::sync::Mutex<Shared> {
 
     #[inline(always)]
     fn with<T>(&self, section: impl FnOnce(&mut Shared) -> T) -> T {
-        // No section of the study panics, so a poisoned lock cannot occur; its data would be sound if it did.
+        // No section of the study panics, so a poisoned lock cannot occur; its data would be sound
+        // if it did.
         section(&mut self.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 }
@@ -118,23 +120,24 @@ impl Contender for mcslock::barging::spins::Mutex<Shared> {
     }
 }
 
-/// What the same work costs without any lock, one atomic instruction for the counter: a floor for one thread and
-/// for a line that moves between caches.
+/// What the same work costs without any lock, one atomic instruction for the counter: a floor for
+/// one thread and for a line that moves between caches.
 ///
-/// Not a lock: with more than one thread only the counter is right, so no section with other work may run under
-/// it, and none does.
+/// Not a lock: with more than one thread only the counter is right, so no section with other work
+/// may run under it, and none does.
 pub(crate) struct Unlocked(std::sync::atomic::AtomicU64);
 
 impl Unlocked {
     /// Returns a counter of 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(std::sync::atomic::AtomicU64::new(0))
     }
 
     /// Adds 1.
     #[inline(always)]
-    pub fn increment(&self) {
-        // AcqRel: what a lock's acquisition and release together order; on x86 the same instruction as Relaxed.
+    pub(crate) fn increment(&self) {
+        // AcqRel: what a lock's acquisition and release together order; on x86 the same instruction
+        // as Relaxed.
         self.0.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
     }
 }

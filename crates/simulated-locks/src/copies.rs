@@ -1,5 +1,5 @@
-//! Processors that run a critical section on copies of their own, beside others that share one copy: how section 5.1 of the paper finds what a
-//! section and what spinning ask of the bus.
+//! Processors that run a critical section on copies of their own, beside others that share one
+//! copy: how section 5.1 of the paper finds what a section and what spinning ask of the bus.
 //!
 //! Nobody waits for a lock among those with their own copies, so all that slows them is the bus.
 
@@ -16,11 +16,13 @@ use stanchion_study::simulation::{simulation, together};
 pub struct Copies {
     /// Processors with a lock and a counter each (the paper's P).
     pub private: usize,
-    /// Processors that share a lock and a counter (the paper's Q); one of them holds it, or is about to, and the others wait.
+    /// Processors that share a lock and a counter (the paper's Q); one of them holds it, or is
+    /// about to, and the others wait.
     pub sharing: usize,
     /// How often each of the first runs its section.
     pub sections: u64,
-    /// Nanoseconds of one turn of a loop; apart from the machine, whose scale an experiment may change to change the locks' delays only.
+    /// Nanoseconds of one turn of a loop; apart from the machine, whose scale an experiment may
+    /// change to change the locks' delays only.
     pub turn: f64,
     /// The seed of the run's chances.
     pub seed: u64,
@@ -33,7 +35,8 @@ pub struct Beside {
     pub section: f64,
     /// Nanoseconds for which these occupied the bus, each time.
     pub bus: f64,
-    /// Reads that missed, for each section of the sharing ones and each processor of them that waited; 0 if nobody did.
+    /// Reads that missed, for each section of the sharing ones and each processor of them that
+    /// waited; 0 if nobody did.
     pub misses: f64,
 }
 

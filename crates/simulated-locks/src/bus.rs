@@ -4,7 +4,7 @@ use stanchion_model::contention::{ContentionError, Demand, Lock, Workload, solve
 use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 
-use crate::list::Way;
+use stanchion_study_locks::list::Way;
 
 /// Nanoseconds for which a miss occupies the bus, where there is one bus.
 pub fn miss(machine: &Machine) -> Option<f64> {
@@ -17,9 +17,10 @@ pub fn miss(machine: &Machine) -> Option<f64> {
     Some(time.as_picos() as f64 / 1e3)
 }
 
-/// How many times longer `processors` that do nothing but sections under one lock take than one does, by the model, for the ways of waiting whose
-/// demand of the bus section 5.1 gives: two misses a section with backoff, all that there is with the exchange. `alone` is what one processor asks
-/// for in each section.
+/// How many times longer `processors` that do nothing but sections under one lock take than one
+/// does, by the model, for the ways of waiting whose demand of the bus section 5.1 gives: two
+/// misses a section with backoff, all that there is with the exchange. `alone` is what one
+/// processor asks for in each section.
 pub fn degraded(
     way: Way,
     alone: Demand,

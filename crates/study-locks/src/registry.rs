@@ -42,7 +42,8 @@ const fn lock<L: Contender>(name: &'static str, way: Option<Way>, ordered: bool)
     }
 }
 
-/// A lock whose guard `lock_api` can carry: the measurements by `L`, the application by `R`, which is the same lock.
+/// A lock whose guard `lock_api` can carry: the measurements by `L`, the application by `R`, which
+/// is the same lock.
 const fn usable<L: Contender, R: lock_api::RawMutex + Send + Sync + 'static>(
     name: &'static str,
     way: Option<Way>,

@@ -1,10 +1,11 @@
-//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3, a lock used as a
-//! barrier.
+//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3, a
+//! lock used as a barrier.
 //!
-//! Rounds are repeated for a fixed time by the same threads. The first of them leads: it opens a round, takes
-//! part in it, and reads the clock when the last thread is through. With a processor each, threads spin between
-//! rounds and at the end of one, as in the paper; where they outnumber the processors they yield, for otherwise
-//! the ones that are through would keep the others off the processors for a time slice each, whatever the lock.
+//! Rounds are repeated for a fixed time by the same threads. The first of them leads: it opens a
+//! round, takes part in it, and reads the clock when the last thread is through. With a processor
+//! each, threads spin between rounds and at the end of one, as in the paper; where they outnumber
+//! the processors they yield, for otherwise the ones that are through would keep the others off the
+//! processors for a time slice each, whatever the lock.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -46,13 +47,15 @@ pub fn run<L: Contender>(pass: &Pass<'_>) -> Passed {
     passed
 }
 
-/// The same with one atomic instruction in place of the lock: what the start, the finish and the clock cost.
+/// The same with one atomic instruction in place of the lock: what the start, the finish and the
+/// clock cost.
 pub fn run_unlocked(pass: &Pass<'_>) -> Passed {
     let counter = Unlocked::new();
     rounds(pass, || counter.increment())
 }
 
-/// What the threads share; each word is written by few and read by all, so each has a line of its own.
+/// What the threads share; each word is written by few and read by all, so each has a line of its
+/// own.
 #[derive(Default)]
 struct Rounds {
     open: Line<AtomicUsize>,
@@ -128,8 +131,8 @@ fn follow(shared: &Rounds, threads: usize, spin: bool, through_the_lock: impl Fn
         }
         through_the_lock();
         shared.through.0.fetch_add(1, Ordering::AcqRel);
-        // The paper's processors loop until all are through. The next round's opening means the same, should
-        // this thread look late.
+        // The paper's processors loop until all are through. The next round's opening means the
+        // same, should this thread look late.
         wait(spin, || {
             shared.through.0.load(Ordering::Acquire) >= threads
                 || shared.open.0.load(Ordering::Acquire) > round

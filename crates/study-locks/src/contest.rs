@@ -1,13 +1,14 @@
-//! All threads take the lock over and over for a fixed time: how often they get it, at what cost, how evenly, and
-//! how long one waits at worst.
+//! All threads take the lock over and over for a fixed time: how often they get it, at what cost,
+//! how evenly, and how long one waits at worst.
 //!
 //! Why not the paper's "until the counter reaches 1,000,000": on an oversubscribed machine a
-//! first-come-first-served spin lock is hundreds of times slower than another, so a fixed count would take
-//! minutes for it and be over before the others have started. A fixed time costs the same for all; the time for a
-//! million follows by proportion, and figures say that they are scaled.
+//! first-come-first-served spin lock is hundreds of times slower than another, so a fixed count
+//! would take minutes for it and be over before the others have started. A fixed time costs the
+//! same for all; the time for a million follows by proportion, and figures say that they are
+//! scaled.
 //!
-//! The longest wait is taken in a second run, because reading the clock twice for each acquisition would be a
-//! large part of what is measured.
+//! The longest wait is taken in a second run, because reading the clock twice for each acquisition
+//! would be a large part of what is measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -40,7 +41,8 @@ pub struct Standing {
     pub processor_time: f64,
     /// How many threads there were.
     pub threads: usize,
-    /// Jain's index of the acquisitions of each thread: 1 when all have as many, 1/threads when one has all.
+    /// Jain's index of the acquisitions of each thread: 1 when all have as many, 1/threads when one
+    /// has all.
     pub fairness: f64,
     /// Longest time from asking for the lock to having it, in nanoseconds; 0 if not timed.
     pub longest_wait: f64,
@@ -98,7 +100,8 @@ pub fn run_unlocked(contest: &Contest<'_>) -> Standing {
 #[inline(always)]
 fn laps(stop: &AtomicBool, acquire: impl Fn()) -> Lap {
     let mut acquisitions = 0;
-    // One at least: on a busy machine a thread may come to run for the first time when the window is over.
+    // One at least: on a busy machine a thread may come to run for the first time when the window
+    // is over.
     loop {
         acquire();
         acquisitions += 1;
@@ -191,7 +194,8 @@ mod tests {
         }
     }
 
-    /// A lock under which one increment is counted that nobody made: what two threads in the section at once may leave.
+    /// A lock under which one increment is counted that nobody made: what two threads in the
+    /// section at once may leave.
     struct Miscounting(std::sync::Mutex<Shared>);
     impl Contender for Miscounting {
         fn new() -> Self {
