@@ -249,22 +249,17 @@ impl fmt::Debug for Place {
 }
 
 /// A reason why a thread cannot be controlled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
     /// Not supported on this machine.
-    #[error("threads can be interrupted and preferred on 64-bit Linux only; this is {os}")]
     Unsupported {
         /// The operating system.
         os: &'static str,
     },
     /// The thread can be controlled already, or is ending, or another thread is in its place.
-    #[error("the thread can be controlled already, or is ending, or another is in its place")]
     Already,
     /// No signal is free, because the program handles or ignores each.
-    #[error(
-        "no signal is free: the program handles or ignores every one from {from} to {to}; leave one at its default"
-    )]
     NoSignal {
         /// The first signal that was tried.
         from: i32,
@@ -272,23 +267,16 @@ pub enum Refused {
         to: i32,
     },
     /// The program has taken the signal for itself since it was chosen.
-    #[error(
-        "the program has taken signal {signal}, which was free before: let it take another, or take it before"
-    )]
     Taken {
         /// The signal.
         signal: i32,
     },
     /// There are only the levels 1 to 99.
-    #[error("level {level} of preference: there are the levels 1 to 99")]
     NoLevel {
         /// The level asked for.
         level: u8,
     },
     /// The user may not prefer threads at that level.
-    #[error(
-        "this user may not prefer threads by SCHED_FIFO at level {level} (its limit is {limit}): raise RLIMIT_RTPRIO (`ulimit -r`), or grant CAP_SYS_NICE"
-    )]
     NoPermission {
         /// The level asked for.
         level: u8,
@@ -296,7 +284,6 @@ pub enum Refused {
         limit: u64,
     },
     /// Any other error.
-    #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.
         call: &'static str,
@@ -304,3 +291,41 @@ pub enum Refused {
         errno: i32,
     },
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { os } => write!(
+                f,
+                "threads can be interrupted and preferred on 64-bit Linux only; this is \
+                 {os}"
+            ),
+            Self::Already => f.write_str(
+                "the thread can be controlled already, or is ending, or another is in its \
+                 place",
+            ),
+            Self::NoSignal { from, to } => write!(
+                f,
+                "no signal is free: the program handles or ignores every one from {from} \
+                 to {to}; leave one at its default"
+            ),
+            Self::Taken { signal } => write!(
+                f,
+                "the program has taken signal {signal}, which was free before: let it take \
+                 another, or take it before"
+            ),
+            Self::NoLevel { level } => {
+                write!(f, "level {level} of preference: there are the levels 1 to 99")
+            }
+            Self::NoPermission { level, limit } => write!(
+                f,
+                "this user may not prefer threads by SCHED_FIFO at level {level} (its \
+                 limit is {limit}): raise RLIMIT_RTPRIO (`ulimit -r`), or grant \
+                 CAP_SYS_NICE"
+            ),
+            Self::Other { call, errno } => write!(f, "{call} failed with error {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}

@@ -18,22 +18,17 @@ pub struct Rseq {
 }
 
 /// The reason why a feature of the kernel cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
     /// Only Linux has it.
-    #[error("only Linux has this; the program runs on {os}")]
     NotLinux {
         /// The operating system that the program runs on.
         os: &'static str,
     },
     /// The C library has not registered restartable sequences.
-    #[error(
-        "the C library has not registered restartable sequences: glibc 2.35 or newer does, unless GLIBC_TUNABLES has glibc.pthread.rseq=0"
-    )]
     NotRegistered,
     /// The kernel does not have the feature.
-    #[error("the kernel is too old or built without it (error {errno}): {needs}")]
     OldKernel {
         /// The error that the kernel returned.
         errno: i32,
@@ -41,15 +36,34 @@ pub enum Missing {
         needs: &'static str,
     },
     /// The kernel has it, but it is switched off.
-    #[error("switched off when the kernel was started: boot with rseq_slice_ext=on")]
     SwitchedOff,
     /// Any other error.
-    #[error("prctl failed with error {errno}")]
     Other {
         /// The error that the call returned.
         errno: i32,
     },
 }
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLinux { os } => write!(f, "only Linux has this; the program runs on {os}"),
+            Self::NotRegistered => f.write_str(
+                "the C library has not registered restartable sequences: glibc 2.35 or \
+                 newer does, unless GLIBC_TUNABLES has glibc.pthread.rseq=0",
+            ),
+            Self::OldKernel { errno, needs } => {
+                write!(f, "the kernel is too old or built without it (error {errno}): {needs}")
+            }
+            Self::SwitchedOff => {
+                f.write_str("switched off when the kernel was started: boot with rseq_slice_ext=on")
+            }
+            Self::Other { errno } => write!(f, "prctl failed with error {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for Missing {}
 
 impl fmt::Display for Rseq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

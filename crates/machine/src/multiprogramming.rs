@@ -47,6 +47,7 @@
 //!
 //! Source: Michael and Scott 1997, section 4.
 
+use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
@@ -227,31 +228,25 @@ pub struct Account {
 }
 
 /// The reason why such a scheduler cannot start, or why a thread may not join it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
     /// There is no such level.
-    #[error("level {level} of multiprogramming: there are the levels 1 to {MOST}")]
     Level {
         /// The level asked for.
         level: u32,
     },
     /// The quantum is out of range.
-    #[error("a quantum of {quantum:?}: take one from 100 us to 10 s")]
     Quantum {
         /// The quantum asked for.
         quantum: Duration,
     },
     /// Only Linux can stop one thread.
-    #[error(
-        "levels above 1 need signals to single threads, which only Linux has; this program runs on {os}"
-    )]
     Unsupported {
         /// The operating system that the program runs on.
         os: &'static str,
     },
     /// The signal cannot be used to stop threads.
-    #[error("signal {signal} is not a real-time signal: choose one from {from} to {to}, or none")]
     NotRealTime {
         /// The signal asked for.
         signal: i32,
@@ -261,13 +256,11 @@ pub enum Refused {
         to: i32,
     },
     /// The program handles or ignores the signal.
-    #[error("signal {signal} is taken: the program handles or ignores it already; choose another")]
     Taken {
         /// The signal asked for.
         signal: i32,
     },
     /// The program handles or ignores each such signal.
-    #[error("no signal is free: the program handles or ignores every one from {from} to {to}")]
     NoSignal {
         /// The first signal that was tried.
         from: i32,
@@ -275,13 +268,10 @@ pub enum Refused {
         to: i32,
     },
     /// The thread is a member already, or is ending.
-    #[error("the thread is under a pseudo-scheduler already, or is ending")]
     Member,
     /// The scheduler stayed behind in the process that forked this one.
-    #[error("the pseudo-scheduler was started before the fork: start one of this process's own")]
     Forked,
     /// Any other error.
-    #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.
         call: &'static str,
@@ -289,3 +279,46 @@ pub enum Refused {
         errno: i32,
     },
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Level { level } => {
+                write!(f, "level {level} of multiprogramming: there are the levels 1 to {MOST}")
+            }
+            Self::Quantum { quantum } => {
+                write!(f, "a quantum of {quantum:?}: take one from 100 us to 10 s")
+            }
+            Self::Unsupported { os } => write!(
+                f,
+                "levels above 1 need signals to single threads, which only Linux has; this \
+                 program runs on {os}"
+            ),
+            Self::NotRealTime { signal, from, to } => write!(
+                f,
+                "signal {signal} is not a real-time signal: choose one from {from} to \
+                 {to}, or none"
+            ),
+            Self::Taken { signal } => write!(
+                f,
+                "signal {signal} is taken: the program handles or ignores it already; \
+                 choose another"
+            ),
+            Self::NoSignal { from, to } => write!(
+                f,
+                "no signal is free: the program handles or ignores every one from {from} \
+                 to {to}"
+            ),
+            Self::Member => {
+                f.write_str("the thread is under a pseudo-scheduler already, or is ending")
+            }
+            Self::Forked => f.write_str(
+                "the pseudo-scheduler was started before the fork: start one of this \
+                 process's own",
+            ),
+            Self::Other { call, errno } => write!(f, "{call} failed with error {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}

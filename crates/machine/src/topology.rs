@@ -256,13 +256,10 @@ impl Drop for Pinned {
 }
 
 /// The reason why the thread could not be kept on that processor.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PinError {
     /// The processor does not exist, or the system does not grant it to this process.
-    #[error(
-        "processor {cpu} does not exist or is not granted to this process: choose one of {allowed:?}"
-    )]
     NotAllowed {
         /// The processor asked for.
         cpu: usize,
@@ -270,7 +267,6 @@ pub enum PinError {
         allowed: Vec<usize>,
     },
     /// The system has no way to pin a thread, or refuses it.
-    #[error("the system does not let a thread be pinned to processor {cpu}: {reason}")]
     Unsupported {
         /// The processor asked for.
         cpu: usize,
@@ -278,6 +274,23 @@ pub enum PinError {
         reason: std::string::String,
     },
 }
+
+impl fmt::Display for PinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAllowed { cpu, allowed } => write!(
+                f,
+                "processor {cpu} does not exist or is not granted to this process: choose \
+                 one of {allowed:?}"
+            ),
+            Self::Unsupported { cpu, reason } => {
+                write!(f, "the system does not let a thread be pinned to processor {cpu}: {reason}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PinError {}
 
 #[cfg(all(test, not(any(stanchion_loom, stanchion_simulated))))]
 mod tests {

@@ -11,9 +11,16 @@ use super::Semaphore;
 use crate::mutex::RawPolicyMutex;
 
 /// The semaphore is closed, see [`Semaphore::close`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the semaphore is closed: no thread gets permits of it any more")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the semaphore is closed: no thread gets permits of it any more")
+    }
+}
+
+impl core::error::Error for Closed {}
 
 /// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
 #[must_use = "permits that are dropped are given back at once"]

@@ -12,6 +12,7 @@
 //! 4. All waits together are as long as the buckets allow, and the time spun is no more than that.
 //! 5. No count is above [`MOST`].
 
+use core::fmt;
 use core::ops::RangeInclusive;
 
 use super::buckets::{
@@ -103,16 +104,26 @@ pub struct Bucket {
 }
 
 /// Two distributions cannot be added: their buckets are not as wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "waits counted in units of {ours} ns cannot be added to those in units of {theirs} ns: each recording has its own unit, 0.08 C"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitsDiffer {
     /// The unit of the one that was to be added to, in nanoseconds.
     pub ours: u64,
     /// The unit of the other, in nanoseconds.
     pub theirs: u64,
 }
+
+impl fmt::Display for UnitsDiffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ours, theirs } = self;
+        write!(
+            f,
+            "waits counted in units of {ours} ns cannot be added to those in units of \
+             {theirs} ns: each recording has its own unit, 0.08 C"
+        )
+    }
+}
+
+impl core::error::Error for UnitsDiffer {}
 
 impl Counts {
     pub(super) fn new() -> Self {

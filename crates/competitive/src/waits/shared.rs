@@ -30,6 +30,7 @@
 //! The text is published by the Release store of `state` and read after its Acquire load. All other
 //! words are numbers by themselves: Relaxed.
 
+use core::fmt;
 use core::mem;
 use std::collections::BTreeMap;
 
@@ -82,28 +83,43 @@ struct Name {
 }
 
 /// Why memory or a file is not a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
     /// It begins otherwise: another program's file, or another version's.
-    #[error("it does not begin as a shared table of waits of this version does")]
     Magic,
     /// It is not [`SIZE`] bytes long.
-    #[error("it has {found} bytes, a shared table of waits has {SIZE}")]
     Size {
         /// Its length.
         found: usize,
     },
     /// It does not begin at a multiple of 8.
-    #[error("it does not begin at a multiple of 8 bytes")]
     Alignment,
     /// The width of its buckets is impossible.
-    #[error("its buckets are {unit} ns wide, which cannot be: 1 to {MAX_UNIT_NS}")]
     Unit {
         /// The width that stands in it.
         unit: u64,
     },
 }
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic => {
+                f.write_str("it does not begin as a shared table of waits of this version does")
+            }
+            Self::Size { found } => {
+                write!(f, "it has {found} bytes, a shared table of waits has {SIZE}")
+            }
+            Self::Alignment => f.write_str("it does not begin at a multiple of 8 bytes"),
+            Self::Unit { unit } => {
+                write!(f, "its buckets are {unit} ns wide, which cannot be: 1 to {MAX_UNIT_NS}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Foreign {}
 
 /// The first bytes of a new file, for a C of `cost_ns`; the rest, up to [`SIZE`], is 0.
 #[must_use]
