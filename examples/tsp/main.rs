@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p examples --example tsp -- \
-//!     examples/data/gr17.tsp --threads 2 --structure hybrid
+//!     examples/data/stanchion17.tsp --threads 2 --structure hybrid
 //! ```
 //!
 //! | exit code | meaning |

@@ -7,7 +7,7 @@ use common::structures::{Count, Heap, Stack};
 use proptest::prelude::*;
 use stanchion_applications::Around;
 use stanchion_applications::tsp::{
-    self, Bound, Fault, GR17, Instance, Options, Refused, Run, Structures, Tour,
+    self, Bound, Fault, Instance, Options, Refused, Run, STANCHION17, Structures, Tour,
 };
 use stanchion_lockfree::{ConcurrentStack, Counter, Progress};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,12 +23,79 @@ fn searched(instance: &Instance, options: &Options) -> Run {
     run
 }
 
-fn gr17() -> Instance {
-    Instance::parse(GR17.as_bytes()).expect("it is TSPLIB's own")
+fn cities() -> Instance {
+    Instance::parse(STANCHION17.as_bytes()).expect("it is what the program below writes")
+}
+
+/// The number from which [`STANCHION17`] is made.
+const SEED: u64 = 1_033;
+
+/// Draws points in a square of 700, and roads between them that are up to 19 % longer than the
+/// line: the distances of a triangular matrix, row by row, with its diagonal.
+fn drawn(mut seed: u64) -> Vec<u32> {
+    // SplitMix64 (Steele, Lea, Flood 2014).
+    let mut next = |below: u64| {
+        seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % below
+    };
+    let points: Vec<(u64, u64)> = (0..17).map(|_| (next(700), next(700))).collect();
+    let mut distances = Vec::new();
+    for (city, from) in points.iter().enumerate() {
+        for to in &points[..city] {
+            let (x, y) = (from.0.abs_diff(to.0), from.1.abs_diff(to.1));
+            let line = (x * x + y * y).isqrt();
+            distances.push((line + line * next(20) / 100) as u32);
+        }
+        distances.push(0);
+    }
+    distances
+}
+
+/// Makes an instance of drawn distances.
+fn instance(distances: &[u32]) -> Instance {
+    Instance::new("drawn", 17, |a, b| distances[a * (a + 1) / 2 + b])
 }
 
 #[test]
-fn the_known_optimum_of_gr17() {
+fn the_file_is_what_the_number_gives() {
+    let words: Vec<_> = drawn(SEED).iter().map(u32::to_string).collect();
+    let rows: Vec<_> = words.chunks(12).map(|row| row.join(" ")).collect();
+    let text = format!(
+        "NAME: stanchion17\nTYPE: TSP\nCOMMENT: 17 cities, made from the number {SEED}\nDIMENSION: 17\n\
+         EDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: LOWER_DIAG_ROW\nEDGE_WEIGHT_SECTION\n{}\n",
+        rows.join("\n")
+    );
+    assert_eq!(STANCHION17, text);
+}
+
+/// By dynamic programming (Bellman; Held and Karp 1962): the shortest way from the last city through
+/// each set of the others to each city of the set. It shares nothing with the search.
+#[test]
+fn the_shortest_tour_is_proven() {
+    let cities = cities();
+    let last = cities.cities() - 1;
+    let mut ways = vec![u64::MAX; last << last];
+    for city in 0..last {
+        ways[(1 << city) * last + city] = u64::from(cities.distance(last, city));
+    }
+    for set in 1_usize..1 << last {
+        for end in (0..last).filter(|end| set >> end & 1 == 1) {
+            let way = ways[set * last + end];
+            for city in (0..last).filter(|city| set >> city & 1 == 0) {
+                let longer = &mut ways[(set | 1 << city) * last + city];
+                *longer = (*longer).min(way + u64::from(cities.distance(end, city)));
+            }
+        }
+    }
+    let all = ((1 << last) - 1) * last;
+    let tours = (0..last).map(|end| ways[all + end] + u64::from(cities.distance(end, last)));
+    assert_eq!(tours.min(), Some(2_938));
+}
+
+#[test]
+fn the_search_finds_the_proven_length() {
     for threads in [1, 2, 5] {
         for head_start in [true, false] {
             for bound in [Bound::Ascent, Bound::Tree] {
@@ -37,7 +104,7 @@ fn the_known_optimum_of_gr17() {
                     continue;
                 }
                 let options = Options { threads, bound, head_start, ..Options::default() };
-                assert_eq!(searched(&gr17(), &options).length, 2_085, "{options:?}");
+                assert_eq!(searched(&cities(), &options).length, 2_938, "{options:?}");
             }
         }
     }
@@ -98,12 +165,12 @@ fn tours_are_shared_out_and_counted() {
     let mut scenes = Vec::new();
     let options = Options { threads: 3, head_start: false, ..Options::default() };
     let run =
-        tsp::run_with(&gr17(), Simple::default(), &options, &Around::default(), &mut |scene| {
+        tsp::run_with(&cities(), Simple::default(), &options, &Around::default(), &mut |scene| {
             scenes.push(scene)
         });
     let run = run.expect("good options");
     let last = scenes.last().expect("it is told the end");
-    assert_eq!((last.made, last.best), (last.done, Some(2_085)));
+    assert_eq!((last.made, last.best), (last.done, Some(2_938)));
     let taken: u64 = run.threads.iter().map(|share| share.from_heap + share.from_stack).sum();
     assert_eq!(taken, last.done);
     assert!(run.threads.iter().any(|share| share.from_heap > 0));
@@ -113,7 +180,7 @@ fn tours_are_shared_out_and_counted() {
 #[test]
 fn the_estimate_is_of_the_right_size() {
     let options = Options { threads: 1, ..Options::default() };
-    let run = searched(&gr17(), &options);
+    let run = searched(&cities(), &options);
     let bounds: u64 = run.threads.iter().map(|share| share.bounds).sum();
     let ratio = run.estimate / bounds as f64;
     assert!((0.1..10.0).contains(&ratio), "{} for {bounds}", run.estimate);
@@ -151,13 +218,15 @@ fn what_cannot_be_searched_is_refused() {
 /// the limit holds all the same.
 #[test]
 fn a_search_that_comes_to_the_limit_is_broken_off() {
+    // A search that is short with a tour to begin with.
+    let easy = instance(&drawn(1));
     for threads in [1, 3] {
         let free = Options { threads, head_start: false, ..Options::default() };
-        let run = searched(&gr17(), &free);
+        let run = searched(&easy, &free);
         let most = run.threads.iter().map(|share| share.bounds).max().expect("a thread");
         let limit = run.estimate as u64 + 1;
         assert!(most > 2 * limit, "{most} for {}", run.estimate);
-        let refused = tsp::run(&gr17(), Simple::default(), &Options { limit, ..free });
+        let refused = tsp::run(&easy, Simple::default(), &Options { limit, ..free });
         let Err(Refused::Endless { cities: 17, looked, .. }) = refused else {
             panic!("{refused:?}");
         };
@@ -206,7 +275,7 @@ fn out_of_order(panics: bool) -> Structures<Heap<Tour>, OutOfOrder, Count> {
 fn a_panic_of_a_structure_comes_to_the_caller() {
     for threads in [1, 3] {
         let options = Options { threads, head_start: false, ..Options::default() };
-        let run = || tsp::run(&gr17(), out_of_order(true), &options);
+        let run = || tsp::run(&cities(), out_of_order(true), &options);
         let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the stack panics");
         assert_eq!(panic.downcast_ref::<&str>().copied(), Some("the stack is out of order"));
     }
@@ -215,7 +284,7 @@ fn a_panic_of_a_structure_comes_to_the_caller() {
 #[test]
 fn a_tour_that_comes_twice_is_found() {
     let options = Options { head_start: false, ..Options::default() };
-    let run = tsp::run(&gr17(), out_of_order(false), &options).expect("good options");
+    let run = tsp::run(&cities(), out_of_order(false), &options).expect("good options");
     let Some(Fault::Tours { made, taken }) = run.fault else {
         panic!("{:?}", run.fault);
     };
@@ -251,9 +320,9 @@ fn a_counter_that_miscounts_is_found() {
         done: Forgetful::default(),
     };
     let options = Options { head_start: false, ..Options::default() };
-    let run = tsp::run(&gr17(), structures, &options).expect("good options");
+    let run = tsp::run(&cities(), structures, &options).expect("good options");
     assert!(matches!(run.fault, Some(Fault::Count { .. })), "{:?}", run.fault);
-    assert_eq!(run.length, 2_085);
+    assert_eq!(run.length, 2_938);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! | figure | program | checked |
 //! | --- | --- | --- |
 //! | 5, 6 | quicksort of 500,000 numbers, insertion sort from 20 down | the sorted numbers |
-//! | 7 | the salesman on gr17 of TSPLIB, 17 cities | 2085, the length of the shortest tour, and every count |
+//! | 7 | the salesman on 17 cities | 2938, the length of the shortest tour, and every count |
 //!
 //! Which 17 cities the paper had, and by what its tours are compared, it does not say. Here it is
 //! the bound that is easy to compute, which leaves many tours to the structures.
@@ -15,7 +15,7 @@ use super::linked::{LinkedQueue, LinkedStack};
 use super::rows::{Ordinary, Safe};
 use stanchion_applications::Around;
 use stanchion_applications::quicksort::{self, InQueue, InStack, Interval, Pool};
-use stanchion_applications::tsp::{self, Bound, GR17, Instance, Structures, Tour};
+use stanchion_applications::tsp::{self, Bound, Instance, STANCHION17, Structures, Tour};
 use stanchion_lockfree::counter::{LinkedCounter, LockedCounter};
 use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap};
 use stanchion_lockfree::queue::MichaelScottQueue;
@@ -71,7 +71,7 @@ where
     S: ConcurrentStack<Item = Tour> + Send + Sync + 'static,
     C: Counter + Default + Send + Sync + 'static,
 {
-    let instance = Instance::parse(GR17.as_bytes()).map_err(|error| error.to_string())?;
+    let instance = Instance::parse(STANCHION17.as_bytes()).map_err(|error| error.to_string())?;
     let &Setup { threads, instruction_ns, .. } = setup;
     let options = tsp::Options {
         threads,
@@ -85,7 +85,7 @@ where
         .map_err(|refused| refused.to_string())?;
     match run.fault {
         Some(fault) => Err(fault.to_string()),
-        None if run.length != 2_085 => Err(format!("a tour of {}, not 2085", run.length)),
+        None if run.length != 2_938 => Err(format!("a tour of {}, not 2938", run.length)),
         None => Ok(run.elapsed),
     }
 }
