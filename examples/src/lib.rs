@@ -39,3 +39,9 @@ pub trait Program {
     /// Does it with locks from `make`, which wants to know the name of each.
     fn run<L: RawMutex + Send + Sync + 'static>(self, make: &dyn Fn(&str) -> L) -> Self::Outcome;
 }
+
+/// The workspace's own README, so that its examples are compiled and run. A published crate could
+/// not name it: the file lies outside of every package.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -204,10 +204,16 @@ fn without_a_shim_it_says_how_to_get_one() {
     fs::create_dir(place.path("bin")).unwrap();
     let alone = place.path("bin/stanchion");
     fs::copy(env!("CARGO_BIN_EXE_stanchion"), &alone).unwrap();
-    let refused = Command::new(&alone).args(["record", "--", "sh"]).output().unwrap();
+    let mut command = Command::new(&alone);
+    command.args(["record", "--", "sh"]);
+    // It would build the shim, and finds nothing to build it with.
+    command.env("XDG_CACHE_HOME", place.path("cache")).env("CARGO", "/no/such/cargo");
+    let refused = command.output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("cargo build -p stanchion-preload") && said.contains("--shim"), "{said}");
+    for words in ["cargo build -p stanchion-preload", "--shim", "`/no/such/cargo` cannot be run"] {
+        assert!(said.contains(words), "no {words} in {said}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "activations")]
 pub use stanchion_activations as activations;
@@ -29,8 +30,3 @@ pub use stanchion_competitive::{
     Mutex, MutexGuard, Once, OnceLock, OnceState, ReentrantMutex, ReentrantMutexGuard, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, WaitTimeoutResult,
 };
-
-/// The workspace's own README, so that its examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -30,12 +30,12 @@ pub(crate) enum Refusal {
     System(String),
 
     #[error(
-        "the shim {} was not found; looked for it in: {}. `cargo build -p stanchion-preload` builds it (with \
-         --release for a release build), --shim FILE names another place",
+        "the shim {} was not found; looked for it in: {}. In the workspace `cargo build -p stanchion-preload` builds it \
+         (with --release for a release build), --shim FILE names another place. Built from its sources: {failure}",
         shim::NAME,
-        listed(.0)
+        listed(places)
     )]
-    NoShim(Vec<PathBuf>),
+    NoShim { places: Vec<PathBuf>, failure: stanchion_shim::Failure },
 
     #[error("the shim {}: {reason}", path.display())]
     Shim { path: PathBuf, reason: String },

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Refusal;
+use crate::output::Output;
 
 /// What its file is called.
 pub(super) const NAME: &str = "libstanchion_preload.so";
@@ -22,14 +23,20 @@ pub(super) fn supported() -> Result<(), Refusal> {
 }
 
 /// The named one, or the first of the usual places: beside the command, in `../lib`, and of another
-/// build of the same workspace.
+/// build of the same workspace. If it is in none, builds it from the sources that the command
+/// carries.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, Refusal> {
     let shim = match named {
         Some(path) => path.to_owned(),
         None => {
             let places = places();
-            let found = places.iter().find(|place| place.is_file()).cloned();
-            found.ok_or(Refusal::NoShim(places))?
+            match places.iter().find(|place| place.is_file()) {
+                Some(place) => place.clone(),
+                None => stanchion_shim::provide(&mut |line| {
+                    Output::Stderr.line(format_args!("stanchion: {line}"));
+                })
+                .map_err(|failure| Refusal::NoShim { places, failure })?,
+            }
         }
     };
     let refused = |reason: String| Refusal::Shim { path: shim.clone(), reason };
