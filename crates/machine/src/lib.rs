@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(any(stanchion_loom, stanchion_simulated), allow(dead_code, unused_imports))]
 
 #[cfg(any(feature = "std", stanchion_loom, stanchion_simulated, test))]
