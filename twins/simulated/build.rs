@@ -4,5 +4,6 @@ fn main() {
     println!("cargo::rustc-cfg=stanchion_simulated");
     // What only the real machine has: a twin names it in its sources, and has it not.
     println!("cargo::rustc-check-cfg=cfg(feature, values(\"mpi\"))");
-    println!("cargo::rerun-if-changed=../build.rs");
+    // Cargo runs a changed script by itself. This keeps it from looking at every file.
+    println!("cargo::rerun-if-changed=Cargo.toml");
 }
