@@ -74,7 +74,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "package",
         about: "the crates as published, in a stranger's workspace",
-        run: package::package,
+        run: package::brief,
     },
     Task {
         name: "fuzz",

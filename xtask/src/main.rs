@@ -18,7 +18,7 @@
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | our peers' own tests pass with our types in the place of theirs |
 //! | `times` | nothing: measures what the first hour takes, and rewrites the places that say so |
-//! | `package` | the crates as packaged build and run, feature by feature |
+//! | `package` | the crates as packaged build, run and install, feature by feature, with no workspace around them |
 
 mod aarch64;
 mod check_targets;
@@ -104,8 +104,8 @@ enum Task {
     Peers(peers::Options),
     /// Measure `cargo study --quick`, `cargo test` and `cargo bench -- --quick`, and rewrite the pages and the help that say how long they take
     Times(times::Options),
-    /// Package each published crate and build a stranger's crate from the packages
-    Package,
+    /// Package each published crate; build, test and install it from the packages alone
+    Package(package::Options),
 }
 
 fn main() -> ExitCode {
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         Task::Mpi => mpi::mpi(),
         Task::Peers(options) => peers::selected(&options),
         Task::Times(options) => times::times(&options),
-        Task::Package => package::package(),
+        Task::Package(options) => package::package(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

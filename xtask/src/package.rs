@@ -1,123 +1,207 @@
 //! `cargo xtask package`: the crates as they would be published, used as a stranger would.
 //!
-//! Inside the workspace a crate sees files that it will not have once it is packaged, and features that another member switched on. So:
-//! package each published crate, unpack the packages into a workspace of their own in which nothing else is, let
-//! `[patch]` stand for the registry, and there check every set of features and run the stranger's tests. The command is not published.
+//! Inside the workspace a crate sees files that it will not have once it is packaged, features that
+//! another member switched on, and the workspace's profiles. So this task does what happens to a
+//! package that is published:
+//!
+//! 1. [`members`] finds the members that are published. [`assemble`] copies them into a workspace of
+//!    their own, in which each twin has its sources. `cargo package` makes an archive of each.
+//! 2. [`contents`] checks each manifest and each archive: licences, keywords, categories, size.
+//! 3. [`registry`] makes a registry of these archives and of what they depend on. From here on cargo
+//!    knows no other registry, no network and no workspace of ours.
+//! 4. Each package is unpacked and built by itself, `--locked` by the lock in it, with each of its
+//!    sets of features; then its documentation tests run, and its documentation is built as docs.rs
+//!    builds it.
+//! 5. A stranger's crate is built and tested from the registry.
+//! 6. [`installed`] installs the command and runs it.
+//!
+//! CI leaves out the rest of 4 and 6 but the check of each set of features: [`brief`].
+
+mod assemble;
+mod contents;
+mod installed;
+pub(crate) mod members;
+mod registry;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 
 use crate::ci::FEATURES;
 use crate::failure::{Failure, Result};
 use crate::shell;
 
+use assemble::{assemble, copy, read, write};
+use members::{Member, published};
+use registry::Registry;
+
 /// The crate of `examples/downstream`.
 const STRANGER: &str = "journal";
 
-/// Packages, unpacks, checks.
-pub(crate) fn package() -> Result {
-    let published = published()?;
-    let mut pack = shell::cargo(["package", "--no-verify", "--allow-dirty"]);
-    for (name, _) in &published {
-        pack.args(["-p", name]);
-    }
-    shell::run(&mut pack)?;
+/// What to do beside making and checking the packages.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Stop when the archives are made and checked
+    #[arg(long)]
+    list: bool,
+    /// Also run all of `stanchion study --quick` with the installed command
+    #[arg(long, conflicts_with = "list")]
+    study: bool,
+}
 
-    let folder = shell::target().join("package-check");
+/// Packages, unpacks, builds, tests and installs.
+pub(crate) fn package(options: &Options) -> Result {
+    let packages = Packages::new()?;
+    if options.list {
+        return Ok(());
+    }
+    packages.registry()?.try_all(options.study)
+}
+
+/// Packages, unpacks, and checks that each package compiles with each set of its features.
+pub(crate) fn brief() -> Result {
+    Packages::new()?.registry()?.check()
+}
+
+/// As [`package`], without the whole study.
+pub(crate) fn whole() -> Result {
+    Packages::new()?.registry()?.try_all(false)
+}
+
+/// Assembles the published members in the folder `name` of the target folder's `package-check`.
+pub(crate) fn assembled(name: &str) -> Result<PathBuf> {
+    let folder = shell::target().join("package-check").join(name);
+    emptied(&folder)?;
+    assemble(&published()?, &folder)?;
+    Ok(folder)
+}
+
+fn emptied(folder: &Path) -> Result {
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+        fs::remove_dir_all(folder).map_err(Failure::file(folder))?;
     }
-    fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
-    for (name, version) in &published {
-        let package = shell::target().join("package").join(format!("{name}-{version}.crate"));
-        shell::run(Command::new("tar").arg("-xzf").arg(&package).arg("-C").arg(&folder))?;
-    }
-    stranger(&folder)?;
-    write(&folder.join("Cargo.toml"), &workspace(&published))?;
-    // The versions that everything else was tested with.
-    let lock = shell::root().join("Cargo.lock");
-    fs::copy(&lock, folder.join("Cargo.lock")).map_err(Failure::file(&lock))?;
+    Ok(())
+}
 
-    for (name, sets) in FEATURES {
-        for set in *sets {
-            let mut check = inside(&folder, &["check", "-p", name, "--no-default-features"]);
-            if !set.is_empty() {
-                check.args(["--features", set]);
+/// The archives, made and checked.
+struct Packages {
+    members: Vec<Member>,
+    /// The workspace that they were made in.
+    assembled: PathBuf,
+    /// The folder that they are in.
+    archives: PathBuf,
+}
+
+impl Packages {
+    fn new() -> Result<Self> {
+        let members = published()?;
+        let room = shell::target().join("package-check");
+        let (assembled, built) = (room.join("assembled"), room.join("archives"));
+        emptied(&assembled)?;
+        emptied(&built)?;
+        assemble(&members, &assembled)?;
+        // Quiet, because it says of each test that it is not in the package.
+        let mut pack = shell::cargo(["package", "--quiet", "--workspace", "--no-verify"]);
+        pack.args(["--allow-dirty", "--target-dir"]).arg(&built).current_dir(&assembled);
+        shell::run(&mut pack)?;
+        let archives = built.join("package");
+        let mut wrong = Vec::new();
+        for member in &members {
+            let archive = archives.join(format!("{}.crate", member.full_name()));
+            let found = contents::manifest(member).into_iter();
+            let found = found.chain(contents::archive(member, &archive)?);
+            wrong.extend(found.map(|why| format!("{}: {why}", member.name)));
+        }
+        if wrong.is_empty() {
+            return Ok(Self { members, assembled, archives });
+        }
+        Err(Failure::verdict(wrong.join("\n")))
+    }
+
+    /// Makes the registry, and unpacks each package beside it.
+    fn registry(self) -> Result<Unpacked> {
+        let registry = Registry::new(&self.members, &self.assembled, &self.archives)?;
+        let folders = self.members.iter().map(|member| registry.unpacked(member, &self.archives));
+        let folders = folders.collect::<Result<Vec<_>>>()?;
+        Ok(Unpacked { members: self.members, folders, registry })
+    }
+}
+
+/// The packages, unpacked, and a registry that has them too.
+struct Unpacked {
+    members: Vec<Member>,
+    /// The folder of each, in the same order.
+    folders: Vec<PathBuf>,
+    registry: Registry,
+}
+
+impl Unpacked {
+    /// Checks that each package compiles by itself, with each set of its features, and that a
+    /// stranger can use them.
+    fn check(&self) -> Result {
+        for (member, folder) in self.all() {
+            let check = |arguments: &[&str]| {
+                let whole = [&["check", "--quiet", "--locked"][..], arguments].concat();
+                shell::run(&mut self.registry.cargo(folder, &whole))
+            };
+            println!("\n{}", member.full_name());
+            let sets = FEATURES.iter().find(|(name, _)| *name == member.name);
+            for set in sets.map_or(&[][..], |(_, sets)| *sets) {
+                check(&["--no-default-features", "--features", set])?;
             }
-            shell::run(&mut check)?;
+            check(&[])?;
         }
+        self.stranger()
     }
-    for (name, _) in &published {
-        shell::run(&mut inside(&folder, &["check", "-p", name]))?;
-    }
-    shell::run(&mut inside(&folder, &["test", "-p", STRANGER]))
-}
 
-/// Names and versions of the members that may be published.
-fn published() -> Result<Vec<(String, String)>> {
-    let text =
-        shell::output(&mut shell::cargo(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::verdict(format!("cargo metadata: {error}")))?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    // `publish = false` is an empty list of registries.
-    let open = packages.filter(|package| package["publish"].is_null());
-    let named = |package: &serde_json::Value, field: &str| {
-        package[field].as_str().unwrap_or_default().to_owned()
-    };
-    let published: Vec<_> =
-        open.map(|package| (named(package, "name"), named(package, "version"))).collect();
-    if published.is_empty() {
-        return Err(Failure::verdict(
-            "no member may be published: look for `publish = false` in the manifests",
-        ));
-    }
-    Ok(published)
-}
-
-/// Copies the stranger's crate, which then asks the registry for us and no path.
-fn stranger(folder: &Path) -> Result {
-    let from = shell::root().join("examples/downstream");
-    let to = folder.join(STRANGER);
-    for part in ["src", "tests"] {
-        let (from, to) = (from.join(part), to.join(part));
-        fs::create_dir_all(&to).map_err(Failure::file(&to))?;
-        for entry in fs::read_dir(&from).map_err(Failure::file(&from))? {
-            let entry = entry.map_err(Failure::file(&from))?;
-            fs::copy(entry.path(), to.join(entry.file_name()))
-                .map_err(Failure::file(&entry.path()))?;
+    /// Does everything.
+    fn try_all(&self, study: bool) -> Result {
+        self.check()?;
+        for (member, folder) in self.all() {
+            println!("\n{}", member.full_name());
+            if member.doc_tests {
+                let test = ["test", "--quiet", "--doc", "--locked"];
+                shell::run(&mut self.registry.cargo(folder, &test))?;
+                self.document(member, folder)?;
+            }
         }
+        for member in self.members.iter().filter(|member| !member.programs.is_empty()) {
+            installed::installed(member, &self.registry, study)?;
+        }
+        Ok(())
     }
-    let manifest = from.join("Cargo.toml");
-    let text = fs::read_to_string(&manifest).map_err(Failure::file(&manifest))?;
-    let published =
-        text.replace(", path = \"../../crates/stanchion\"", "").replace("\n[workspace]\n", "");
-    if published.contains("path =") || published.contains("[workspace]") {
-        return Err(Failure::verdict(
-            "examples/downstream/Cargo.toml: expected `path = \"../../crates/stanchion\"` last in its dependency, and an empty `[workspace]`",
-        ));
+
+    /// Builds the documentation as docs.rs does, for this machine: with marks of what needs which
+    /// feature, which only an unstable option can make.
+    fn document(&self, member: &Member, folder: &Path) -> Result {
+        let mut doc = self.registry.cargo(folder, &["doc", "--quiet", "--no-deps", "--locked"]);
+        let docs = &member.metadata["metadata"]["docs"]["rs"];
+        if docs["all-features"] == true {
+            doc.arg("--all-features");
+        }
+        doc.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", "--cfg docsrs -D warnings");
+        shell::run(&mut doc)
     }
-    write(&to.join("Cargo.toml"), &published)
-}
 
-fn workspace(published: &[(String, String)]) -> String {
-    let folders = || published.iter().map(|(name, version)| (name, format!("{name}-{version}")));
-    let members: String = folders().map(|(_, folder)| format!("{folder:?}, ")).collect();
-    let patches: String =
-        folders().map(|(name, folder)| format!("{name} = {{ path = {folder:?} }}\n")).collect();
-    format!(
-        "[workspace]\nresolver = \"3\"\nmembers = [{members}{STRANGER:?}]\n\n[patch.crates-io]\n{patches}"
-    )
-}
+    /// Tests the stranger's crate, which asks the registry for us and no path.
+    fn stranger(&self) -> Result {
+        let (from, to) = (shell::root().join("examples/downstream"), self.registry.path(STRANGER));
+        for part in ["src", "tests"] {
+            copy(&from.join(part), &to.join(part))?;
+        }
+        let text = read(&from.join("Cargo.toml"))?;
+        let published = text.replace(", path = \"../../crates/stanchion\"", "");
+        if published.contains("path =") {
+            return Err(Failure::verdict(
+                "examples/downstream/Cargo.toml: expected `path = \"../../crates/stanchion\"` last in its dependency",
+            ));
+        }
+        write(&to.join("Cargo.toml"), &published)?;
+        shell::run(&mut self.registry.cargo(&to, &["test"]))
+    }
 
-fn write(path: &Path, text: &str) -> Result {
-    fs::write(path, text).map_err(Failure::file(path))
-}
-
-/// `cargo` in the stranger's workspace, with our target folder: what comes from the registry is built already.
-fn inside(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = shell::cargo(arguments);
-    command.current_dir(folder).env("CARGO_TARGET_DIR", shell::target());
-    command
+    fn all(&self) -> impl Iterator<Item = (&Member, &PathBuf)> {
+        self.members.iter().zip(&self.folders)
+    }
 }

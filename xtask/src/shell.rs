@@ -29,7 +29,8 @@ pub(crate) fn sources(folder: &str) -> Result<Vec<String>> {
         let entry = entry.map_err(Failure::file(&full))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{folder}/{name}");
-        if entry.path().is_dir() {
+        // Not through links: what they point to has a path of its own.
+        if entry.file_type().map_err(Failure::file(&full))?.is_dir() {
             if name != "target" {
                 paths.extend(sources(&path)?);
             }
