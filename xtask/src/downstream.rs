@@ -3,6 +3,8 @@
 //! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole
 //! build. The second of them also simulates itself and draws what it saw.
 
+mod first;
+
 use crate::failure::{Failure, Result};
 use crate::shell;
 
@@ -13,8 +15,10 @@ pub(crate) const MANIFESTS: [&str; 2] =
 /// That of a program without an allocator, which is built with the features apart.
 pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
 
-/// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users.
+/// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users, and the first example of
+/// each README.
 pub(crate) fn downstream() -> Result {
+    first::examples()?;
     MANIFESTS.into_iter().try_for_each(on_all_machines)?;
     let mut example = shell::cargo(["run", "--manifest-path", MANIFESTS[1]]);
     example.env("CARGO_TARGET_DIR", shell::target().join("downstream"));
