@@ -40,6 +40,11 @@ pub(crate) struct Options {
     required: bool,
 }
 
+/// Checks for all targets, where the packages can be had.
+pub(crate) fn whole() -> Result {
+    check_targets(&Options { targets: Vec::new(), required: false })
+}
+
 /// Checks all packages for each target, and says what came of each.
 pub(crate) fn check_targets(options: &Options) -> Result {
     let Some(debian) = debian::provide_or_skip("other systems", options.required)? else {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::{
-    aarch64, costs, downstream, explored, fuzz, house, mpi, package, peers, shell, torture, tsan,
-    weaken,
+    aarch64, check_targets, costs, downstream, explored, external, fuzz, house, loom, mpi, package,
+    peers, shell, torture, tsan, weaken,
 };
 
 /// A task that CI runs.
@@ -93,26 +93,82 @@ const TASKS: &[Task] = &[
     },
 ];
 
+/// What `--whole` adds: what takes too long for every change, and tools that not every machine has.
+const WHOLE: &[Task] = &[
+    Task {
+        name: "loom-whole",
+        about: "all of the models that `test` cuts short",
+        run: || loom::loom(None, true, false),
+    },
+    Task {
+        name: "aarch64-all",
+        about: "the tests of all crates on AArch64, under an emulator",
+        run: aarch64::whole,
+    },
+    Task {
+        name: "targets",
+        about: "the crates compile for Windows, macOS, FreeBSD and Linux on AArch64",
+        run: check_targets::whole,
+    },
+    Task {
+        name: "package-all",
+        about: "each package built, tested, documented and installed from the packages alone",
+        run: package::whole,
+    },
+    Task {
+        name: "deny",
+        about: "licences, advisories, duplicates and sources of all dependencies",
+        run: external::deny,
+    },
+    Task {
+        name: "semver",
+        about: "no crate's interface breaks what its version promises",
+        run: external::semver,
+    },
+    Task { name: "typos", about: "no word is misspelt", run: external::typos },
+    Task {
+        name: "minimal",
+        about: "the oldest versions of direct dependencies that the manifests admit will do",
+        run: external::minimal,
+    },
+    Task {
+        name: "msrv",
+        about: "the oldest Rust that the manifests admit compiles everything",
+        run: external::msrv,
+    },
+];
+
+/// All tasks, in the order in which they run.
+fn tasks() -> impl Iterator<Item = &'static Task> {
+    TASKS.iter().chain(WHOLE)
+}
+
 /// `cargo xtask lint` is these.
 const LINT: &[&str] = &["fmt", "house", "clippy", "features"];
 
-/// Prints the tasks.
-pub(crate) fn list() {
-    for task in TASKS {
-        println!("{:10}  {}", task.name, task.about);
+/// Prints the tasks, and with `whole` those that it adds.
+pub(crate) fn list(whole: bool) {
+    for task in tasks().take(count(whole)) {
+        println!("{:11}  {}", task.name, task.about);
     }
+}
+
+/// The number of tasks, which are the first of [`tasks`].
+fn count(whole: bool) -> usize {
+    TASKS.len() + if whole { WHOLE.len() } else { 0 }
 }
 
 /// Formatting and clippy.
 pub(crate) fn lint() -> Result {
-    run(LINT.iter().map(|&name| name.to_owned()).collect::<Vec<_>>().as_slice())
+    run(LINT.iter().map(|&name| name.to_owned()).collect::<Vec<_>>().as_slice(), false)
 }
 
-/// Runs the tasks named in `only` one after the other, or all of them in [`lanes`], and prints what each took.
-pub(crate) fn run(only: &[String]) -> Result {
-    let known = |name: &String| TASKS.iter().any(|task| task.name == name);
+/// Runs the tasks named in `only` one after the other, or all of them in [`lanes`], and prints what
+/// each took. With `whole`, all are also those of [`WHOLE`].
+pub(crate) fn run(only: &[String], whole: bool) -> Result {
+    let known = |name: &String| tasks().any(|task| task.name == name);
     if let Some(stranger) = only.iter().find(|name| !known(name)) {
-        let names: Vec<_> = TASKS.iter().map(|task| task.name).collect();
+        let names: Vec<_> = tasks().map(|task| task.name).collect();
         return Err(Failure::verdict(format!(
             "no task `{stranger}`; there are: {}",
             names.join(", ")
@@ -120,20 +176,20 @@ pub(crate) fn run(only: &[String]) -> Result {
     }
     let begin = Instant::now();
     let ran = if only.is_empty() {
-        lanes::run()?
+        lanes::run(whole)?
     } else {
-        let chosen = TASKS.iter().filter(|task| only.iter().any(|name| name == task.name));
+        let chosen = tasks().filter(|task| only.iter().any(|name| name == task.name));
         chosen.map(here).collect()
     };
     println!();
     for Ran { name, took, result, .. } in &ran {
         println!(
-            "{name:10}  {:>8}  {}",
+            "{name:11}  {:>8}  {}",
             seconds(*took),
             if result.is_ok() { "ok" } else { "FAILED" }
         );
     }
-    println!("{:10}  {:>8}", "all", seconds(begin.elapsed()));
+    println!("{:11}  {:>8}", "all", seconds(begin.elapsed()));
     // Once more and last, so that the end of a long log says what was left out and what was wrong.
     for Ran { name, skipped, .. } in &ran {
         skipped.iter().for_each(|what| println!("\n{name} {what}"));
@@ -325,20 +381,15 @@ mod tests {
 
     #[test]
     fn tasks_have_names_of_their_own_and_lint_names_some() {
-        for task in TASKS {
-            assert_eq!(
-                TASKS.iter().filter(|other| other.name == task.name).count(),
-                1,
-                "{}",
-                task.name
-            );
+        for task in tasks() {
+            assert_eq!(tasks().filter(|other| other.name == task.name).count(), 1, "{}", task.name);
         }
         assert!(LINT.iter().all(|name| TASKS.iter().any(|task| task.name == *name)));
     }
 
     #[test]
     fn an_unknown_task_is_refused_with_the_known_ones() {
-        let refused = run(&["no-such".to_owned()]).unwrap_err().to_string();
+        let refused = run(&["no-such".to_owned()], false).unwrap_err().to_string();
         assert!(refused.contains("no-such") && refused.contains("clippy"), "{refused}");
     }
 }

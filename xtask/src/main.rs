@@ -2,7 +2,7 @@
 //!
 //! | task | what it demands |
 //! | --- | --- |
-//! | `ci` | everything below, with what each took; `--list` names them |
+//! | `ci` | all that CI runs, with what each took; `--list` names them, `--whole` adds what takes too long for every change |
 //! | `lint`, `docs` | formatting, clippy with every feature alone, `house`; documentation; no warning anywhere |
 //! | `house` | algorithms name no real primitive; no file too long; nothing left for later |
 //! | `loom` | every model passes, and none explores less than it used to |
@@ -18,6 +18,8 @@
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | our peers' own tests pass with our types in the place of theirs |
 //! | `times` | nothing: measures what the first hour takes, and rewrites the places that say so |
+//! | `deny`, `semver`, `typos` | licences and advisories, interfaces, spelling; each needs its tool, and says so |
+//! | `minimal`, `msrv` | the oldest dependencies and the oldest Rust that the manifests admit will do |
 //! | `package` | the crates as packaged build, run and install, feature by feature, with no workspace around them |
 
 mod aarch64;
@@ -27,6 +29,7 @@ mod costs;
 mod debian;
 mod downstream;
 mod explored;
+mod external;
 mod failure;
 mod fuzz;
 mod house;
@@ -62,6 +65,9 @@ enum Task {
         /// Name the tasks and end
         #[arg(long)]
         list: bool,
+        /// Also what takes too long for every change, or needs tools that not every machine has
+        #[arg(long)]
+        whole: bool,
     },
     /// Formatting and clippy, warnings denied
     Lint,
@@ -104,17 +110,27 @@ enum Task {
     Peers(peers::Options),
     /// Measure `cargo study --quick`, `cargo test` and `cargo bench -- --quick`, and rewrite the pages and the help that say how long they take
     Times(times::Options),
+    /// Licences, advisories, duplicates and sources of all dependencies; needs cargo-deny
+    Deny,
+    /// No crate's interface breaks what its version promises; needs cargo-semver-checks
+    Semver(external::Semver),
+    /// No word is misspelt; needs typos
+    Typos,
+    /// The oldest versions of direct dependencies that the manifests admit will do
+    Minimal,
+    /// The oldest Rust that the manifests admit compiles everything
+    Msrv,
     /// Package each published crate; build, test and install it from the packages alone
     Package(package::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
-        Task::Ci { list: true, .. } => {
-            ci::list();
+        Task::Ci { list: true, whole, .. } => {
+            ci::list(whole);
             Ok(())
         }
-        Task::Ci { only, list: false } => ci::run(&only),
+        Task::Ci { only, list: false, whole } => ci::run(&only, whole),
         Task::Lint => ci::lint(),
         Task::House => house::house(),
         Task::Docs => ci::docs(),
@@ -131,6 +147,11 @@ fn main() -> ExitCode {
         Task::Mpi => mpi::mpi(),
         Task::Peers(options) => peers::selected(&options),
         Task::Times(options) => times::times(&options),
+        Task::Deny => external::deny(),
+        Task::Semver(options) => external::semver_against(options.baseline_rev.as_deref()),
+        Task::Typos => external::typos(),
+        Task::Minimal => external::minimal(),
+        Task::Msrv => external::msrv(),
         Task::Package(options) => package::package(&options),
     };
     match result {

@@ -15,23 +15,23 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Ran, TASKS, Task};
+use super::{Ran, Task, count, tasks};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`TASKS`]. A lane that is at its end takes the
+/// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`tasks`]. A lane that is at its end takes the
 /// last of the other's.
 const SECOND: &[&str] = &["weaken", "downstream", "tsan", "aarch64", "fuzz"];
 
-/// Runs all tasks, and says what became of each in the order of [`TASKS`].
-pub(super) fn run() -> Result<Vec<Ran>> {
+/// Runs all tasks, and says what became of each in the order of [`tasks`].
+pub(super) fn run(whole: bool) -> Result<Vec<Ran>> {
     let folder = shell::target().join("ci");
     std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
     // A copy, because `test` may build this program anew and put it where this one is.
     let program = folder.join("xtask");
     let this = std::env::current_exe().map_err(Failure::file(Path::new("xtask")))?;
     std::fs::copy(&this, &program).map_err(Failure::file(&this))?;
-    let (lanes, ran) = (Mutex::new(lanes()), Mutex::new(Vec::new()));
+    let (lanes, ran) = (Mutex::new(lanes(whole)), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for own in 0..2 {
             let (lanes, ran, folder, program) = (&lanes, &ran, &folder, &program);
@@ -51,15 +51,16 @@ pub(super) fn run() -> Result<Vec<Ran>> {
         }
     });
     let mut ran = ran.into_inner().unwrap_or_else(PoisonError::into_inner);
-    ran.sort_by_key(|ran| TASKS.iter().position(|task| task.name == ran.name));
+    ran.sort_by_key(|ran| tasks().position(|task| task.name == ran.name));
     Ok(ran)
 }
 
 type Lane = VecDeque<&'static Task>;
 
-fn lanes() -> [Lane; 2] {
-    let first = TASKS.iter().filter(|task| !SECOND.contains(&task.name)).collect();
-    let named = |name: &&str| TASKS.iter().find(|task| task.name == *name);
+fn lanes(whole: bool) -> [Lane; 2] {
+    let all = tasks().take(count(whole));
+    let first = all.filter(|task| !SECOND.contains(&task.name)).collect();
+    let named = |name: &&str| tasks().find(|task| task.name == *name);
     [first, SECOND.iter().filter_map(named).collect()]
 }
 
@@ -107,20 +108,23 @@ mod tests {
 
     #[test]
     fn every_task_is_in_one_lane() {
-        let [first, second] = lanes();
-        assert_eq!(first.len() + second.len(), TASKS.len());
+        for whole in [false, true] {
+            let [first, second] = lanes(whole);
+            assert_eq!(first.len() + second.len(), count(whole));
+        }
+        let [_, second] = lanes(false);
         let names: Vec<_> = second.iter().map(|task| task.name).collect();
         assert_eq!(names, SECOND, "a name that is no task");
     }
 
     #[test]
     fn a_lane_at_its_end_takes_the_last_of_the_other() {
-        let mut lanes = lanes();
+        let mut lanes = lanes(false);
         let first: Vec<_> =
             std::iter::from_fn(|| next(&mut lanes, 0)).map(|task| task.name).collect();
-        assert_eq!(first[0], TASKS[0].name);
+        assert_eq!(Some(first[0]), tasks().next().map(|task| task.name));
         assert_eq!(first.last(), SECOND.first());
-        assert_eq!(first.len(), TASKS.len());
+        assert_eq!(first.len(), count(false));
         assert!(next(&mut lanes, 1).is_none());
     }
 
