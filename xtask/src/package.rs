@@ -23,6 +23,7 @@ mod installed;
 pub(crate) mod members;
 mod registry;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,10 @@ use registry::Registry;
 
 /// The crate of `examples/downstream`.
 const STRANGER: &str = "journal";
+
+/// The most packages that a crate resolves to, itself included, with its default features. Both are
+/// for programs that want a lock and not much else.
+const SMALL: [(&str, usize); 2] = [("stanchion-spin", 9), ("stanchion-competitive", 9)];
 
 /// What to do beside making and checking the packages.
 #[derive(Args)]
@@ -151,8 +156,28 @@ impl Unpacked {
                 check(&["--no-default-features", "--features", set])?;
             }
             check(&[])?;
+            self.small(member, folder)?;
         }
         self.stranger()
+    }
+
+    /// Counts what `member` resolves to, if it is one of [`SMALL`].
+    fn small(&self, member: &Member, folder: &Path) -> Result {
+        let Some((_, most)) = SMALL.iter().find(|(name, _)| *name == member.name) else {
+            return Ok(());
+        };
+        let arguments = ["tree", "--locked", "--edges", "normal,build", "--prefix", "none"];
+        let tree = shell::output(&mut self.registry.cargo(folder, &arguments))?;
+        let names: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        println!("{} packages: {names:?}", names.len());
+        if names.len() <= *most {
+            return Ok(());
+        }
+        Err(Failure::verdict(format!(
+            "{} resolves to {} packages, {most} are the most",
+            member.name,
+            names.len()
+        )))
     }
 
     /// Does everything.
