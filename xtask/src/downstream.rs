@@ -5,6 +5,8 @@
 
 mod first;
 
+pub(crate) use first::examples as readmes;
+
 use crate::failure::{Failure, Result};
 use crate::shell;
 
@@ -15,10 +17,10 @@ pub(crate) const MANIFESTS: [&str; 2] =
 /// That of a program without an allocator, which is built with the features apart.
 pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
 
-/// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users, and the first example of
-/// each README.
+/// Runs their tests for real, then under loom, then on the simulated machine; then the simulation
+/// that is an example to users, and the first example of each README.
 pub(crate) fn downstream() -> Result {
-    first::examples()?;
+    readmes()?;
     MANIFESTS.into_iter().try_for_each(on_all_machines)?;
     let mut example = shell::cargo(["run", "--manifest-path", MANIFESTS[1]]);
     example.env("CARGO_TARGET_DIR", shell::target().join("downstream"));

@@ -1,8 +1,8 @@
 //! Checks by tools that not every machine has: cargo-deny, cargo-semver-checks, typos, and other
 //! versions of the compiler.
 //!
-//! A task whose tool is missing prints `SKIPPED: …`, which `cargo xtask ci` repeats at its end, and
-//! passes. `cargo install cargo-deny cargo-semver-checks typos-cli` installs the three tools.
+//! A task whose tool is missing prints `SKIPPED: …`, which `cargo xtask ci` repeats at its end,
+//! and passes. `cargo install cargo-deny cargo-semver-checks typos-cli` installs the three tools.
 
 use std::fs;
 use std::path::PathBuf;

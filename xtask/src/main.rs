@@ -14,7 +14,7 @@
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `aarch64` | the tests pass on AArch64, under an emulator; needs Debian's packages |
 //! | `check-targets` | the crates compile for Windows, macOS, FreeBSD and Linux on AArch64; needs Debian's packages |
-//! | `downstream` | a stranger's crate is modelled by our loom machine |
+//! | `downstream` | strangers' crates build outside of the workspace, and are modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | our peers' own tests pass with our types in the place of theirs |
 //! | `times` | nothing: measures what the first hour takes, and rewrites the places that say so |
@@ -102,8 +102,12 @@ enum Task {
     Aarch64(aarch64::Options),
     /// Check that the crates compile for Windows, macOS, FreeBSD and Linux on AArch64
     CheckTargets(check_targets::Options),
-    /// Build, run and model the stranger's crate
-    Downstream,
+    /// Build, run and model strangers' crates, and the first example of each README
+    Downstream {
+        /// Only the examples of the READMEs
+        #[arg(long)]
+        readmes: bool,
+    },
     /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
     Mpi,
     /// Run our peers' own tests over our types
@@ -143,7 +147,8 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Aarch64(options) => aarch64::aarch64(&options),
         Task::CheckTargets(options) => check_targets::check_targets(&options),
-        Task::Downstream => downstream::downstream(),
+        Task::Downstream { readmes: true } => downstream::readmes(),
+        Task::Downstream { readmes: false } => downstream::downstream(),
         Task::Mpi => mpi::mpi(),
         Task::Peers(options) => peers::selected(&options),
         Task::Times(options) => times::times(&options),

@@ -4,11 +4,11 @@
 //! another member switched on, and the workspace's profiles. So this task does what happens to a
 //! package that is published:
 //!
-//! 1. [`members`] finds the members that are published. [`assemble`] copies them into a workspace of
-//!    their own, in which each twin has its sources. `cargo package` makes an archive of each.
+//! 1. [`members`] finds the members that are published. [`assemble`] copies them into a workspace
+//!    of their own, in which each twin has its sources. `cargo package` makes an archive of each.
 //! 2. [`contents`] checks each manifest and each archive: licences, keywords, categories, size.
-//! 3. [`registry`] makes a registry of these archives and of what they depend on. From here on cargo
-//!    knows no other registry, no network and no workspace of ours.
+//! 3. [`registry`] makes a registry of these archives and of what they depend on. From here on
+//!    cargo knows no other registry, no network and no workspace of ours.
 //! 4. Each package is unpacked and built by itself, `--locked` by the lock in it, with each of its
 //!    sets of features; then its documentation tests run, and its documentation is built as docs.rs
 //!    builds it.

@@ -70,8 +70,8 @@ fn the_file_is_what_the_number_gives() {
     assert_eq!(STANCHION17, text);
 }
 
-/// By dynamic programming (Bellman; Held and Karp 1962): the shortest way from the last city through
-/// each set of the others to each city of the set. It shares nothing with the search.
+/// By dynamic programming (Bellman; Held and Karp 1962): the shortest way from the last city
+/// through each set of the others to each city of the set. It shares nothing with the search.
 #[test]
 fn the_shortest_tour_is_proven() {
     let cities = cities();

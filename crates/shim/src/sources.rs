@@ -1,7 +1,7 @@
 //! The package of the shim, as text.
 //!
-//! The folder `preload` of this crate is a link to the sources of `stanchion-preload`. A package has
-//! the files in its place.
+//! The folder `preload` of this crate is a link to the sources of `stanchion-preload`. A package
+//! has the files in its place.
 
 /// The name of the file that cargo builds.
 pub(crate) const LIBRARY: &str = "libstanchion_preload.so";

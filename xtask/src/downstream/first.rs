@@ -1,4 +1,5 @@
-//! The first example of each library's README, as the program of a crate that depends on it by path.
+//! The first example of each library's README, as the program of a crate that depends on it by
+//! path.
 //!
 //! A documentation test sees the whole workspace: all dependencies of the crate, and what the crate
 //! is called inside. A user has one dependency, and copies the example into `main`.
@@ -11,7 +12,7 @@ use crate::package::members::{Member, published};
 use crate::shell;
 
 /// Writes such a crate for each published library that has a README of its own, builds and runs it.
-pub(super) fn examples() -> Result {
+pub(crate) fn examples() -> Result {
     let room = shell::target().join("downstream").join("first");
     if room.exists() {
         fs::remove_dir_all(&room).map_err(Failure::file(&room))?;

@@ -1,10 +1,10 @@
 //! A registry in a folder: our packages, and what they depend on.
 //!
 //! Cargo knows a registry that is a folder of unpacked packages, a *directory source*. Each package
-//! in it has a file with the checksum of the archive that it was unpacked from, which is also in the
-//! locks of the packages that depend on it. Here `cargo vendor` writes the packages of others, and
-//! ours are unpacked beside them from what `cargo package` made. A home of its own tells cargo to
-//! take all packages from there, and to ask no network.
+//! in it has a file with the checksum of the archive that it was unpacked from, which is also in
+//! the locks of the packages that depend on it. Here `cargo vendor` writes the packages of others,
+//! and ours are unpacked beside them from what `cargo package` made. A home of its own tells cargo
+//! to take all packages from there, and to ask no network.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -122,7 +122,8 @@ fn checksum(file: &Path) -> Result<String> {
     sum.map(str::to_owned).ok_or_else(|| Failure::verdict(format!("sha256sum printed `{line}`")))
 }
 
-/// Returns the folder of the registry of this workspace: another for each clone, the same each time.
+/// Returns the folder of the registry of this workspace: another for each clone, the same each
+/// time.
 fn folder() -> PathBuf {
     let mut hasher = DefaultHasher::new();
     shell::root().hash(&mut hasher);
