@@ -3,27 +3,20 @@
 
 pub mod barrier;
 pub mod matrix;
-
-mod board;
-mod builder;
-mod clock;
-mod data;
-mod declare;
-mod desk;
-mod ending;
-mod error;
-mod executor;
-mod gate;
-mod handle;
-mod member;
-mod metrics;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod post;
-mod scope;
+
+mod builder;
+mod data;
+mod declare;
+mod error;
+mod executor;
+mod gang;
+mod member;
+mod metrics;
+mod scheduler;
+mod spawn;
 mod switching;
-mod team;
-mod thread;
 
 pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
 pub use builder::GangExecutorBuilder;
@@ -32,9 +25,15 @@ pub use data::Data;
 pub use declare::size_of_data;
 pub use error::{BuildError, Ended, GangError, SpawnError};
 pub use executor::GangExecutor;
-pub use handle::{GangHandle, ScopedGangHandle};
 pub use matrix::{Alternates, Packing};
 pub use member::{Exchanged, Member};
 pub use metrics::{Metrics, Overstay};
-pub use scope::GangScope;
+pub use spawn::{GangHandle, GangScope, ScopedGangHandle};
 pub use switching::{Refused, Switching};
+
+/// Holds the parts that the models of this crate build. Not part of the interface.
+#[doc(hidden)]
+pub mod __internal {
+    pub use crate::gang::{Board, Ending};
+    pub use crate::scheduler::{Bell, Force, Gate, Round};
+}

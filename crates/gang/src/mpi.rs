@@ -14,18 +14,13 @@
 //! not come. Here a rank that has returned or panicked goes on meeting, and says so, until all have: nobody waits for ever. It costs one more small
 //! collective for values above 64 bytes and for lists; smaller values travel with it.
 
-mod header;
-mod ranks;
-
 use std::any::Any;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 
-pub(crate) use ranks::Ranks;
-
 use crate::error::{Ended, GangError};
-use crate::member::Member;
+use crate::member::{Member, Ranks};
 
 /// The job did not end as its ranks meant to.
 #[derive(Debug, thiserror::Error)]

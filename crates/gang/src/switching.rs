@@ -18,7 +18,7 @@ use std::fmt;
 use machine::control;
 pub use machine::control::Refused;
 
-use crate::gate::Force;
+use crate::scheduler::Force;
 
 /// How slots are switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

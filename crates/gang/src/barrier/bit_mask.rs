@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! mask     a bit is as `odd` says: in even phases those that have come are set, in odd phases those that have come are clear
-//! verdict  phase, asleep and reason, see `verdict.rs`
+//! verdict  phase, asleep and reason, see `phase_word.rs`
 //!
 //! mask                      who            meaning
 //! … 0 …  ->  … 1 …          member         has come in an even phase
@@ -23,7 +23,7 @@
 //!    addition is one instruction.)
 //! 2. Of phase p + 1 nobody changes a bit before the verdict is past p, so the mask is all alike
 //!    once a phase, and one member sees it become so.
-//! 3. The verdict decides: a phase is crossed or broken (Invariant 1 of `verdict.rs`).
+//! 3. The verdict decides: a phase is crossed or broken (Invariant 1 of `phase_word.rs`).
 //!
 //! # Orderings
 //!
@@ -41,7 +41,7 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
-use super::verdict::{Phase, Verdict};
+use super::phase_word::{Phase, Verdict};
 use super::{Barrier, Broken, Crossing, WrongSize};
 
 /// A barrier for up to 64 members that tells who is missing. Its members wait through

@@ -13,8 +13,8 @@
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
+use super::anonymous::nameless;
 use super::arrivals::{Arrival, Arrivals};
-use super::nameless::nameless;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members sleep at once, and which members need no names for.

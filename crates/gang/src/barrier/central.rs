@@ -13,9 +13,9 @@
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
+use super::anonymous::nameless;
 use super::arrivals::Arrivals;
-use super::nameless::nameless;
-use super::watching::watch;
+use super::spin_then_sleep::watch;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier in one word, which members need no names for.

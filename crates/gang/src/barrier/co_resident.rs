@@ -4,7 +4,7 @@
 //! who are missing run. If they do, the wait is over in a fraction of a microsecond, and giving the
 //! processor away costs more than the wait. If one of them waits for this very processor, each
 //! pause is lost. If a stranger has it, only sleeping gets it back in less than a time slice
-//! (`habit.rs`). Barriers that guess do one of the three always, and are slower by factors of up to
+//! (`adaptive_policy.rs`). Barriers that guess do one of the three always, and are slower by factors of up to
 //! some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says. Which members are
-//! missing, and where they are, `members.rs` tells. The last arrival makes a call to the kernel
+//! missing, and where they are, `member_table.rs` tells. The last arrival makes a call to the kernel
 //! only if a member sleeps.
 //!
 //! # Orderings
@@ -41,9 +41,9 @@ use machine::wait::{Spin, WaitPolicy, wait_until_deadline};
 use machine::{thread, topology};
 use stanchion_competitive::cost;
 
+use super::adaptive_policy::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
 use super::arrivals::{Arrival, Arrivals};
-use super::habit::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
-use super::members::{Announced, Members};
+use super::member_table::{Announced, Members};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Looks before the first question, if all members can be on a processor: a crossing by two threads

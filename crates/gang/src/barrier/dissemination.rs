@@ -16,7 +16,7 @@
 //! flags[i][k > 0]  the last phase of which member i - 2ᵏ told i (29 bits) | 0 | not 0: look at the arrivals
 //!
 //! from          to              by                         meaning
-//! (p, 0, 0)     (p, 1, 0)       a sleeper                  wake it when this member arrives (`watching.rs`)
+//! (p, 0, 0)     (p, 1, 0)       a sleeper                  wake it when this member arrives (`spin_then_sleep.rs`)
 //! (p, s, 0)     (p+1, 0, 0)     its member                 has arrived in phase p
 //! (p, s, 0)     (p, 0, reason)  any                        will never arrive in phase p
 //! ```
@@ -72,7 +72,7 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
-use super::watching::{ASLEEP, sleep_while, wake_if_asleep, watch};
+use super::spin_then_sleep::{ASLEEP, sleep_while, wake_if_asleep, watch};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// One arrival. The bits below are those of the reason and of sleepers.

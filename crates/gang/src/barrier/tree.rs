@@ -11,8 +11,8 @@
 //!                 0                 a node's line   one flag for each child
 //!          ┌────┬─┴──┬────┐         flag            0, 1  the sense of the last phase that the child has come to
 //!          1    2    3    4                         2     broken: go and see the verdict
-//!        ┌─┼─┬─┐                                    + 4   the parent sleeps, see `watching.rs`
-//!        5 6 7 8  …                 verdict         phase, asleep and reason, see `verdict.rs`
+//!        ┌─┼─┬─┐                                    + 4   the parent sleeps, see `spin_then_sleep.rs`
+//!        5 6 7 8  …                 verdict         phase, asleep and reason, see `phase_word.rs`
 //! ```
 //!
 //! Why a child exchanges its flag and does not store it: the exchange finds out whether the parent
@@ -54,8 +54,8 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
-use super::verdict::{Phase, Verdict};
-use super::watching::{sleep_while, wake_if_asleep, watch};
+use super::phase_word::{Phase, Verdict};
+use super::spin_then_sleep::{sleep_while, wake_if_asleep, watch};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Children of a node: the paper's number, which made its words fit and was the best of those tried

@@ -16,9 +16,9 @@ use machine::topology;
 use machine::wait::{WaitPolicy, spin_for};
 use stanchion_competitive::cost;
 
+use super::anonymous::nameless;
 use super::arrivals::Arrivals;
 use super::blocking::Blocking;
-use super::nameless::nameless;
 use super::{Broken, Crossing, WrongSize};
 
 /// A barrier whose members spin for a time before they sleep, and which members need no names for.

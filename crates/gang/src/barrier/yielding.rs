@@ -18,8 +18,8 @@ use machine::thread;
 use machine::topology::CachePadded;
 use machine::wait::{WaitPolicy, wait_until_deadline};
 
+use super::anonymous::nameless;
 use super::arrivals::Arrivals;
-use super::nameless::nameless;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members yield until all have come, and which members need no names for.

@@ -10,28 +10,14 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/gang/src/ending.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod ending;
-
-mod barrier {
-    pub(crate) use stanchion_gang_loom::barrier::{Barrier, Broken, Central};
-}
-#[path = "../../../../crates/gang/src/error.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod error;
-mod matrix {
-    pub(crate) use stanchion_gang_loom::matrix::{MOST_SEATS, NoPlace};
-}
-
-use barrier::Barrier;
-use ending::Ending;
-use error::Ended;
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, thread};
+use stanchion_gang_loom::Ended;
+use stanchion_gang_loom::__internal::Ending;
+use stanchion_gang_loom::barrier::Barrier;
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

@@ -19,24 +19,13 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/gang/src/board.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod board;
-#[path = "../../../../crates/gang/src/data.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod data;
-#[path = "../../../../crates/gang/src/gate.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod gate;
-
-use board::Board;
-use gate::{Bell, Force, Gate, Round};
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
+use stanchion_gang_loom::__internal::{Bell, Board, Force, Gate, Round};
 use stanchion_gang_loom::barrier::{Barrier, Central};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
-use crate::board::Board;
-use crate::ending::Ending;
+use super::completion::Ending;
+use super::exchange::Board;
 use crate::error::{Ended, GangError};
+use crate::executor::Post;
 use crate::member::Member;
-use crate::post::Post;
 
 pub(crate) struct Team {
     pub(crate) id: u64,

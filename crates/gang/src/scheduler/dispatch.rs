@@ -48,39 +48,31 @@ use machine::control::{self, Place};
 use machine::park;
 use machine::topology::CachePadded;
 
-// By their paths, so that loom's models can take this file by its own.
-#[path = "gate/force.rs"]
-mod force;
-#[path = "gate/rotation.rs"]
-mod rotation;
-#[path = "gate/round.rs"]
-mod round;
-
-pub(crate) use force::Force;
-pub(crate) use rotation::{Count, Counts};
-pub(crate) use round::Round;
+use super::preemption::Force;
+use super::rotation::{Count, Counts};
+use super::turn::{self, Round};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
 /// The bit of an entry of the table for a berth whose own slot it is.
-const HOME: u32 = 1 << 31;
+pub(super) const HOME: u32 = 1 << 31;
 
 /// A name in a table of atomics: 0 is nobody.
-fn named(berth: usize) -> u32 {
+pub(super) fn named(berth: usize) -> u32 {
     u32::try_from(berth + 1).expect("there are fewer berths than 2^31")
 }
 
 /// A word to sleep on until somebody rings.
-pub(crate) struct Bell(AtomicU32);
+pub struct Bell(AtomicU32);
 
 impl Bell {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self(AtomicU32::fresh(AWAKE))
     }
 
     /// Wakes who sleeps here, or keeps it from going to sleep.
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         // Release: what the ringer did before is seen by who listens after it. Pairs with `listen`.
         if self.0.swap(AWAKE, Ordering::Release) == ASLEEP {
             park::wake_one(&self.0);
@@ -88,18 +80,18 @@ impl Bell {
     }
 
     /// About to sleep: whoever rings from here on is heard. What there is to look at is to be looked at after this.
-    pub(crate) fn listen(&self) {
+    pub fn listen(&self) {
         // Acquire: pairs with the exchange of `ring`, if that came before.
         self.0.swap(ASLEEP, Ordering::Acquire);
     }
 
     /// Sleeps until somebody rings after [`listen`](Self::listen), or until then. May wake for nothing.
-    pub(crate) fn sleep(&self, deadline: Deadline) {
+    pub fn sleep(&self, deadline: Deadline) {
         park::wait(&self.0, ASLEEP, deadline);
     }
 
     /// There is no need to sleep after all.
-    pub(crate) fn stay_awake(&self) {
+    pub fn stay_awake(&self) {
         // An exchange and no store: who has rung meanwhile does not ring again, and so the next `listen` still acquires what that ring released.
         // Relaxed: until then nothing is missed for good.
         self.0.swap(AWAKE, Ordering::Relaxed);
@@ -107,41 +99,41 @@ impl Bell {
 }
 
 /// A member's place in the gate.
-pub(crate) struct Berth {
-    bell: Bell,
+pub(super) struct Berth {
+    pub(super) bell: Bell,
     /// How its thread is reached.
-    place: Place,
+    pub(super) place: Place,
     /// Where it sits. Written under the executor's lock.
-    seat: AtomicU32,
+    pub(super) seat: AtomicU32,
     /// The seat it took last (Invariant 2).
-    held: AtomicU32,
+    pub(super) held: AtomicU32,
     /// Whether it takes part in gang scheduling: not when it is blocked, waits for another gang, or has ended.
-    active: AtomicU32,
+    pub(super) active: AtomicU32,
     /// Since when it has stayed where it should not be, in the gate's time; 0 if it has not.
-    overstays: AtomicU64,
+    pub(super) overstays: AtomicU64,
     /// How often it has, and for how long in all, in nanoseconds.
-    times: Count,
-    lasted: Count,
+    pub(super) times: Count,
+    pub(super) lasted: Count,
 }
 
 /// See the [module](self).
-pub(crate) struct Gate {
-    round: CachePadded<AtomicU64>,
-    holders: Box<[CachePadded<AtomicU32>]>,
-    sitting: Box<[AtomicU32]>,
-    berths: Box<[CachePadded<Berth>]>,
+pub struct Gate {
+    pub(super) round: CachePadded<AtomicU64>,
+    pub(super) holders: Box<[CachePadded<AtomicU32>]>,
+    pub(super) sitting: Box<[AtomicU32]>,
+    pub(super) berths: Box<[CachePadded<Berth>]>,
     /// One more than the last slot that is used.
-    last: AtomicU32,
+    pub(super) last: AtomicU32,
     pub(crate) clock: CachePadded<Bell>,
-    force: Force,
+    pub(super) force: Force,
     pub(crate) counts: Counts,
-    begin: Ticks,
-    quantum: u64,
+    pub(super) begin: Ticks,
+    pub(super) quantum: u64,
 }
 
 impl Gate {
     /// A gate for so many seats and slots, whose slots last `quantum` nanoseconds.
-    pub(crate) fn new(seats: usize, slots: usize, quantum: u64) -> Self {
+    pub fn new(seats: usize, slots: usize, quantum: u64) -> Self {
         let berth = |_| {
             CachePadded::new(Berth {
                 bell: Bell::new(),
@@ -168,58 +160,58 @@ impl Gate {
         }
     }
 
-    pub(crate) fn seats(&self) -> usize {
+    pub fn seats(&self) -> usize {
         self.holders.len()
     }
 
     /// How many berths there are.
-    pub(crate) fn berths(&self) -> usize {
+    pub fn berths(&self) -> usize {
         self.berths.len()
     }
 
-    /// The gate's time, in units of [`round::UNIT_NS`].
-    fn time(&self) -> u64 {
-        round::time(now().nanos_since(self.begin))
+    /// The gate's time, in units of [`turn::UNIT_NS`].
+    pub(super) fn time(&self) -> u64 {
+        turn::time(now().nanos_since(self.begin))
     }
 
-    pub(crate) fn round(&self) -> Round {
+    pub fn round(&self) -> Round {
         // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
         Round::from_bits(self.round.load(Ordering::Acquire))
     }
 
     /// The berth that may sit there while that slot is on, and whether it is its own slot.
-    fn sitting(&self, slot: usize, seat: usize) -> Option<(usize, bool)> {
+    pub(super) fn sitting(&self, slot: usize, seat: usize) -> Option<(usize, bool)> {
         // Relaxed: a hint, and the round orders what must be seen.
         let entry = self.sitting[slot * self.seats() + seat].load(Ordering::Relaxed);
         ((entry & !HOME) as usize).checked_sub(1).map(|berth| (berth, entry & HOME != 0))
     }
 
-    pub(crate) fn holder(&self, seat: usize) -> Option<usize> {
+    pub fn holder(&self, seat: usize) -> Option<usize> {
         // Relaxed: the fences order it; see the head of the file.
         (self.holders[seat].load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// The seat of a berth.
-    pub(crate) fn seat(&self, berth: usize) -> usize {
+    pub fn seat(&self, berth: usize) -> usize {
         // Relaxed: who is given another seat is told by the round.
         self.berths[berth].seat.load(Ordering::Relaxed) as usize
     }
 
-    fn is_on(&self, round: Round, berth: usize) -> bool {
+    pub(super) fn is_on(&self, round: Round, berth: usize) -> bool {
         let sits = self.sitting(round.slot(), self.seat(berth));
         sits.is_some_and(|(sits, _)| sits == berth)
     }
 
     /// Whether a member who went through in `seen` need not do so again. One load, and while there are several slots a look at the clock.
     #[inline]
-    pub(crate) fn is_current(&self, seen: Round) -> bool {
+    pub fn is_current(&self, seen: Round) -> bool {
         // Relaxed: if it has changed, `pass` looks again.
         let same = self.round.load(Ordering::Relaxed) == seen.bits();
         same && (seen.is_open() || !seen.is_over(self.time()))
     }
 
     /// For how many nanoseconds a member who went through in `seen` may stay, unless something else happens: 0 if it must go through again.
-    pub(crate) fn stays(&self, seen: Round) -> u64 {
+    pub fn stays(&self, seen: Round) -> u64 {
         // Relaxed: as above.
         if self.round.load(Ordering::Relaxed) != seen.bits() {
             return 0;
@@ -228,7 +220,7 @@ impl Gate {
     }
 
     /// Goes through the gate: returns when the berth holds its seat and its gang is on, and in which round. Ends the round if its time is over.
-    pub(crate) fn pass(&self, berth: usize) -> Round {
+    pub fn pass(&self, berth: usize) -> Round {
         let _deferred = control::defer();
         let mine = &self.berths[berth];
         let mut slept = false;
@@ -270,13 +262,13 @@ impl Gate {
         }
     }
 
-    fn held(&self, berth: usize) -> usize {
+    pub(super) fn held(&self, berth: usize) -> usize {
         // Relaxed: of its own thread (Invariant 2).
         self.berths[berth].held.load(Ordering::Relaxed) as usize
     }
 
     /// Takes the seat, or has it already.
-    fn sit(&self, berth: usize, seat: usize) -> bool {
+    pub(super) fn sit(&self, berth: usize, seat: usize) -> bool {
         let me = named(berth);
         // Relaxed: the fence in `pass` acquires what who left it has released, so that what happens on a seat happens one after the other.
         let taken =
@@ -296,7 +288,7 @@ impl Gate {
     }
 
     /// Leaves the seat that the berth holds, if it does, to whoever is next there.
-    fn leave(&self, berth: usize) {
+    pub(super) fn leave(&self, berth: usize) {
         let seat = self.held(berth);
         // Release: pairs with the fence of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
         let left = self.holders[seat].compare_exchange(
@@ -311,7 +303,7 @@ impl Gate {
     }
 
     /// The seat has just become free: wakes who is next there.
-    fn call_next(&self, seat: usize) {
+    pub(super) fn call_next(&self, seat: usize) {
         // With the fence of `turn`: one of the two sees what the other did.
         fence(Ordering::SeqCst);
         if let Some((next, _)) = self.sitting(self.round().slot(), seat) {

@@ -40,12 +40,12 @@ unsafe impl Sync for Place {}
 // SAFETY: what is posted is `Send`.
 unsafe impl Send for Place {}
 
-pub(crate) struct Board {
+pub struct Board {
     places: Box<[CachePadded<Place>]>,
 }
 
 impl Board {
-    pub(crate) fn new(members: usize) -> Self {
+    pub fn new(members: usize) -> Self {
         let place = |_| {
             let bytes = Bytes(MaybeUninit::uninit());
             CachePadded::new(Place(UnsafeCell::new(Posted { what: None, bytes, boxed: None })))
@@ -62,7 +62,7 @@ impl Board {
     /// # Safety
     ///
     /// By the member itself, before it arrives for `phase`, of which it has crossed all before.
-    pub(crate) unsafe fn post<T: Data>(&self, member: usize, phase: u64, value: T) {
+    pub unsafe fn post<T: Data>(&self, member: usize, phase: u64, value: T) {
         let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<Bytes>();
         // SAFETY: nobody else reads or writes this place now (Invariant 1).
         self.place(member, phase).with_mut(|place| {
@@ -84,7 +84,7 @@ impl Board {
     /// # Safety
     ///
     /// As for [`post`](Self::post).
-    pub(crate) unsafe fn post_list<T: Data>(&self, member: usize, phase: u64, list: Vec<T>) {
+    pub unsafe fn post_list<T: Data>(&self, member: usize, phase: u64, list: Vec<T>) {
         self.place(member, phase).with_mut(|place| {
             // SAFETY: as in `post`.
             let place = unsafe { &mut *place };
@@ -102,7 +102,7 @@ impl Board {
     /// # Safety
     ///
     /// After the crossing of `phase`, and before the caller arrives for the next.
-    pub(crate) unsafe fn read<T: Data>(&self, member: usize, phase: u64) -> T {
+    pub unsafe fn read<T: Data>(&self, member: usize, phase: u64) -> T {
         self.place(member, phase).with(|place| {
             // SAFETY: nobody writes this place now (Invariant 1).
             let place = unsafe { &*place };
@@ -126,7 +126,7 @@ impl Board {
     /// # Safety
     ///
     /// As for [`read`](Self::read).
-    pub(crate) unsafe fn with_list<T: Data, R>(
+    pub unsafe fn with_list<T: Data, R>(
         &self,
         member: usize,
         phase: u64,

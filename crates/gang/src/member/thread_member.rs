@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use machine::clock::Deadline;
 
-use super::Exchanged;
+use super::interface::Exchanged;
 use crate::barrier::{Barrier, Central};
 use crate::data::Data;
 use crate::error::Ended;
-use crate::post::Post;
-use crate::team::Team;
+use crate::executor::Post;
+use crate::gang::Team;
 
 pub(crate) struct Seated {
     index: usize,

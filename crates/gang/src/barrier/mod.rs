@@ -22,20 +22,20 @@
 //!    afterwards.
 //! 3. Broken is for good.
 
+mod adaptive_policy;
+mod anonymous;
 mod arrivals;
 mod bit_mask;
 mod blocking;
 mod central;
 mod co_resident;
 mod dissemination;
-mod habit;
-mod members;
-mod nameless;
+mod member_table;
+mod phase_word;
+mod spin_then_sleep;
 mod tree;
 mod two_phase;
-mod verdict;
 mod waiter;
-mod watching;
 mod yielding;
 
 use core::fmt;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use machine::thread::{self, JoinHandle};
 
-use crate::executor::Shared;
-use crate::gate::Round;
+use super::core::Shared;
+use crate::scheduler::Round;
 
 pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("gang-clock".into()).spawn(move || run(&shared))

@@ -24,11 +24,11 @@
 use machine::atomic::Ordering;
 use machine::control::{self, Place, Preference};
 
-use super::{Gate, named};
+use super::dispatch::{Gate, named};
 
 /// What makes a member leave that does not look.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Force {
+pub enum Force {
     /// Nothing.
     None,
     /// It is interrupted.
@@ -45,7 +45,7 @@ impl Force {
     pub(crate) const CLOCK: u8 = 2;
 
     /// The calling thread is the clock's.
-    pub(crate) fn begin_clock(self) {
+    pub fn begin_clock(self) {
         self.go_before(Self::CLOCK);
     }
 
@@ -53,7 +53,7 @@ impl Force {
     ///
     /// It goes before what is not the executor's also between two gangs, when it sleeps: if it
     /// began as an ordinary thread, it would have to wait for those that wait for it.
-    pub(crate) fn begin_member(self) {
+    pub fn begin_member(self) {
         self.go_before(Self::ON);
     }
 
@@ -66,16 +66,16 @@ impl Force {
 
 impl Gate {
     /// The same gate, which makes members leave so.
-    pub(crate) fn forcing(self, force: Force) -> Self {
+    pub fn forcing(self, force: Force) -> Self {
         Self { force, ..self }
     }
 
-    pub(crate) fn force(&self) -> Force {
+    pub fn force(&self) -> Force {
         self.force
     }
 
     /// Where the thread of the member at that berth is found.
-    pub(crate) fn place(&self, berth: usize) -> &Place {
+    pub fn place(&self, berth: usize) -> &Place {
         &self.berths[berth].place
     }
 
@@ -96,7 +96,7 @@ impl Gate {
 
     /// The thread at this berth has been interrupted: it goes through the gate, unless it takes no
     /// part. Async-signal-safe.
-    pub(crate) fn interrupted(&self, berth: usize) {
+    pub fn interrupted(&self, berth: usize) {
         if self.is_active(berth) {
             self.pass(berth);
         }
@@ -109,7 +109,7 @@ impl Gate {
 
     /// Puts those behind the others who are not on any more, and those before who are. The clock's;
     /// `preferred` is what it has done before, by seat.
-    pub(crate) fn prefer(&self, preferred: &mut Vec<Option<usize>>) {
+    pub fn prefer(&self, preferred: &mut Vec<Option<usize>>) {
         if self.force != Force::Prefer {
             return;
         }

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use stanchion_competitive::Mutex;
 
+use super::handle::ScopedGangHandle;
 use crate::error::{Ended, SpawnError};
 use crate::executor::GangExecutor;
-use crate::handle::ScopedGangHandle;
+use crate::gang::{Run, discard};
 use crate::member::Member;
-use crate::team::{Run, discard};
 
 /// Where gangs can be spawned that borrow: see [`GangExecutor::scope`].
 ///

@@ -27,11 +27,11 @@
 //! Source: Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Feitelson and Rudolph 1992, section 3.2 and figure 3.
 
 mod migration;
-mod numbers;
+mod number_set;
 mod plan;
 
 pub use migration::Move;
-pub use numbers::NumberSet;
+pub use number_set::NumberSet;
 pub use plan::{Alternates, Filling, Sitting, Stay};
 
 /// The seats of a gang: member 0 has the smallest, and so on.

@@ -11,11 +11,11 @@ use machine::control::{self, Interrupted, Place};
 use machine::thread::{self, JoinHandle};
 use machine::topology;
 
-use crate::desk::{Desk, Mail, Order};
-use crate::executor::Shared;
-use crate::gate::Force;
-use crate::post::{Pin, Post};
-use crate::team::quietly;
+use super::context::{Pin, Post};
+use super::core::Shared;
+use super::mailbox::{Desk, Mail, Order};
+use crate::gang::quietly;
+use crate::scheduler::Force;
 
 /// The threads that somebody may have to wait for.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 //! word     phase (29 bits) | asleep (1 bit) | reason (2 bits)
 //!
 //! from             to                   by                      meaning
-//! (p, 0, whole)    (p, 1, whole)        a sleeper               wake it when there is a verdict (`watching.rs`)
+//! (p, 0, whole)    (p, 1, whole)        a sleeper               wake it when there is a verdict (`spin_then_sleep.rs`)
 //! (p, s, whole)    (p+1, 0, whole)      one member              all have come: phase p is crossed
 //! (p, s, whole)    (p, 0, reason)       any, once               phase p is broken, and all after it
 //! ```
@@ -27,7 +27,7 @@ use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
 use super::Broken;
-use super::watching::{ASLEEP, sleep_while, wake_if_asleep, watch};
+use super::spin_then_sleep::{ASLEEP, sleep_while, wake_if_asleep, watch};
 
 /// The number of a phase, as it stands in the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use machine::clock::Deadline;
 use stanchion_competitive::Mutex;
 
-use crate::executor::GangExecutor;
-use crate::gate::Bell;
+use super::core::GangExecutor;
+use crate::gang::Run;
 use crate::matrix::Gang as Name;
-use crate::team::Run;
+use crate::scheduler::Bell;
 
 /// To be a member of a gang.
 pub(crate) struct Order {

@@ -1,19 +1,17 @@
 //! A member of a gang, as its closure sees it.
 
-mod seated;
-
 use core::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+#[cfg(feature = "mpi")]
+use super::ranks::Ranks;
+use super::thread_member::Seated;
 use crate::data::Data;
 use crate::error::Ended;
 use crate::executor::GangExecutor;
-#[cfg(feature = "mpi")]
-use crate::mpi::Ranks;
-use crate::post::Post;
-use crate::team::Team;
-use seated::Seated;
+use crate::executor::Post;
+use crate::gang::Team;
 
 /// One of the threads that run together as a gang.
 ///

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::error::{Ended, GangError};
-use crate::team::{Results, Team, verdict};
+use crate::gang::{Results, Team, verdict};
 
 /// A gang that was spawned. Dropped, it lets the gang go on by itself.
 #[must_use = "a gang whose handle is dropped cannot be joined"]

@@ -30,19 +30,19 @@ use machine::control::{self, Deferred, Refused};
 use machine::thread::JoinHandle;
 use stanchion_competitive::{Condvar, Mutex, MutexGuard};
 
+use super::context::Post;
+use super::mailbox::{Desk, Mail, Order};
+use super::threads::{self, Threads};
+use super::timer;
 use crate::builder::GangExecutorBuilder;
-use crate::desk::{Desk, Mail, Order};
 use crate::error::{BuildError, Ended, SpawnError};
-use crate::gate::Gate;
-use crate::handle::GangHandle;
+use crate::gang::{Gang, Run, Team};
 use crate::matrix::{Alternates, Gang as Name, Matrix, Stay};
 use crate::member::Member;
 use crate::metrics::{Metrics, Overstay};
-use crate::post::Post;
-use crate::scope::{self, GangScope};
+use crate::scheduler::Gate;
+use crate::spawn::{self, GangHandle, GangScope};
 use crate::switching::Switching;
-use crate::team::{Gang, Run};
-use crate::thread::Threads;
 
 /// What the builder has said and nobody changes.
 pub(crate) struct Settings {
@@ -182,8 +182,8 @@ impl GangExecutor {
             names: AtomicU64::fresh(0),
             over: AtomicU32::fresh(0),
         });
-        let clock = crate::clock::start(shared.clone())
-            .map_err(|source| BuildError::NoThread { source })?;
+        let clock =
+            timer::start(shared.clone()).map_err(|source| BuildError::NoThread { source })?;
         shared.lock().threads.keep(clock);
         Ok(Self { owner: Arc::new(Owner { shared }) })
     }
@@ -280,7 +280,7 @@ impl GangExecutor {
         &'env self,
         body: impl for<'scope> FnOnce(&'scope GangScope<'scope, 'env>) -> T,
     ) -> T {
-        scope::run(self, body)
+        spawn::run(self, body)
     }
 
     /// Ends the executor: nobody can spawn any more, gangs that run go on to their end, and this
@@ -342,7 +342,7 @@ impl GangExecutor {
         let idle = desks.len();
         let mut started = Vec::new();
         while desks.len() < members {
-            match crate::thread::start(shared) {
+            match threads::start(shared) {
                 Ok((desk, thread)) => {
                     desks.push(desk);
                     started.push(thread);
@@ -450,7 +450,7 @@ impl Shared {
     }
 
     /// A member has ended, and left the gate. True, if it was the last of its gang.
-    pub(crate) fn complete(&self, gang: &crate::team::Team, name: Name, desk: &Arc<Desk>) -> bool {
+    pub(crate) fn complete(&self, gang: &Team, name: Name, desk: &Arc<Desk>) -> bool {
         let mut state = self.lock();
         // Relaxed: under the lock.
         let last = gang.remaining.fetch_sub(1, Ordering::Relaxed) == 1;

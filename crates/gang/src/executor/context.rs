@@ -8,8 +8,8 @@ use machine::clock::{Ticks, now};
 use machine::topology::{self, Pinned};
 use machine::wait::WaitPolicy;
 
-use crate::executor::GangExecutor;
-use crate::gate::{Force, Gate, Round};
+use super::core::GangExecutor;
+use crate::scheduler::{Force, Gate, Round};
 
 machine::thread_local! {
     /// Where the thread stands, if it runs a member.

@@ -30,7 +30,8 @@ use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
 use machine::control;
 
-use super::{Gate, HOME, Round, named};
+use super::dispatch::{Gate, HOME, named};
+use super::turn::{self, Round};
 use core::time::Duration;
 
 /// What the gate counts.
@@ -118,7 +119,7 @@ impl Gate {
     }
 
     /// The time of `round` is over.
-    pub(crate) fn turn_over(&self, round: Round) {
+    pub fn turn_over(&self, round: Round) {
         match self.next_awake(round.slot()) {
             Some(next) if next != round.slot() => {
                 let _ = self.turn(round, next, Why::Quantum);
@@ -189,7 +190,7 @@ impl Gate {
     }
 
     /// The berth takes no part from here on, and leaves its seat. Called by its own thread.
-    pub(crate) fn retire(&self, berth: usize) {
+    pub fn retire(&self, berth: usize) {
         let _deferred = control::defer();
         self.note_return(berth);
         // Relaxed: see the head of the file.
@@ -199,7 +200,7 @@ impl Gate {
     }
 
     /// The berth takes part again: to be followed by [`pass`](Self::pass).
-    pub(crate) fn resume(&self, berth: usize) {
+    pub fn resume(&self, berth: usize) {
         let _deferred = control::defer();
         // Relaxed: see the head of the file.
         self.berths[berth].active.store(1, Ordering::Relaxed);
@@ -209,7 +210,7 @@ impl Gate {
 
     /// Makes a berth ready for a new member. Called under the executor's lock, for a berth that is
     /// not in the table.
-    pub(crate) fn assign(&self, berth: usize, seat: usize) {
+    pub fn assign(&self, berth: usize, seat: usize) {
         let mine = &self.berths[berth];
         // Relaxed: the table publishes it.
         mine.seat.store(seat as u32, Ordering::Relaxed);
@@ -221,14 +222,14 @@ impl Gate {
 
     /// Gives a berth another seat. Called under the executor's lock, which then publishes the
     /// table.
-    pub(crate) fn move_to(&self, berth: usize, seat: usize) {
+    pub fn move_to(&self, berth: usize, seat: usize) {
         // Relaxed: the table publishes it.
         self.berths[berth].seat.store(seat as u32, Ordering::Relaxed);
     }
 
     /// Writes who sits where into the table: `rows` has an entry for each seat of the slots from 0
     /// on, and beyond it there is nobody. Called under the executor's lock.
-    pub(crate) fn publish(&self, rows: &[Option<(usize, bool)>]) {
+    pub fn publish(&self, rows: &[Option<(usize, bool)>]) {
         let entry = |sits: &Option<(usize, bool)>| {
             sits.map_or(0, |(berth, home)| named(berth) | if home { HOME } else { 0 })
         };
@@ -271,7 +272,7 @@ impl Gate {
     /// What the clock has to do now, and when it is to come again. `checked` is the clock's own:
     /// the turn for which it has looked for those who overstay, which it does `grace` nanoseconds
     /// after the turn has begun.
-    pub(crate) fn tick(&self, grace: u64, checked: &mut Round) -> Deadline {
+    pub fn tick(&self, grace: u64, checked: &mut Round) -> Deadline {
         loop {
             let round = self.round();
             if round.is_open() {
@@ -304,7 +305,7 @@ impl Gate {
     }
 
     /// Puts those out of their seats who have not left them.
-    pub(crate) fn put_out(&self, round: Round) {
+    pub fn put_out(&self, round: Round) {
         for seat in 0..self.seats() {
             let Some(holder) = self.intruder(round, seat) else { continue };
             // Relaxed: its own thread reads it, and who prints it.
@@ -345,11 +346,11 @@ impl Gate {
     }
 
     fn nanos_since(&self, since: u64) -> u64 {
-        self.time().saturating_sub(since) * super::round::UNIT_NS
+        self.time().saturating_sub(since) * turn::UNIT_NS
     }
 
     /// How often a berth has overstayed, if it has, for how long in all, and whether it does now.
-    pub(crate) fn overstays(&self, berth: usize) -> Option<(u64, Duration, bool)> {
+    pub fn overstays(&self, berth: usize) -> Option<(u64, Duration, bool)> {
         let mine = &self.berths[berth];
         let times = mine.times.get();
         // Relaxed: statistics.
@@ -360,7 +361,7 @@ impl Gate {
     }
 
     /// Whether the member at this berth takes part.
-    pub(crate) fn is_active(&self, berth: usize) -> bool {
+    pub fn is_active(&self, berth: usize) -> bool {
         // Relaxed: a hint.
         self.berths[berth].active.load(Ordering::Relaxed) != 0
     }

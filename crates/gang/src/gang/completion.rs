@@ -37,15 +37,15 @@ const PANICKED: u32 = 2;
 const LEFT: u32 = 3;
 
 /// The barrier of a gang, and how it ends.
-pub(crate) struct Ending {
-    pub(crate) barrier: Central,
+pub struct Ending {
+    pub barrier: Central,
     ended: AtomicU32,
     left: AtomicU32,
     done: AtomicU32,
 }
 
 impl Ending {
-    pub(crate) fn new(members: usize) -> Self {
+    pub fn new(members: usize) -> Self {
         Self {
             barrier: Central::with_members(members).expect("as many as there are seats at most"),
             ended: AtomicU32::fresh(0),
@@ -55,7 +55,7 @@ impl Ending {
     }
 
     /// Ends the gang, unless it has ended: its members learn it when they look.
-    pub(crate) fn end(&self, why: Ended) {
+    pub fn end(&self, why: Ended) {
         let word = match why {
             Ended::Cancelled => CANCELLED,
             Ended::Panicked { member } => PANICKED | (member as u32) << CODE_BITS,
@@ -72,7 +72,7 @@ impl Ending {
     }
 
     /// A member has returned: nobody may wait for it any more. Phases that it was in stay crossed.
-    pub(crate) fn leave(&self, member: usize) {
+    pub fn leave(&self, member: usize) {
         // Relaxed: as above.
         let _ =
             self.left.compare_exchange(0, member as u32 + 1, Ordering::Relaxed, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl Ending {
 
     /// Whether the gang has ended.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Ended> {
+    pub fn check(&self) -> Result<(), Ended> {
         // Relaxed: who ends it publishes nothing with it.
         match self.ended.load(Ordering::Relaxed) {
             0 => Ok(()),
@@ -107,7 +107,7 @@ impl Ending {
 
     /// Why the barrier is broken, which the caller has found.
     #[cold]
-    pub(crate) fn why_broken(&self) -> Ended {
+    pub fn why_broken(&self) -> Ended {
         // Acquire: pairs with the fence of `shatter`.
         fence(Ordering::Acquire);
         self.check().err().unwrap_or_else(|| {
@@ -118,19 +118,19 @@ impl Ending {
     }
 
     /// All members have ended, and nobody but handles and scopes has a share of the closure.
-    pub(crate) fn set_done(&self) {
+    pub fn set_done(&self) {
         // Release: pairs with the Acquire of `is_done`.
         self.done.store(1, Ordering::Release);
         park::wake_all(&self.done);
     }
 
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         // Acquire: pairs with the Release above: the results are there.
         self.done.load(Ordering::Acquire) != 0
     }
 
     /// Sleeps until all members have ended.
-    pub(crate) fn sleep(&self) {
+    pub fn sleep(&self) {
         while !self.is_done() {
             park::wait(&self.done, 0, Deadline::NEVER);
         }

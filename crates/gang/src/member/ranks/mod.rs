@@ -8,6 +8,8 @@
 //! 3. [`Ranks::leave`] meets until all leave. A member that is used afterwards, which takes exchanging it for another by `mem::swap`, meets nobody.
 //! 4. MPI is finalized when the last that could call it is dropped.
 
+mod header;
+
 use std::cell::Cell;
 
 use mpi::datatype::PartitionMut;
@@ -16,10 +18,10 @@ use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use mpi::{Count, Rank};
 
-use super::header::{BYTES, Header, SMALL, What, number_of};
 use crate::data::Data;
 use crate::error::Ended;
 use crate::member::Exchanged;
+use header::{BYTES, Header, SMALL, What, number_of};
 
 pub(crate) struct Ranks {
     world: SimpleCommunicator,
@@ -72,7 +74,7 @@ fn laid_out(lengths: impl Iterator<Item = usize>) -> (Vec<Count>, Vec<Count>) {
 }
 
 impl Ranks {
-    pub(super) fn new(universe: Universe) -> Self {
+    pub(crate) fn new(universe: Universe) -> Self {
         Self { world: universe.world(), gone: Cell::new(false), _universe: universe }
     }
 
@@ -119,7 +121,7 @@ impl Ranks {
     }
 
     /// Tells the others that this rank has gone, until all have.
-    pub(super) fn leave(&self, why: Ended) {
+    pub(crate) fn leave(&self, why: Ended) {
         let what = if matches!(why, Ended::Panicked { .. }) { What::Panicked } else { What::Left };
         let mine = Header::bare(what);
         let has_gone = |header: &Header| matches!(header.what, What::Left | What::Panicked);
