@@ -144,7 +144,7 @@ fn as_gangs(arguments: &Arguments, out: &mut dyn Write) -> Result<Option<String>
     let seats = if arguments.seats.is_none() { seats.max(processors) } else { seats };
     let members = arguments.members.map_or(seats, usize::from);
     let executor = GangExecutor::builder()
-        .seats(seats)
+        .processors(seats)
         .quantum(Duration::from_millis(arguments.quantum))
         .switching(arguments.switching.into())
         .build()

@@ -229,7 +229,7 @@ fn round(seed: u64, seats: Option<usize>, books: &Arc<Books>) -> Result<u64, Str
     let seats = seats.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let seats = seats.clamp(2, 16);
     let executor = GangExecutor::builder()
-        .seats(seats)
+        .processors(seats)
         .slots(2 * GANGS)
         .quantum(QUANTUM)
         .switching(Switching::Signal)

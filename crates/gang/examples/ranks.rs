@@ -50,7 +50,7 @@ fn all(member: &mut Member) -> Result<u64, Ended> {
     let (previous, next) = member.exchange_with_neighbours(&to_previous, &to_next)?;
     assert_eq!(previous, (me > 0).then(|| vec![-(me as f64 - 1.0); 300]));
     assert_eq!(next, (me + 1 < len).then(|| vec![me as f64 + 1.0; 300]));
-    assert!((member.seat() as u64) < len);
+    assert!((member.processor() as u64) < len);
     Ok(member.blocking(|| sum))
 }
 

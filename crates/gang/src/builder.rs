@@ -6,7 +6,7 @@ use machine::topology;
 
 use crate::error::BuildError;
 use crate::executor::{GangExecutor, Settings};
-use crate::matrix::{Alternates, MOST_SEATS, Matrix, Packing};
+use crate::matrix::{Alternates, MOST_PROCESSORS, Matrix, Packing};
 use crate::switching::Switching;
 
 /// Says how a [`GangExecutor`] is to be, then builds it.
@@ -16,19 +16,19 @@ use crate::switching::Switching;
 /// use stanchion_gang::{GangExecutor, Packing, Switching};
 ///
 /// let executor = GangExecutor::builder()
-///     .seats(2)
+///     .processors(2)
 ///     .quantum(Duration::from_millis(5))
 ///     .switching(Switching::Cooperative)
 ///     .packing(Packing::BestFit)
 ///     .pin(true)
 ///     .build()?;
-/// assert_eq!(executor.seats(), 2);
+/// assert_eq!(executor.processors(), 2);
 /// # Ok::<(), stanchion_gang::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder builds nothing before `build`"]
 pub struct GangExecutorBuilder {
-    seats: usize,
+    processors: usize,
     slots: usize,
     quantum: Duration,
     grace: Option<Duration>,
@@ -57,7 +57,7 @@ const CROWDED_SPIN: Duration = Duration::from_micros(4);
 impl GangExecutorBuilder {
     pub(crate) fn new() -> Self {
         Self {
-            seats: 0,
+            processors: 0,
             slots: SLOTS,
             quantum: Duration::from_millis(10),
             grace: None,
@@ -71,9 +71,9 @@ impl GangExecutorBuilder {
     }
 
     /// How many seats, each of which stands for a processor; 0, the default, for as many as the
-    /// process may use. At most [`MOST_SEATS`].
-    pub fn seats(mut self, seats: usize) -> Self {
-        self.seats = seats;
+    /// process may use. At most [`MOST_PROCESSORS`].
+    pub fn processors(mut self, processors: usize) -> Self {
+        self.processors = processors;
         self
     }
 
@@ -147,21 +147,21 @@ impl GangExecutorBuilder {
     ///
     /// [`BuildError`], with what would mend it. Then no thread is left.
     pub fn build(self) -> Result<GangExecutor, BuildError> {
-        let seats = match self.seats {
-            0 => topology::parallelism().min(MOST_SEATS),
-            seats => seats,
+        let processors = match self.processors {
+            0 => topology::parallelism().min(MOST_PROCESSORS),
+            processors => processors,
         };
-        if seats > MOST_SEATS {
-            return Err(BuildError::Seats { asked: seats });
+        if processors > MOST_PROCESSORS {
+            return Err(BuildError::Processors { asked: processors });
         }
-        let matrix = Matrix::new(seats, self.slots, self.packing).map_err(|_| {
+        let matrix = Matrix::new(processors, self.slots, self.packing).map_err(|_| {
             BuildError::Slots { asked: self.slots, most: crate::matrix::MOST_SLOTS }
         })?;
         if !(Duration::from_micros(50)..=Duration::from_secs(3600)).contains(&self.quantum) {
             return Err(BuildError::Quantum { asked: self.quantum });
         }
-        let processors = topology::affinity().processors();
-        let crowded = seats > processors.len();
+        let cpus = topology::affinity().processors();
+        let crowded = processors > cpus.len();
         let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { SPIN });
         let grace = self.grace.unwrap_or(GRACE.min(self.quantum / 10)).min(self.quantum);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -171,7 +171,7 @@ impl GangExecutorBuilder {
         };
         let pin = self.pin || switching == Switching::Priority;
         let settings = Settings {
-            seats,
+            processors,
             slots: self.slots,
             alternates: self.alternates,
             quantum: self.quantum,
@@ -179,7 +179,7 @@ impl GangExecutorBuilder {
             spin_ns: nanos(spin),
             switching,
             refused,
-            processors: if pin { processors } else { Vec::new() },
+            cpus: if pin { cpus } else { Vec::new() },
             stack_size: self.stack_size,
         };
         GangExecutor::start(settings, matrix)

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 
-use crate::matrix::{MOST_SEATS, NoPlace};
+use crate::matrix::{AllocationError, MOST_PROCESSORS};
 
 /// An executor could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -12,9 +12,9 @@ use crate::matrix::{MOST_SEATS, NoPlace};
 pub enum BuildError {
     /// There is none with so many seats.
     #[error(
-        "an executor of {asked} seats: it can have 1 to {MOST_SEATS}, and one for each processor is best"
+        "an executor of {asked} virtual processors: it can have 1 to {MOST_PROCESSORS}, and one for each CPU is best"
     )]
-    Seats {
+    Processors {
         /// How many were asked for.
         asked: usize,
     },
@@ -51,17 +51,17 @@ pub enum SpawnError {
     Empty,
     /// Its members could never run at the same time.
     #[error(
-        "a gang of {asked} members, but the executor has {seats} seats: ask for at most {seats}, or build it with `seats({asked})`"
+        "a gang of {asked} members, but the executor has {processors} virtual processors: ask for at most {processors}, or build it with `processors({asked})`"
     )]
     TooLarge {
         /// How many were asked for.
         asked: usize,
         /// How many there are.
-        seats: usize,
+        processors: usize,
     },
     /// Every slot has too few free seats.
     #[error(
-        "none of the {slots} slots has {asked} free seats: join a gang first, or build the executor with more `slots`"
+        "none of the {slots} slots has {asked} free processors: join a gang first, or build the executor with more `slots`"
     )]
     NoSlot {
         /// How many members were asked for.
@@ -86,12 +86,12 @@ pub enum SpawnError {
     Closed,
 }
 
-impl From<NoPlace> for SpawnError {
-    fn from(none: NoPlace) -> Self {
+impl From<AllocationError> for SpawnError {
+    fn from(none: AllocationError) -> Self {
         match none {
-            NoPlace::Empty => Self::Empty,
-            NoPlace::TooLarge { asked, seats } => Self::TooLarge { asked, seats },
-            NoPlace::NoSlot { asked, slots } => Self::NoSlot { asked, slots },
+            AllocationError::Empty => Self::Empty,
+            AllocationError::TooLarge { asked, processors } => Self::TooLarge { asked, processors },
+            AllocationError::NoSlot { asked, slots } => Self::NoSlot { asked, slots },
         }
     }
 }

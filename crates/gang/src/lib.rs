@@ -11,11 +11,12 @@ mod data;
 mod declare;
 mod error;
 mod executor;
-mod gang;
+
 mod member;
 mod metrics;
 mod scheduler;
 mod spawn;
+mod state;
 mod switching;
 
 pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
@@ -34,6 +35,6 @@ pub use switching::{Refused, Switching};
 /// Holds the parts that the models of this crate build. Not part of the interface.
 #[doc(hidden)]
 pub mod __internal {
-    pub use crate::gang::{Board, Ending};
-    pub use crate::scheduler::{Bell, Force, Gate, Round};
+    pub use crate::scheduler::{Parker, Preemption, SlotScheduler, Turn};
+    pub use crate::state::{Completion, ExchangeBuffers};
 }

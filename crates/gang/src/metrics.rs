@@ -33,9 +33,9 @@ pub struct Metrics {
     /// Threads that were started, the clock among them.
     pub threads: usize,
     /// Seats by time, of all turns that are over while several slots took turns.
-    pub seat_time: Duration,
-    /// The part of [`seat_time`](Self::seat_time) in which nobody had the seat.
-    pub lost_seat_time: Duration,
+    pub processor_time: Duration,
+    /// The part of [`processor_time`](Self::processor_time) in which nobody had the seat.
+    pub lost_processor_time: Duration,
 }
 
 impl Metrics {
@@ -43,8 +43,8 @@ impl Metrics {
     /// gives 25 % under reasonable conditions.
     #[must_use]
     pub fn lost(&self) -> f64 {
-        let seconds = self.seat_time.as_secs_f64();
-        if seconds == 0.0 { 0.0 } else { self.lost_seat_time.as_secs_f64() / seconds }
+        let seconds = self.processor_time.as_secs_f64();
+        if seconds == 0.0 { 0.0 } else { self.lost_processor_time.as_secs_f64() / seconds }
     }
 }
 

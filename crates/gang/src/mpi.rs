@@ -60,7 +60,7 @@ pub fn run<R>(body: impl FnOnce(&mut Member) -> Result<R, Ended>) -> Result<R, M
     let member = ranks.index();
     let (ended, result) = match outcome {
         Ok(Ok(result)) => (Ended::Left { member }, Ok(result)),
-        Ok(Err(ended)) => (Ended::Left { member }, Err(said(ended, &ranks))),
+        Ok(Err(ended)) => (Ended::Left { member }, Err(gang_error(ended, &ranks))),
         Err(payload) => (Ended::Panicked { member }, Err(panicked(member, payload))),
     };
     ranks.leave(ended);
@@ -72,7 +72,7 @@ fn panicked(member: usize, payload: Box<dyn Any + Send>) -> GangError {
 }
 
 /// What a rank that has ended early tells its caller: of another rank's panic, that it has gone.
-fn said(ended: Ended, ranks: &Ranks) -> GangError {
+fn gang_error(ended: Ended, ranks: &Ranks) -> GangError {
     match ended {
         Ended::Cancelled => GangError::Cancelled,
         Ended::Panicked { member } | Ended::Left { member } => {

@@ -18,7 +18,7 @@ use std::fmt;
 use machine::control;
 pub use machine::control::Refused;
 
-use crate::scheduler::Force;
+use crate::scheduler::Preemption;
 
 /// How slots are switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -99,16 +99,16 @@ impl Switching {
         match self {
             Self::Cooperative => Ok(()),
             Self::Signal => control::can_interrupt(),
-            Self::Priority => control::can_prefer(Force::CLOCK),
+            Self::Priority => control::can_prefer(Preemption::TIMER),
         }
     }
 
     /// What the gate does with members that do not look.
-    pub(crate) fn force(self) -> Force {
+    pub(crate) fn preemption(self) -> Preemption {
         match self {
-            Self::Cooperative => Force::None,
-            Self::Signal => Force::Interrupt,
-            Self::Priority => Force::Prefer,
+            Self::Cooperative => Preemption::None,
+            Self::Signal => Preemption::Signal,
+            Self::Priority => Preemption::Priority,
         }
     }
 }

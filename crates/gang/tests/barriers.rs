@@ -87,7 +87,7 @@ fn a_wrong_size_is_refused<B: Barrier>() {
         assert!(refused.to_string().contains(&refused.most().to_string()), "{refused}");
         assert!(B::with_members(3).is_ok_and(|barrier| barrier.members() == 3));
     }
-    let outsider = catch_unwind(|| drop(B::with_members(3).unwrap().place(3)));
+    let outsider = catch_unwind(|| drop(B::with_members(3).unwrap().member_state(3)));
     assert!(outsider.is_err(), "there is no fourth of three");
 }
 
@@ -118,7 +118,7 @@ fn a_panic_is_told<B: Barrier>() {
 }
 
 /// Members leave after different numbers of phases, some before the others have seen the last that they came to.
-fn who_leaves_is_missed<B: Barrier>() {
+fn a_leaver_is_missed<B: Barrier>() {
     for round in 0..40 {
         let barrier = B::with_members(4).unwrap();
         let crossed = together(&barrier, |mut waiter| {
@@ -185,8 +185,8 @@ macro_rules! barriers {
             }
 
             #[test]
-            fn who_leaves_is_missed() {
-                super::who_leaves_is_missed::<$barrier>();
+            fn a_leaver_is_missed() {
+                super::a_leaver_is_missed::<$barrier>();
             }
 
             #[test]
@@ -218,7 +218,7 @@ fn a_thousand_members() {
 }
 
 #[test]
-fn a_mask_tells_who_is_missing() {
+fn a_mask_names_missing_members() {
     assert_eq!(BitMask::new(65).unwrap_err().most(), 64);
     let barrier = BitMask::new(3).unwrap();
     let mut waiters = Waiter::all(&barrier);

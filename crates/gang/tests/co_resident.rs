@@ -61,7 +61,7 @@ fn pinned_members_that_see_each_other() {
 }
 
 #[test]
-fn who_gives_up_wakes_those_who_sleep() {
+fn a_timeout_wakes_sleepers() {
     let barrier = CoResident::new(3).unwrap();
     let mut waiters = Waiter::all(&barrier);
     let mut late = waiters.remove(0);
@@ -79,7 +79,7 @@ fn who_gives_up_wakes_those_who_sleep() {
 }
 
 #[test]
-fn who_panics_wakes_those_who_sleep() {
+fn a_panic_wakes_sleepers() {
     let barrier = CoResident::new(2).unwrap();
     let mut waiters = Waiter::all(&barrier);
     let panics = waiters.remove(1);

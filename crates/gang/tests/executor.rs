@@ -10,9 +10,9 @@ static_assertions::assert_impl_all!(stanchion_gang::GangHandle<u8>: Send);
 // It is about its own thread.
 static_assertions::assert_not_impl_any!(Member: Send, Sync);
 
-fn executor(seats: usize) -> GangExecutor {
+fn executor(processors: usize) -> GangExecutor {
     GangExecutor::builder()
-        .seats(seats)
+        .processors(processors)
         .quantum(Duration::from_millis(1))
         .build()
         .expect("threads for a few members")
@@ -33,17 +33,18 @@ fn the_members_of_a_gang_meet() {
             assert_eq!(member.all_gather([me; 20])?, [[0; 20], [1; 20], [2; 20]]);
             assert_eq!(member.gather(0, me as f64)?.is_some(), me == 0);
             assert_eq!(member.scatter(0, (me == 0).then(|| vec![5_u8, 6, 7]))?, 5 + me as u8);
-            Ok((member.len(), member.seat()))
+            Ok((member.len(), member.processor()))
         })
         .expect("seats");
-    let mut seats: Vec<_> = gang.join().expect("no panic").iter().map(|(_, seat)| *seat).collect();
-    seats.sort_unstable();
-    assert_eq!(seats, [0, 1, 2]);
+    let mut processors: Vec<_> =
+        gang.join().expect("no panic").iter().map(|(_, processor)| *processor).collect();
+    processors.sort_unstable();
+    assert_eq!(processors, [0, 1, 2]);
     executor.shutdown();
 }
 
 #[test]
-fn more_gangs_than_seats_take_turns() {
+fn more_gangs_than_processors_take_turns() {
     let executor = executor(2);
     let gangs: Vec<_> = (0..7)
         .map(|gang| {
@@ -68,16 +69,16 @@ fn more_gangs_than_seats_take_turns() {
 }
 
 #[test]
-fn a_gang_of_nobody_and_one_that_is_too_large_are_refused() {
+fn empty_and_too_large_gangs_are_refused() {
     let executor = executor(2);
     assert!(matches!(executor.spawn(0, |_| Ok(())), Err(SpawnError::Empty)));
     let refused = executor.spawn(3, |_| Ok(())).unwrap_err();
-    assert!(matches!(refused, SpawnError::TooLarge { asked: 3, seats: 2 }));
-    assert!(refused.to_string().contains("2 seats"), "{refused}");
+    assert!(matches!(refused, SpawnError::TooLarge { asked: 3, processors: 2 }));
+    assert!(refused.to_string().contains("2 virtual processors"), "{refused}");
 }
 
 #[test]
-fn a_panic_ends_the_gang_and_hangs_nobody() {
+fn a_panic_ends_the_gang_and_hangs_no_member() {
     let executor = executor(3);
     let gang = executor
         .spawn(3, |member: &mut Member| {
@@ -98,7 +99,7 @@ fn a_panic_ends_the_gang_and_hangs_nobody() {
 }
 
 #[test]
-fn a_cancelled_gang_ends_where_it_looks() {
+fn a_cancelled_gang_ends_at_its_next_check() {
     let executor = executor(2);
     let begun = std::sync::Arc::new(AtomicUsize::new(0));
     let counted = begun.clone();
@@ -125,7 +126,7 @@ fn a_cancelled_gang_ends_where_it_looks() {
 }
 
 #[test]
-fn who_returns_early_leaves_nobody_waiting() {
+fn an_early_return_leaves_no_member_waiting() {
     let executor = executor(2);
     let gang = executor
         .spawn(2, |member: &mut Member| if member.index() == 0 { Ok(()) } else { member.barrier() })
@@ -169,7 +170,7 @@ fn a_scope_waits_also_for_forgotten_handles() {
 }
 
 #[test]
-fn a_scope_hands_on_a_panic_that_nobody_has_seen() {
+fn a_scope_propagates_an_unclaimed_panic() {
     let executor = executor(1);
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         executor.scope(|scope| {
@@ -182,7 +183,7 @@ fn a_scope_hands_on_a_panic_that_nobody_has_seen() {
 }
 
 #[test]
-fn one_that_never_looks_is_named_and_stops_nobody() {
+fn a_member_that_never_checks_is_named_and_stops_no_gang() {
     let executor = executor(1);
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
@@ -261,7 +262,7 @@ fn panics_in_odd_places_end_the_gang_only() {
 }
 
 #[test]
-fn one_that_blocks_without_a_word_stops_nobody() {
+fn a_member_that_blocks_unannounced_stops_no_gang() {
     let executor = executor(1);
     let (send, receive) = std::sync::mpsc::channel();
     let receive = std::sync::Mutex::new(receive);
@@ -293,7 +294,7 @@ fn a_gang_that_is_blocked_gives_its_slot_away() {
 }
 
 #[test]
-fn dropped_by_a_member_it_goes_on_to_the_end() {
+fn an_executor_dropped_by_a_member_runs_to_the_end() {
     let (send, receive) = std::sync::mpsc::channel();
     let executor = executor(2);
     let handle = std::sync::Mutex::new(Some(executor.clone()));
@@ -311,7 +312,7 @@ fn dropped_by_a_member_it_goes_on_to_the_end() {
 }
 
 #[test]
-fn shut_down_it_refuses_gangs() {
+fn an_executor_refuses_gangs_after_shutdown() {
     let executor = executor(1);
     let other = executor.clone();
     executor.shutdown();
@@ -328,13 +329,13 @@ fn until(flag: &AtomicBool) {
 /// Where a gang is moved that never looks, it sits on another's seat until the clock takes that
 /// away: the turn is open, so nothing else would.
 #[test]
-fn one_that_is_moved_and_never_looks_keeps_nobody_from_its_seat() {
+fn a_moved_member_that_never_checks_blocks_no_processor() {
     static RETURN: AtomicBool = AtomicBool::new(false);
     static END: AtomicBool = AtomicBool::new(false);
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static STOP: AtomicBool = AtomicBool::new(false);
     let hour = Duration::from_secs(3600);
-    let executor = GangExecutor::builder().seats(2).quantum(hour).build().expect("a clock");
+    let executor = GangExecutor::builder().processors(2).quantum(hour).build().expect("a clock");
     let blocked = |flag: &'static AtomicBool| {
         let gang = executor.spawn(1, move |member| {
             member.blocking(|| until(flag));
@@ -473,7 +474,7 @@ fn of_several_panics_the_first_is_handed_out() {
 /// A gang that cannot be spawned is waited for by nobody, though the scope has been told of it.
 #[test]
 fn a_scope_waits_for_no_gang_that_was_refused() {
-    let executor = GangExecutor::builder().seats(1).slots(1).build().expect("a clock");
+    let executor = GangExecutor::builder().processors(1).slots(1).build().expect("a clock");
     for _ in 0..50 {
         let (begun, leaves) = (AtomicBool::new(false), AtomicBool::new(false));
         executor.scope(|scope| {

@@ -33,7 +33,7 @@ fn alone(name: &str, body: fn()) {
 /// One seat, for which gangs take turns.
 fn executor() -> GangExecutor {
     let quantum = Duration::from_micros(200);
-    let builder = GangExecutor::builder().seats(1).quantum(quantum);
+    let builder = GangExecutor::builder().processors(1).quantum(quantum);
     let executor = builder.switching(Switching::Signal).build().unwrap();
     assert_eq!(executor.switching_refused(), None);
     executor

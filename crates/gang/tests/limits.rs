@@ -71,7 +71,7 @@ fn a_gang_that_cannot_have_all_its_threads_has_none() {
     alone("a_gang_that_cannot_have_all_its_threads_has_none", || {
         // Threads that want 1 GiB of address space each: when one cannot be had, there is enough left for everything else.
         let executor =
-            GangExecutor::builder().seats(64).stack_size(1 << 30).build().expect("a clock");
+            GangExecutor::builder().processors(64).stack_size(1 << 30).build().expect("a clock");
         executor.spawn(1, |_| Ok(())).expect("one can be had").join().expect("no panic");
         let before = threads();
         limit_memory(7 << 29);
@@ -95,7 +95,7 @@ fn a_gang_that_cannot_have_all_its_threads_has_none() {
 fn an_idle_executor_uses_no_processor() {
     alone("an_idle_executor_uses_no_processor", || {
         let executor = GangExecutor::builder()
-            .seats(2)
+            .processors(2)
             .quantum(Duration::from_micros(200))
             .build()
             .expect("a clock");

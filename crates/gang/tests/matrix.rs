@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stanchion_gang::matrix::{
-    Alternates, Gang, Matrix, NoPlace, Packing, Place, Seats, Sitting, Stay,
+    AllocationError, Alternates, Assignment, AssignmentKind, GangKey, Matrix, Packing, Placement,
+    ProcessorSet,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -27,30 +28,30 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 }
 
 /// What must be there: by gang its size, its descriptor, and whether it has begun.
-type Expected = BTreeMap<Gang, (usize, u32, bool)>;
+type Expected = BTreeMap<GangKey, (usize, u32, bool)>;
 
 fn used(matrix: &Matrix<u32>) -> Vec<usize> {
     (0..matrix.slots()).filter(|slot| !matrix.gangs(*slot).is_empty()).collect()
 }
 
 fn occupied(matrix: &Matrix<u32>, slot: usize) -> usize {
-    matrix.seats() - matrix.free(slot).len()
+    matrix.processors() - matrix.free(slot).len()
 }
 
 /// Each gang in one slot, on as many seats as it is large, and no two of a slot on one seat; what is counted agrees with what is there.
 fn consistent(matrix: &Matrix<u32>, expected: &Expected) -> Result<(), TestCaseError> {
     let mut found = Vec::new();
     for slot in 0..matrix.slots() {
-        let mut free = Seats::below(matrix.seats());
+        let mut free = ProcessorSet::below(matrix.processors());
         for &gang in matrix.gangs(slot) {
             let (size, descriptor, begun) = expected[&gang];
-            let seats = matrix.place(gang).unwrap().seats;
-            prop_assert_eq!(matrix.place(gang), Some(Place { slot, seats }));
-            prop_assert_eq!(seats.len(), size);
-            prop_assert!(seats.is_subset(free), "two gangs of slot {} on one seat", slot);
+            let processors = matrix.placement(gang).unwrap().processors;
+            prop_assert_eq!(matrix.placement(gang), Some(Placement { slot, processors }));
+            prop_assert_eq!(processors.len(), size);
+            prop_assert!(processors.is_subset(free), "two gangs of slot {} on one processor", slot);
             prop_assert_eq!(matrix.descriptor(gang), Some(&descriptor));
             prop_assert_eq!(matrix.pending(slot).contains(&gang), !begun);
-            free = free.without(seats);
+            free = free.without(processors);
             found.push(gang);
         }
         prop_assert_eq!(matrix.free(slot), free);
@@ -77,45 +78,62 @@ fn round_robin(matrix: &Matrix<u32>) -> Result<(), TestCaseError> {
 
 /// Nobody twice, everybody at home in the own slot, alternates whole, and nothing empty that somebody could have.
 fn rows(matrix: &Matrix<u32>, alternates: Alternates) -> Result<(), TestCaseError> {
-    let mut row = vec![None; matrix.seats()];
+    let mut row = vec![None; matrix.processors()];
     let gangs: Vec<_> = used(matrix).into_iter().flat_map(|slot| matrix.gangs(slot)).collect();
     let mut taken = 0;
     for slot in used(matrix) {
         matrix.row(slot, alternates, &mut row);
         taken += row.iter().flatten().count();
-        let empty: Seats = (0..row.len()).filter(|seat| row[*seat].is_none()).collect();
+        let empty: ProcessorSet =
+            (0..row.len()).filter(|processor| row[*processor].is_none()).collect();
         for &&gang in &gangs {
-            let place = matrix.place(gang).unwrap();
-            let here: Vec<Sitting> =
-                row.iter().flatten().filter(|sitting| sitting.gang == gang).copied().collect();
-            let stays = |stay| here.iter().all(|sitting| sitting.stay == stay);
-            let whole = here.len() == place.seats.len();
-            for sitting in &here {
-                prop_assert_eq!(row[place.seats.nth(sitting.member).unwrap()], Some(*sitting));
+            let placement = matrix.placement(gang).unwrap();
+            let here: Vec<Assignment> = row
+                .iter()
+                .flatten()
+                .filter(|assignment| assignment.gang == gang)
+                .copied()
+                .collect();
+            let are_of = |kind| here.iter().all(|assignment| assignment.kind == kind);
+            let whole = here.len() == placement.processors.len();
+            for assignment in &here {
+                prop_assert_eq!(
+                    row[placement.processors.nth(assignment.member).unwrap()],
+                    Some(*assignment)
+                );
             }
-            if place.slot == slot {
-                prop_assert!(whole && stays(Stay::Home));
+            if placement.slot == slot {
+                prop_assert!(whole && are_of(AssignmentKind::Home));
             } else {
                 match alternates {
                     Alternates::None => prop_assert!(here.is_empty()),
                     Alternates::Gangs => {
-                        prop_assert!(here.is_empty() || whole && stays(Stay::Alternate));
-                        prop_assert!(!place.seats.is_subset(empty), "{:?} could run", gang);
+                        prop_assert!(here.is_empty() || whole && are_of(AssignmentKind::Alternate));
+                        prop_assert!(
+                            !placement.processors.is_subset(empty),
+                            "{:?} could run",
+                            gang
+                        );
                     }
                     Alternates::Fragments => {
-                        prop_assert!(stays(Stay::Alternate) || stays(Stay::Fragment));
-                        prop_assert!(!stays(Stay::Alternate) || here.is_empty() || whole);
-                        let idle = place.seats.without(place.seats.without(empty));
+                        prop_assert!(
+                            are_of(AssignmentKind::Alternate) || are_of(AssignmentKind::Fragment)
+                        );
+                        prop_assert!(
+                            !are_of(AssignmentKind::Alternate) || here.is_empty() || whole
+                        );
+                        let idle =
+                            placement.processors.without(placement.processors.without(empty));
                         prop_assert!(idle.is_empty(), "{:?} could run on {:?}", gang, idle);
                     }
                 }
             }
         }
     }
-    let filling = matrix.filling(alternates);
-    prop_assert_eq!(filling.home + filling.alternate + filling.fragment, taken);
-    prop_assert_eq!(filling.seats, matrix.used() * matrix.seats());
-    prop_assert!((0.0..1.0).contains(&filling.lost()));
+    let utilization = matrix.utilization(alternates);
+    prop_assert_eq!(utilization.home + utilization.alternate + utilization.fragment, taken);
+    prop_assert_eq!(utilization.processors, matrix.used() * matrix.processors());
+    prop_assert!((0.0..1.0).contains(&utilization.lost()));
     Ok(())
 }
 
@@ -133,24 +151,24 @@ fn slot_for(matrix: &Matrix<u32>, packing: Packing, size: usize) -> Option<usize
 }
 
 fn unite(matrix: &mut Matrix<u32>) -> Result<(), TestCaseError> {
-    let seats = matrix.seats();
+    let processors = matrix.processors();
     let before = used(matrix);
-    let mut places: BTreeMap<Gang, Place> = before
+    let mut places: BTreeMap<GangKey, Placement> = before
         .iter()
         .flat_map(|slot| matrix.gangs(*slot))
-        .map(|&gang| (gang, matrix.place(gang).unwrap()))
+        .map(|&gang| (gang, matrix.placement(gang).unwrap()))
         .collect();
     for moved in matrix.unite() {
         prop_assert_eq!(places.insert(moved.gang, moved.to), Some(moved.from));
     }
-    for (gang, place) in places {
-        prop_assert_eq!(matrix.place(gang), Some(place), "moved without a word");
+    for (gang, placement) in places {
+        prop_assert_eq!(matrix.placement(gang), Some(placement), "moved without a word");
     }
     let after = used(matrix);
     prop_assert!(after.iter().all(|slot| before.contains(slot)), "a slot was opened");
     for (at, &one) in after.iter().enumerate() {
         for &other in &after[at + 1..] {
-            prop_assert!(occupied(matrix, one) + occupied(matrix, other) > seats);
+            prop_assert!(occupied(matrix, one) + occupied(matrix, other) > processors);
         }
     }
     prop_assert!(matrix.unite().is_empty());
@@ -158,12 +176,12 @@ fn unite(matrix: &mut Matrix<u32>) -> Result<(), TestCaseError> {
 }
 
 fn run(
-    seats: usize,
+    processors: usize,
     slots: usize,
     packing: Packing,
     operations: &[Operation],
 ) -> Result<(), TestCaseError> {
-    let mut matrix = Matrix::new(seats, slots, packing).unwrap();
+    let mut matrix = Matrix::new(processors, slots, packing).unwrap();
     let mut expected = Expected::new();
     for (number, &operation) in operations.iter().enumerate() {
         let descriptor = u32::try_from(number).unwrap();
@@ -171,15 +189,15 @@ fn run(
             Operation::Allocate(size) => {
                 let slot = slot_for(&matrix, packing, size);
                 match matrix.allocate(size, descriptor) {
-                    Ok((gang, place)) => {
-                        prop_assert_eq!(Some(place.slot), slot);
+                    Ok((gang, placement)) => {
+                        prop_assert_eq!(Some(placement.slot), slot);
                         prop_assert_eq!(expected.insert(gang, (size, descriptor, false)), None);
                     }
-                    Err(NoPlace::Empty) => prop_assert_eq!(size, 0),
-                    Err(NoPlace::TooLarge { asked, seats: most }) => {
-                        prop_assert!((asked, most) == (size, seats) && size > seats);
+                    Err(AllocationError::Empty) => prop_assert_eq!(size, 0),
+                    Err(AllocationError::TooLarge { asked, processors: most }) => {
+                        prop_assert!((asked, most) == (size, processors) && size > processors);
                     }
-                    Err(NoPlace::NoSlot { .. }) => prop_assert_eq!(slot, None),
+                    Err(AllocationError::NoSlot { .. }) => prop_assert_eq!(slot, None),
                 }
             }
             Operation::Complete(which) => {
@@ -188,7 +206,7 @@ fn run(
                     let (_, descriptor, _) = expected.remove(gang).unwrap();
                     prop_assert_eq!(matrix.complete(*gang), Some(descriptor));
                     prop_assert_eq!(matrix.complete(*gang), None);
-                    prop_assert_eq!(matrix.place(*gang), None);
+                    prop_assert_eq!(matrix.placement(*gang), None);
                     prop_assert_eq!(matrix.descriptor(*gang), None);
                 }
             }
@@ -219,13 +237,13 @@ proptest! {
 
     #[test]
     fn a_matrix_is_what_it_says(
-        seats in 1..9_usize,
+        processors in 1..9_usize,
         slots in 1..9_usize,
         best in any::<bool>(),
         operations in operations(),
     ) {
         let packing = if best { Packing::BestFit } else { Packing::FirstFit };
-        run(seats, slots, packing, &operations)?;
+        run(processors, slots, packing, &operations)?;
     }
 
     /// Nothing is opened while there is room: no two slots, between them, could hold less than one.
@@ -248,11 +266,11 @@ proptest! {
     /// Sets, against the numbers in order; beyond the first word, too.
     #[test]
     fn a_set_is_its_numbers(
-        numbers in prop::collection::btree_set(0..Seats::BOUND, 0..20),
-        others in prop::collection::btree_set(0..Seats::BOUND, 0..200),
-        at in 0..=Seats::BOUND,
+        numbers in prop::collection::btree_set(0..ProcessorSet::BOUND, 0..20),
+        others in prop::collection::btree_set(0..ProcessorSet::BOUND, 0..200),
+        at in 0..=ProcessorSet::BOUND,
     ) {
-        let [set, other]: [Seats; 2] = [&numbers, &others].map(|all| all.iter().copied().collect());
+        let [set, other]: [ProcessorSet; 2] = [&numbers, &others].map(|all| all.iter().copied().collect());
         prop_assert!(set.iter().eq(numbers.iter().copied()));
         prop_assert_eq!(set.len(), numbers.len());
         prop_assert!(set.with(other).iter().eq(numbers.union(&others).copied()));
@@ -263,7 +281,7 @@ proptest! {
         prop_assert_eq!(set.contains(at), numbers.contains(&at));
         prop_assert_eq!(set.nth(at % 20), numbers.iter().nth(at % 20).copied());
         prop_assert_eq!(set.rank(at), numbers.iter().position(|number| *number == at));
-        prop_assert!(Seats::below(at).iter().eq(0..at));
+        prop_assert!(ProcessorSet::below(at).iter().eq(0..at));
         let mut without = set;
         without.remove(at);
         prop_assert_eq!(without.contains(at), false);
@@ -273,19 +291,19 @@ proptest! {
 
 /// The rows of all used slots, a letter a member: capitals at home, a star behind fragments.
 fn picture(matrix: &Matrix<char>, alternates: Alternates) -> Vec<String> {
-    let mut row = vec![None; matrix.seats()];
+    let mut row = vec![None; matrix.processors()];
     let slots = (0..matrix.slots()).filter(|slot| !matrix.gangs(*slot).is_empty());
     slots
         .map(|slot| {
             matrix.row(slot, alternates, &mut row);
-            let shown = row.iter().map(|sitting| match sitting {
+            let shown = row.iter().map(|assignment| match assignment {
                 None => "·".into(),
-                Some(Sitting { gang, stay, .. }) => {
+                Some(Assignment { gang, kind, .. }) => {
                     let name = matrix.descriptor(*gang).unwrap();
-                    match stay {
-                        Stay::Home => name.to_string(),
-                        Stay::Alternate => name.to_lowercase().to_string(),
-                        Stay::Fragment => format!("{}*", name.to_lowercase()),
+                    match kind {
+                        AssignmentKind::Home => name.to_string(),
+                        AssignmentKind::Alternate => name.to_lowercase().to_string(),
+                        AssignmentKind::Fragment => format!("{}*", name.to_lowercase()),
                     }
                 }
             });
@@ -326,7 +344,7 @@ fn alternates_fill_what_is_empty() {
     }
     assert_eq!(picture(&matrix, Alternates::Fragments), ["b b b d* C", "B B B D D", "Y Y Y Y Y"]);
     let lost = [Alternates::None, Alternates::Gangs, Alternates::Fragments]
-        .map(|alternates| (matrix.filling(alternates).lost() * 15.0).round());
+        .map(|alternates| (matrix.utilization(alternates).lost() * 15.0).round());
     assert_eq!(lost, [4.0, 1.0, 0.0]);
 }
 
@@ -342,20 +360,24 @@ fn slots_that_have_emptied_are_united() {
     // Two slots with one member each, and both on seat 3: one of the two is given up, and its member moves to another seat.
     let moves = matrix.unite();
     assert_eq!(moves.len(), 1);
-    assert_ne!(moves[0].from.seats, moves[0].to.seats, "both sat on the same seat");
+    assert_ne!(moves[0].from.processors, moves[0].to.processors, "both ran on the same processor");
     assert_eq!(matrix.used(), 2);
 }
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
-    for (seats, slots) in [(0, 1), (1, 0), (257, 1), (1, 257)] {
-        let refused = Matrix::<()>::new(seats, slots, Packing::default()).unwrap_err().to_string();
-        assert!(refused.contains(&format!("{seats} seats and {slots} slots")), "{refused}");
+    for (processors, slots) in [(0, 1), (1, 0), (257, 1), (1, 257)] {
+        let refused =
+            Matrix::<()>::new(processors, slots, Packing::default()).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("{processors} processors and {slots} slots")),
+            "{refused}"
+        );
     }
     let mut matrix = Matrix::new(2, 1, Packing::default()).unwrap();
     matrix.allocate(2, ()).unwrap();
     let refused = [0, 3, 1].map(|size| matrix.allocate(size, ()).unwrap_err().to_string());
     assert!(refused[0].contains("0 members"), "{}", refused[0]);
-    assert!(refused[1].contains("3 members, but there are 2 seats"), "{}", refused[1]);
+    assert!(refused[1].contains("3 members, but there are 2 processors"), "{}", refused[1]);
     assert!(refused[2].contains("none of the 1 slots"), "{}", refused[2]);
 }

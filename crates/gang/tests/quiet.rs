@@ -51,8 +51,8 @@ fn wait_until_quiet(what: &str, threads: &[i32]) {
     }
 }
 
-fn executor(seats: usize) -> GangExecutor {
-    GangExecutor::builder().seats(seats).build().expect("threads for a few members")
+fn executor(processors: usize) -> GangExecutor {
+    GangExecutor::builder().processors(processors).build().expect("threads for a few members")
 }
 
 /// Member 2 of a gang of three keeps the others waiting, by `keeps`, until this has seen them
@@ -86,7 +86,7 @@ fn members_sleep_while_one_is_blocking() {
 }
 
 #[test]
-fn members_sleep_while_one_sleeps_without_a_word() {
+fn members_sleep_while_one_sleeps_unannounced() {
     the_others_sleep("without a word", |_, wait| wait());
 }
 

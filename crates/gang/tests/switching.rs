@@ -17,9 +17,9 @@ use stanchion_gang::{Ended, GangError, GangExecutor, Member, Switching};
 /// The shortest that is a few times what a switch costs.
 const SHORT: Duration = Duration::from_micros(200);
 
-fn executor(seats: usize, switching: Switching, quantum: Duration) -> GangExecutor {
+fn executor(processors: usize, switching: Switching, quantum: Duration) -> GangExecutor {
     GangExecutor::builder()
-        .seats(seats)
+        .processors(processors)
         .quantum(quantum)
         .switching(switching)
         .pin(true)
@@ -34,7 +34,7 @@ fn modes() -> impl Iterator<Item = Switching> {
 }
 
 /// Seats for a test that needs a processor besides those of its members: preferred members leave none.
-fn seats(mode: Switching) -> usize {
+fn processors(mode: Switching) -> usize {
     if mode == Switching::Priority { 1 } else { 2 }
 }
 
@@ -55,7 +55,7 @@ fn is_off(thread: i32, mode: Switching) -> bool {
 }
 
 #[test]
-fn members_that_never_look_take_turns() {
+fn members_that_never_check_take_turns() {
     /// Looks at the other, some 10 µs each: many turns.
     const LOOKS: u32 = 100_000;
     for mode in forcing_modes() {
@@ -103,19 +103,19 @@ fn members_that_never_look_take_turns() {
 
 /// A gang that looks gets on beside one that does not, and its culprit is none: it was taken off.
 #[test]
-fn the_neighbours_of_a_member_that_never_looks_get_on() {
+fn neighbours_of_a_member_that_never_checks_get_on() {
     for mode in forcing_modes() {
-        let executor = executor(seats(mode), mode, SHORT);
+        let executor = executor(processors(mode), mode, SHORT);
         let over = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&over);
-        let hog = executor.spawn(seats(mode), move |_: &mut Member| {
+        let hog = executor.spawn(processors(mode), move |_: &mut Member| {
             while !theirs.load(SeqCst) {
                 spin_loop();
             }
             Ok(())
         });
         let neighbours = [(), ()].map(|()| {
-            executor.spawn(seats(mode), |member: &mut Member| {
+            executor.spawn(processors(mode), |member: &mut Member| {
                 let mut rounds = 0;
                 while rounds < 300 {
                     rounds = member.broadcast(0, rounds + 1)?;
@@ -124,7 +124,7 @@ fn the_neighbours_of_a_member_that_never_looks_get_on() {
             })
         });
         for gang in neighbours {
-            assert_eq!(gang.unwrap().join().unwrap(), vec![300; seats(mode)]);
+            assert_eq!(gang.unwrap().join().unwrap(), vec![300; processors(mode)]);
         }
         over.store(true, SeqCst);
         hog.unwrap().join().unwrap();
@@ -161,12 +161,12 @@ fn mischief(member: &mut Member, shared: &Mutex<Vec<String>>, round: usize) -> R
 fn a_member_may_be_stopped_anywhere() {
     const ROUNDS: usize = 400;
     for mode in modes() {
-        let executor = executor(seats(mode), mode, SHORT);
+        let executor = executor(processors(mode), mode, SHORT);
         let shared = Arc::new(Mutex::new(Vec::new()));
         let gangs: Vec<_> = (0..3)
             .map(|_| {
                 let shared = Arc::clone(&shared);
-                executor.spawn(seats(mode), move |member: &mut Member| {
+                executor.spawn(processors(mode), move |member: &mut Member| {
                     (0..ROUNDS).try_for_each(|round| mischief(member, &shared, round))?;
                     member.all_reduce(1_usize, |a, b| a + b)
                 })
@@ -181,7 +181,7 @@ fn a_member_may_be_stopped_anywhere() {
             assert_eq!(gang.unwrap().join().unwrap(), [[nested]]);
         }
         for gang in gangs {
-            let members = seats(mode);
+            let members = processors(mode);
             assert_eq!(gang.unwrap().join().unwrap(), vec![members; members]);
         }
         let metrics = executor.metrics();
@@ -193,13 +193,13 @@ fn a_member_may_be_stopped_anywhere() {
 #[test]
 fn gangs_are_cancelled_and_panic_while_slots_switch() {
     for mode in modes() {
-        let executor = executor(seats(mode), mode, SHORT);
+        let executor = executor(processors(mode), mode, SHORT);
         for round in 0..30_u32 {
             let went = Arc::new(AtomicU32::new(0));
             let gangs: Vec<_> = (0..3)
                 .map(|gang| {
                     let went = Arc::clone(&went);
-                    executor.spawn(seats(mode), move |member: &mut Member| {
+                    executor.spawn(processors(mode), move |member: &mut Member| {
                         loop {
                             went.fetch_add(1, SeqCst);
                             if gang == 2
@@ -231,7 +231,7 @@ fn gangs_are_cancelled_and_panic_while_slots_switch() {
 
 /// A call that blocks is interrupted again and again while its member's slot comes and goes, and gets what it waits for.
 #[test]
-fn a_call_that_blocks_is_begun_again() {
+fn a_blocking_call_is_restarted() {
     for mode in forcing_modes() {
         let executor = executor(1, mode, SHORT);
         let (mut reader, mut writer) = std::io::pipe().unwrap();

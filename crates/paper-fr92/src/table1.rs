@@ -90,7 +90,7 @@ fn verdict(costs: Costs) -> Verdict {
 /// From one slot to the next, in µs: two gangs that do nothing but look.
 fn slots(seats: usize, length: Duration) -> Result<f64, Stop> {
     let failed = |why: &dyn std::fmt::Display| Stop::Failed(format!("switching slots: {why}"));
-    let built = GangExecutor::builder().seats(seats).quantum(QUANTUM).pin(true).build();
+    let built = GangExecutor::builder().processors(seats).quantum(QUANTUM).pin(true).build();
     let executor = built.map_err(|refused| failed(&refused))?;
     let ends = Instant::now() + length;
     let body = move |member: &mut Member| -> Result<(usize, Vec<(Instant, Instant)>), Ended> {
@@ -105,7 +105,7 @@ fn slots(seats: usize, length: Duration) -> Result<f64, Stop> {
             }
             last = now;
         }
-        Ok((member.seat(), turns))
+        Ok((member.processor(), turns))
     };
     let gangs = [executor.spawn(seats, body), executor.spawn(seats, body)];
     let mut turns = vec![Vec::new(); seats];
@@ -130,7 +130,7 @@ fn slots(seats: usize, length: Duration) -> Result<f64, Stop> {
 /// Starting and joining as many threads as there are processors, without gangs and with, in µs.
 fn spawning(seats: usize, times: usize) -> Result<[f64; 2], Stop> {
     let failed = |why: &dyn std::fmt::Display| Stop::Failed(format!("spawning: {why}"));
-    let executor = GangExecutor::builder().seats(seats).build().map_err(|why| failed(&why))?;
+    let executor = GangExecutor::builder().processors(seats).build().map_err(|why| failed(&why))?;
     let (mut threads, mut gangs) = (Vec::new(), Vec::new());
     for _ in 0..times {
         let began = Instant::now();

@@ -125,7 +125,7 @@ impl Run<'_> {
                     (self.setting.method == Method::Preferred).then(|| self.resumed.clone());
                 handles.push(thread::spawn(move || {
                     let _kept = topology::pin(processor);
-                    let mut place = barrier.place(index);
+                    let mut place = barrier.member_state(index);
                     team.member(index, compute, || {
                         // Asked by the barrier that only watches.
                         let crossed =
@@ -161,7 +161,7 @@ impl Run<'_> {
     fn ganged(&self, compute: impl Compute, spin: Duration) -> Result<Harvest, String> {
         let (members, quantum) = (self.setting.members, self.setting.quantum);
         let built =
-            GangExecutor::builder().seats(members).quantum(quantum).spin(spin).pin(true).build();
+            GangExecutor::builder().processors(members).quantum(quantum).spin(spin).pin(true).build();
         let executor = built.map_err(|refused| refused.to_string())?;
         let mut handles = Vec::new();
         for team in &self.teams {

@@ -70,7 +70,7 @@ struct Seat(AtomicU64);
 /// Returns the gaps of one run, in nanoseconds.
 fn round(switching: Switching, lasting: Duration) -> Vec<u64> {
     let executor = GangExecutor::builder()
-        .seats(SEATS)
+        .processors(SEATS)
         .quantum(QUANTUM)
         .switching(switching)
         .pin(true)
@@ -86,7 +86,7 @@ fn round(switching: Switching, lasting: Duration) -> Vec<u64> {
             let (seats, ready) = (seats.clone(), ready.clone());
             executor.spawn(SEATS, move |member: &mut Member| {
                 member.blocking(|| ready.wait());
-                let seat = &seats[member.seat()].0;
+                let seat = &seats[member.processor()].0;
                 let mut gaps = Vec::with_capacity(10_000);
                 let mut start = None;
                 loop {

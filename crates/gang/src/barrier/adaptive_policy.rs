@@ -15,9 +15,9 @@
 //! What an average must hold. With a stranger beside each member, a phase awake takes 50 ns while all members are on, and 3 ms when one is taken off. Of
 //! two members on two processors both are on for a time slice or so after each such phase: one of 3 ms and 30 000 of 50 ns are 0.2 µs each, while
 //! sleeping takes 20 to 30 µs. Who judges by the first alone finds staying awake a hundred times dearer, and is wrong by that factor. So if all
-//! members can be on at once, phases awake are judged after [`PATIENCE_NS`], a few slices off and on. Who was right to sleep has lost that once, and
+//! members can be on at once, phases awake are judged after [`MIN_AWAKE_NS`], a few slices off and on. Who was right to sleep has lost that once, and
 //! a sixteenth of his time at most thereafter. If there are more members than processors, all are never on, and each round of yields meets each
-//! stranger: there one slice says it all, and waiting for more would lose more, so [`PATIENCE_CROWDED_NS`] is less than one.
+//! stranger: there one slice says it all, and waiting for more would lose more, so [`MIN_AWAKE_CROWDED_NS`] is less than one.
 //!
 //! Why not a policy a member, as a mutex has: one that sleeps makes the others wait, so each would time the habits of all. Why not count the phase
 //! of the first long wait: the threads of the members are just being started in it.
@@ -34,10 +34,10 @@ use machine::clock::Ticks;
 pub(super) const LONG_NS: u64 = 50_000;
 
 /// For how long phases awake are averaged at least before they are judged, if all members can be on a processor: three time slices.
-pub(super) const PATIENCE_NS: u64 = 10_000_000;
+pub(super) const MIN_AWAKE_NS: u64 = 10_000_000;
 
 /// The same if they cannot.
-pub(super) const PATIENCE_CROWDED_NS: u64 = 1_000_000;
+pub(super) const MIN_AWAKE_CROWDED_NS: u64 = 1_000_000;
 
 /// For so long, and so many phases, members sleep to see what that costs.
 const SAMPLE_NS: u64 = 1_000_000;
@@ -52,7 +52,7 @@ const FACTOR_SHIFT: u64 = 4;
 const DOUBLINGS: u64 = 3;
 
 /// The habit. All fields are shared, and seldom written.
-pub(super) struct Habit {
+pub(super) struct AdaptivePolicy {
     /// Members sleep until then, in ticks; 0 while awake.
     until: AtomicU64,
     /// A member is changing the others.
@@ -65,7 +65,7 @@ pub(super) struct Habit {
     /// How often sleeping has been doubled.
     doublings: AtomicU64,
     /// For how long phases awake are averaged at least.
-    patience_ns: u64,
+    min_awake_ns: u64,
 }
 
 /// What a number of phases took.
@@ -85,9 +85,9 @@ impl Phases {
     }
 }
 
-impl Habit {
+impl AdaptivePolicy {
     /// Awake.
-    pub(super) fn new(patience_ns: u64) -> Self {
+    pub(super) fn new(min_awake_ns: u64) -> Self {
         Self {
             until: AtomicU64::fresh(0),
             reviewed: AtomicBool::fresh(false),
@@ -95,17 +95,17 @@ impl Habit {
             first: AtomicU64::fresh(0),
             asleep: AtomicU64::fresh(0),
             doublings: AtomicU64::fresh(0),
-            patience_ns,
+            min_awake_ns,
         }
     }
 
     /// Whether to sleep in that phase.
-    pub(super) fn sleeps(&self, phase: u64, now: Ticks) -> bool {
+    pub(super) fn should_sleep(&self, phase: u64, now: Ticks) -> bool {
         match self.until.load(Ordering::Relaxed) {
             0 => false,
             until if now < Ticks::from_bits(until) => true,
             _ => {
-                self.review(|| self.has_slept(phase, now));
+                self.review(|| self.end_sleeping_period(phase, now));
                 self.until.load(Ordering::Relaxed) != 0
             }
         }
@@ -113,10 +113,10 @@ impl Habit {
 
     /// A wait of that phase took longer than [`LONG_NS`].
     #[cold]
-    pub(super) fn took_long(&self, phase: u64, now: Ticks) {
+    pub(super) fn record_long_wait(&self, phase: u64, now: Ticks) {
         if self.until.load(Ordering::Relaxed) == 0 {
             // It is over, while one that is slept through is not.
-            self.review(|| self.was_awake(phase + 1, now));
+            self.review(|| self.end_awake_period(phase + 1, now));
         }
     }
 
@@ -128,8 +128,8 @@ impl Habit {
         }
     }
 
-    fn has_slept(&self, phase: u64, now: Ticks) {
-        let slept = self.so_far(phase, now);
+    fn end_sleeping_period(&self, phase: u64, now: Ticks) {
+        let slept = self.current_period(phase, now);
         // Another may have seen to it meanwhile.
         if self.until.load(Ordering::Relaxed) == 0 || slept.count < SAMPLE {
             return;
@@ -138,7 +138,7 @@ impl Habit {
         self.begin(phase, now, 0);
     }
 
-    fn was_awake(&self, phase: u64, now: Ticks) {
+    fn end_awake_period(&self, phase: u64, now: Ticks) {
         if self.until.load(Ordering::Relaxed) != 0 {
             return;
         }
@@ -146,8 +146,8 @@ impl Habit {
         if asleep == 0 {
             return self.begin(phase, now, SAMPLE_NS);
         }
-        let awake = self.so_far(phase, now);
-        if awake.nanos < self.patience_ns {
+        let awake = self.current_period(phase, now);
+        if awake.nanos < self.min_awake_ns {
             return;
         }
         if awake.each() > asleep {
@@ -171,7 +171,7 @@ impl Habit {
     }
 
     /// What is being averaged.
-    fn so_far(&self, phase: u64, now: Ticks) -> Phases {
+    fn current_period(&self, phase: u64, now: Ticks) -> Phases {
         let since = Ticks::from_bits(self.since.load(Ordering::Relaxed));
         let first = self.first.load(Ordering::Relaxed);
         Phases { count: phase.saturating_sub(first).max(1), nanos: now.nanos_since(since) }
@@ -186,14 +186,14 @@ mod tests {
 
     /// A barrier in a world where each phase takes what the test says; time passes nowhere else.
     struct World {
-        habit: Habit,
+        habit: AdaptivePolicy,
         phase: u64,
         nanos: u64,
     }
 
     impl World {
-        fn new(patience_ns: u64) -> Self {
-            Self { habit: Habit::new(patience_ns), phase: 0, nanos: 0 }
+        fn new(min_awake_ns: u64) -> Self {
+            Self { habit: AdaptivePolicy::new(min_awake_ns), phase: 0, nanos: 0 }
         }
 
         fn now(&self) -> Ticks {
@@ -201,14 +201,14 @@ mod tests {
         }
 
         fn sleeps(&self) -> bool {
-            self.habit.sleeps(self.phase, self.now())
+            self.habit.should_sleep(self.phase, self.now())
         }
 
         /// A phase that takes so long.
         fn phase(&mut self, nanos: u64) {
             self.nanos += nanos;
             if nanos > LONG_NS {
-                self.habit.took_long(self.phase, self.now());
+                self.habit.record_long_wait(self.phase, self.now());
             }
             self.phase += 1;
         }
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn what_a_few_slices_show_to_be_cheap_is_kept() {
-        let mut world = World::new(PATIENCE_NS);
+        let mut world = World::new(MIN_AWAKE_NS);
         let slept = world.run(1_000_000_000, 25_000, off_and_on);
         assert!(slept < 0.05, "{slept}");
     }
 
     #[test]
     fn one_slice_that_was_lost_at_first_is_not_held_against_it() {
-        let mut world = World::new(PATIENCE_NS);
+        let mut world = World::new(MIN_AWAKE_NS);
         // Before the first phase, and then once more when it is known what sleeping costs.
         world.phase(SLICE_NS);
         world.run(2 * SAMPLE_NS, 25_000, |_| 50);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_costs_more_than_sleeping_is_given_up_for_longer_and_longer() {
-        for (patience, least) in [(PATIENCE_NS, 0.95), (PATIENCE_CROWDED_NS, 0.98)] {
+        for (patience, least) in [(MIN_AWAKE_NS, 0.95), (MIN_AWAKE_CROWDED_NS, 0.98)] {
             let mut world = World::new(patience);
             let slept = world.run(5_000_000_000, 40_000, |_| SLICE_NS);
             assert!(slept > least, "{patience}: {slept}");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_crowd_decides_after_one_slice_beside_its_sample() {
-        let mut world = World::new(PATIENCE_CROWDED_NS);
+        let mut world = World::new(MIN_AWAKE_CROWDED_NS);
         // The threads are being started.
         world.phase(2 * SLICE_NS);
         assert!(world.sleeps(), "to see what it costs");
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_its_phases_however_long_they_are() {
-        let mut world = World::new(PATIENCE_CROWDED_NS);
+        let mut world = World::new(MIN_AWAKE_CROWDED_NS);
         world.phase(SLICE_NS);
         let first = world.phase;
         while world.sleeps() {
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn strangers_that_come_and_go_are_noticed() {
-        let mut world = World::new(PATIENCE_NS);
+        let mut world = World::new(MIN_AWAKE_NS);
         let calm = |world: &mut World| world.run(2_000_000_000, 25_000, |_| 1_000);
         assert!(calm(&mut world) < 0.01);
         let slept = world.run(2_000_000_000, 25_000, |_| SLICE_NS);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_stopped_does_not_sleep_for_hours() {
-        let mut world = World::new(PATIENCE_NS);
+        let mut world = World::new(MIN_AWAKE_NS);
         world.phase(SLICE_NS);
         world.run(2 * SAMPLE_NS, 25_000, |_| 1_000);
         world.phase(3_600_000_000_000);

@@ -12,7 +12,7 @@
 //! | `$shown` | methods of the barrier, whose results `Debug` shows |
 
 /// See the file's header.
-macro_rules! nameless {
+macro_rules! anonymous_barrier {
     ($barrier:ident $(, $shown:ident)*) => {
         impl $barrier {
             /// Waits for the others.
@@ -40,7 +40,7 @@ macro_rules! nameless {
         }
 
         impl super::Barrier for $barrier {
-            type Place = ();
+            type MemberState = ();
 
             fn with_members(members: usize) -> Result<Self, super::WrongSize> {
                 Self::new(members)
@@ -50,22 +50,22 @@ macro_rules! nameless {
                 self.arrivals().members()
             }
 
-            fn place(&self, index: usize) -> Self::Place {
+            fn member_state(&self, index: usize) -> Self::MemberState {
                 assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
             }
 
             #[inline]
             fn wait_at(
                 &self,
-                (): &mut Self::Place,
+                (): &mut Self::MemberState,
                 policy: &mut impl machine::wait::WaitPolicy,
                 deadline: machine::clock::Deadline,
             ) -> Result<super::Crossing, super::Broken> {
                 self.wait_until(policy, deadline)
             }
 
-            fn shatter(&self, why: super::Broken) {
-                self.arrivals().shatter(why);
+            fn break_with(&self, why: super::Broken) {
+                self.arrivals().break_with(why);
             }
 
             fn broken(&self) -> Option<super::Broken> {
@@ -86,4 +86,4 @@ macro_rules! nameless {
     };
 }
 
-pub(super) use nameless;
+pub(super) use anonymous_barrier;

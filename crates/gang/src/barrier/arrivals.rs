@@ -78,7 +78,7 @@ const PHASE_SHIFT: u32 = 21;
 const PHASE_MASK: u64 = (1 << (REASON_SHIFT - PHASE_SHIFT)) - 1;
 
 /// The arrivals at a barrier, and its sleepers.
-pub(super) struct Arrivals {
+pub(super) struct ArrivalWord {
     words: CachePadded<Words>,
     /// The arrivals of a phase, as the word counts them.
     step: u64,
@@ -88,7 +88,7 @@ struct Words {
     /// See the head of the file.
     word: AtomicU64,
     /// Counts how often sleepers were woken. They sleep on it.
-    door: AtomicU32,
+    wake_epoch: AtomicU32,
 }
 
 /// One arrival, of a thread that now waits or has crossed.
@@ -134,7 +134,7 @@ fn reason(word: u64) -> Option<Broken> {
     Broken::in_word((word >> REASON_SHIFT) as u32)
 }
 
-impl Arrivals {
+impl ArrivalWord {
     /// Makes a word at which no member has arrived.
     pub(super) fn new(members: u32) -> Self {
         Self::after(0, members)
@@ -143,7 +143,8 @@ impl Arrivals {
     /// Makes the word as it is after so many phases.
     pub(super) fn after(phases: u64, members: u32) -> Self {
         let step = u64::from(members) * ONE;
-        let words = Words { word: AtomicU64::fresh(phases * step), door: AtomicU32::fresh(0) };
+        let words =
+            Words { word: AtomicU64::fresh(phases * step), wake_epoch: AtomicU32::fresh(0) };
         Self { words: CachePadded::new(words), step }
     }
 
@@ -186,10 +187,10 @@ impl Arrivals {
     /// is not over at `deadline`.
     #[cold]
     pub(super) fn sleep(&self, arrival: Arrival, deadline: Deadline) -> Option<u64> {
-        let Words { word, door } = &*self.words;
+        let Words { word, wake_epoch } = &*self.words;
         loop {
             // Acquire: pairs with the Release of `wake` (see "Orderings").
-            let closed = door.load(Ordering::Acquire);
+            let closed = wake_epoch.load(Ordering::Acquire);
             // Acquire: pairs with the arrivals of all others.
             let mut now = word.load(Ordering::Acquire);
             if !arrival.is_over(now) && now & ASLEEP == 0 {
@@ -199,7 +200,7 @@ impl Arrivals {
             if arrival.is_over(now) {
                 return Some(now);
             }
-            if park::wait(door, closed, deadline) == Woken::TimedOut {
+            if park::wait(wake_epoch, closed, deadline) == Woken::TimedOut {
                 return None;
             }
         }
@@ -217,8 +218,8 @@ impl Arrivals {
     #[cold]
     fn wake(&self) {
         // Release: pairs with the Acquire of `sleep`.
-        self.words.door.fetch_add(1, Ordering::Release);
-        park::wake_all(&self.words.door);
+        self.words.wake_epoch.fetch_add(1, Ordering::Release);
+        park::wake_all(&self.words.wake_epoch);
     }
 
     /// Breaks the phase of `arrival`, unless it is over; returns what became of it.
@@ -236,7 +237,7 @@ impl Arrivals {
                 Ordering::Acquire,
             ) {
                 Ok(before) => {
-                    self.tell_sleepers(before);
+                    self.wake_if_asleep(before);
                     return Err(Broken::TimedOut);
                 }
                 Err(now) => word = now,
@@ -246,19 +247,19 @@ impl Arrivals {
     }
 
     /// Breaks the phase that arrivals now belong to, unless one is broken already.
-    pub(super) fn shatter(&self, why: Broken) {
+    pub(super) fn break_with(&self, why: Broken) {
         // Relaxed: that a barrier is broken publishes nothing; what counts is the order of the
         // word's own values.
         let before = self.words.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             (word < BROKEN).then(|| self.broken_at(word, why))
         });
         if let Ok(before) = before {
-            self.tell_sleepers(before);
+            self.wake_if_asleep(before);
         }
     }
 
     /// Wakes the members that sleep, if there are any, after `before` was replaced by a reason.
-    fn tell_sleepers(&self, before: u64) {
+    fn wake_if_asleep(&self, before: u64) {
         if before & ASLEEP != 0 {
             self.wake();
         }
@@ -292,13 +293,13 @@ mod tests {
     #[test]
     fn a_phase_of_any_number_is_told_from_its_neighbours() {
         for phases in [0, 1, PHASE_MASK - 1, PHASE_MASK, PHASE_MASK + 1] {
-            let arrivals = Arrivals::after(phases, 2);
+            let arrivals = ArrivalWord::after(phases, 2);
             let first = arrivals.arrive().unwrap();
             assert!(!first.is_last() && !first.is_over(arrivals.word().load(Ordering::Relaxed)));
             assert!(arrivals.arrive().unwrap().is_last());
             let next = arrivals.arrive().unwrap();
-            arrivals.shatter(Broken::Panicked);
-            arrivals.shatter(Broken::Left);
+            arrivals.break_with(Broken::Panicked);
+            arrivals.break_with(Broken::Left);
             let word = arrivals.word().load(Ordering::Relaxed);
             assert!(first.is_over(word) && next.is_over(word));
             assert_eq!(first.outcome(word), Ok(()), "crossed before the break");
@@ -310,7 +311,7 @@ mod tests {
 
     #[test]
     fn arrivals_at_a_broken_word_leave_no_trace() {
-        let arrivals = Arrivals::new(1_000);
+        let arrivals = ArrivalWord::new(1_000);
         let waits = arrivals.arrive().unwrap();
         assert_eq!(arrivals.give_up(waits), Err(Broken::TimedOut));
         let word = arrivals.word().load(Ordering::Relaxed);
@@ -323,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_sleepers_bit_changes_no_count_and_no_phase() {
-        let arrivals = Arrivals::after(5, 3);
+        let arrivals = ArrivalWord::after(5, 3);
         arrivals.words.word.fetch_or(ASLEEP, Ordering::Relaxed);
         let first = arrivals.arrive().unwrap();
         let second = arrivals.arrive().unwrap();
@@ -332,12 +333,16 @@ mod tests {
         let last = arrivals.arrive().unwrap();
         let word = arrivals.word().load(Ordering::Relaxed);
         assert!(last.is_last() && first.is_over(word) && word & ASLEEP == 0);
-        assert_eq!(arrivals.words.door.load(Ordering::Relaxed), 1, "the last one has woken them");
+        assert_eq!(
+            arrivals.words.wake_epoch.load(Ordering::Relaxed),
+            1,
+            "the last one has woken them"
+        );
         arrivals.words.word.fetch_or(ASLEEP, Ordering::Relaxed);
         let next = arrivals.arrive().unwrap();
         assert_eq!(next.phase(), 6);
         assert_eq!(arrivals.give_up(next), Err(Broken::TimedOut));
-        assert_eq!(arrivals.words.door.load(Ordering::Relaxed), 2);
+        assert_eq!(arrivals.words.wake_epoch.load(Ordering::Relaxed), 2);
         assert_eq!(first.outcome(arrivals.word().load(Ordering::Relaxed)), Ok(()));
     }
 }

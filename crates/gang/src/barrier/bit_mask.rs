@@ -41,7 +41,7 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
-use super::phase_word::{Phase, Verdict};
+use super::phase_word::{Phase, PhaseWord};
 use super::{Barrier, Broken, Crossing, WrongSize};
 
 /// A barrier for up to 64 members that tells who is missing. Its members wait through
@@ -68,14 +68,14 @@ use super::{Barrier, Broken, Crossing, WrongSize};
 /// ```
 pub struct BitMask {
     mask: CachePadded<AtomicU64>,
-    verdict: Verdict,
+    phase_word: PhaseWord,
     /// The bits of all members.
     all: u64,
 }
 
 /// A member of a [`BitMask`].
 #[derive(Debug)]
-pub struct BitMaskPlace {
+pub struct BitMaskState {
     bit: u64,
     phase: Phase,
 }
@@ -99,7 +99,7 @@ impl BitMask {
         let mask = if phase.is_odd() { all } else { 0 };
         Ok(Self {
             mask: CachePadded::new(AtomicU64::fresh(mask)),
-            verdict: Verdict::before(phase),
+            phase_word: PhaseWord::before(phase),
             all,
         })
     }
@@ -108,7 +108,7 @@ impl BitMask {
     /// is returned.
     #[must_use]
     pub fn missing(&self) -> u64 {
-        self.missing_in(self.verdict.phase())
+        self.missing_in(self.phase_word.phase())
     }
 
     /// The mask when all have come.
@@ -124,7 +124,7 @@ impl BitMask {
 }
 
 impl Barrier for BitMask {
-    type Place = BitMaskPlace;
+    type MemberState = BitMaskState;
 
     fn with_members(members: usize) -> Result<Self, WrongSize> {
         Self::new(members)
@@ -134,22 +134,22 @@ impl Barrier for BitMask {
         self.all.count_ones() as usize
     }
 
-    fn place(&self, index: usize) -> Self::Place {
+    fn member_state(&self, index: usize) -> Self::MemberState {
         assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
-        BitMaskPlace { bit: 1 << index, phase: self.verdict.phase() }
+        BitMaskState { bit: 1 << index, phase: self.phase_word.phase() }
     }
 
     #[inline]
     fn wait_at(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        let BitMaskPlace { bit, phase } = *place;
+        let BitMaskState { bit, phase } = *state;
         // One that has come and was told that the phase is broken must not change its bit again
         // (Invariant 1).
-        if let Some(why) = self.verdict.broken() {
+        if let Some(why) = self.phase_word.broken() {
             return Err(why);
         }
         let change = if phase.is_odd() { bit.wrapping_neg() } else { bit };
@@ -157,23 +157,23 @@ impl Barrier for BitMask {
         let mask = self.mask.fetch_add(change, Ordering::AcqRel).wrapping_add(change);
         let last = mask == self.target(phase);
         if last {
-            self.verdict.cross(phase)?;
+            self.phase_word.cross(phase)?;
         } else {
-            match self.verdict.wait(phase, policy, deadline) {
+            match self.phase_word.wait(phase, policy, deadline) {
                 Some(outcome) => outcome?,
-                None => self.verdict.give_up(phase).0?,
+                None => self.phase_word.give_up(phase).0?,
             }
         }
-        place.phase = phase.next();
+        state.phase = phase.next();
         Ok(Crossing::of_leader(last))
     }
 
-    fn shatter(&self, why: Broken) {
-        self.verdict.shatter(why);
+    fn break_with(&self, why: Broken) {
+        self.phase_word.break_with(why);
     }
 
     fn broken(&self) -> Option<Broken> {
-        self.verdict.broken()
+        self.phase_word.broken()
     }
 }
 

@@ -13,8 +13,8 @@
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
-use super::anonymous::nameless;
-use super::arrivals::{Arrival, Arrivals};
+use super::anonymous::anonymous_barrier;
+use super::arrivals::{Arrival, ArrivalWord};
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members sleep at once, and which members need no names for.
@@ -40,7 +40,7 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Blocking {
-    arrivals: Arrivals,
+    arrivals: ArrivalWord,
 }
 
 impl Blocking {
@@ -51,10 +51,10 @@ impl Blocking {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let members = WrongSize::check(members, MOST_MEMBERS)?;
-        Ok(Self { arrivals: Arrivals::new(members) })
+        Ok(Self { arrivals: ArrivalWord::new(members) })
     }
 
-    pub(super) fn arrivals(&self) -> &Arrivals {
+    pub(super) fn arrivals(&self) -> &ArrivalWord {
         &self.arrivals
     }
 
@@ -87,4 +87,4 @@ impl Blocking {
     }
 }
 
-nameless!(Blocking);
+anonymous_barrier!(Blocking);

@@ -13,9 +13,9 @@
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
-use super::anonymous::nameless;
-use super::arrivals::Arrivals;
-use super::spin_then_sleep::watch;
+use super::anonymous::anonymous_barrier;
+use super::arrivals::ArrivalWord;
+use super::spin_then_sleep::spin_then_sleep;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier in one word, which members need no names for.
@@ -40,7 +40,7 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Central {
-    arrivals: Arrivals,
+    arrivals: ArrivalWord,
 }
 
 impl Central {
@@ -51,10 +51,10 @@ impl Central {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let members = WrongSize::check(members, MOST_MEMBERS)?;
-        Ok(Self { arrivals: Arrivals::new(members) })
+        Ok(Self { arrivals: ArrivalWord::new(members) })
     }
 
-    fn arrivals(&self) -> &Arrivals {
+    fn arrivals(&self) -> &ArrivalWord {
         &self.arrivals
     }
 
@@ -68,7 +68,7 @@ impl Central {
         if arrival.is_last() {
             return Ok(Crossing::LEADER);
         }
-        let seen = watch(
+        let seen = spin_then_sleep(
             self.arrivals.word(),
             |word| arrival.is_over(word),
             policy,
@@ -83,4 +83,4 @@ impl Central {
     }
 }
 
-nameless!(Central);
+anonymous_barrier!(Central);

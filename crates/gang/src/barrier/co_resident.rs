@@ -41,9 +41,9 @@ use machine::wait::{Spin, WaitPolicy, wait_until_deadline};
 use machine::{thread, topology};
 use stanchion_competitive::cost;
 
-use super::adaptive_policy::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
-use super::arrivals::{Arrival, Arrivals};
-use super::member_table::{Announced, Members};
+use super::adaptive_policy::{AdaptivePolicy, LONG_NS, MIN_AWAKE_CROWDED_NS, MIN_AWAKE_NS};
+use super::arrivals::{Arrival, ArrivalWord};
+use super::member_table::{Announcement, MemberTable};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Looks before the first question, if all members can be on a processor: a crossing by two threads
@@ -103,18 +103,18 @@ const LOOK_NS: u64 = 250;
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct CoResident {
-    arrivals: Arrivals,
-    habit: topology::CachePadded<Habit>,
+    arrivals: ArrivalWord,
+    habit: topology::CachePadded<AdaptivePolicy>,
     /// None if there are more members than processors: then some are off, and which ones changes
     /// too fast to ask.
-    members: Option<Members>,
+    members: Option<MemberTable>,
 }
 
 /// A member of a [`CoResident`].
 #[derive(Debug)]
-pub struct CoResidentPlace {
+pub struct CoResidentState {
     index: usize,
-    announced: Announced,
+    announcement: Announcement,
 }
 
 impl CoResident {
@@ -125,11 +125,11 @@ impl CoResident {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let count = WrongSize::check(members, MOST_MEMBERS)?;
-        let members = (members <= topology::usable()).then(|| Members::new(members));
-        let patience = if members.is_some() { PATIENCE_NS } else { PATIENCE_CROWDED_NS };
+        let members = (members <= topology::usable()).then(|| MemberTable::new(members));
+        let patience = if members.is_some() { MIN_AWAKE_NS } else { MIN_AWAKE_CROWDED_NS };
         Ok(Self {
-            arrivals: Arrivals::new(count),
-            habit: topology::CachePadded::new(Habit::new(patience)),
+            arrivals: ArrivalWord::new(count),
+            habit: topology::CachePadded::new(AdaptivePolicy::new(patience)),
             members,
         })
     }
@@ -141,7 +141,7 @@ impl CoResident {
         deadline: Deadline,
     ) -> Result<(), Broken> {
         let step = Cell::new(Step::Look);
-        let mut asked = Asked { looks: 0, first: None };
+        let mut asked = Inquiry { looks: 0, first: None };
         let mut policy = Stepping { policy, step: &step };
         // Acquire: pairs with the arrivals of all others.
         let seen = wait_until_deadline(
@@ -164,7 +164,7 @@ impl CoResident {
         if let Some(first) = asked.first {
             let now = clock::now();
             if now.nanos_since(first) > LONG_NS {
-                self.habit.took_long(arrival.phase(), now);
+                self.habit.record_long_wait(arrival.phase(), now);
             }
         }
         match seen {
@@ -175,7 +175,7 @@ impl CoResident {
 
     /// What a waiter does next that has found the phase not over.
     #[inline]
-    fn next(&self, arrival: Arrival, asked: &mut Asked) -> Step {
+    fn next(&self, arrival: Arrival, asked: &mut Inquiry) -> Step {
         // In a model, where no time passes, a budget is spent by choice.
         if machine::choice() {
             return Step::Sleep;
@@ -188,10 +188,10 @@ impl CoResident {
     }
 
     #[cold]
-    fn ask(&self, phase: u64, asked: &mut Asked) -> Step {
+    fn ask(&self, phase: u64, asked: &mut Inquiry) -> Step {
         let now = clock::now();
         let waited = now.nanos_since(*asked.first.get_or_insert(now));
-        let sleeps = self.habit.sleeps(phase, now);
+        let sleeps = self.habit.should_sleep(phase, now);
         let unknown = if sleeps { cost::current() } else { UNKNOWN_NS };
         let missing = self.members.as_ref().map(|members| members.missing(phase));
         let (step, budget) = match missing {
@@ -213,7 +213,7 @@ enum Step {
 }
 
 /// What a waiter has asked so far.
-struct Asked {
+struct Inquiry {
     looks: u32,
     /// When it asked first.
     first: Option<Ticks>,
@@ -252,7 +252,7 @@ impl<P: WaitPolicy> WaitPolicy for Stepping<'_, P> {
 }
 
 impl Barrier for CoResident {
-    type Place = CoResidentPlace;
+    type MemberState = CoResidentState;
 
     fn with_members(members: usize) -> Result<Self, WrongSize> {
         Self::new(members)
@@ -262,22 +262,22 @@ impl Barrier for CoResident {
         self.arrivals.members()
     }
 
-    fn place(&self, index: usize) -> Self::Place {
+    fn member_state(&self, index: usize) -> Self::MemberState {
         assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
-        CoResidentPlace { index, announced: Announced::NOTHING }
+        CoResidentState { index, announcement: Announcement::NOTHING }
     }
 
     #[inline]
     fn wait_at(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
         let arrival = self.arrivals.arrive()?;
         if let Some(members) = &self.members {
-            let CoResidentPlace { index, announced } = place;
-            members.announce(*index, announced, arrival.phase(), arrival.is_last());
+            let CoResidentState { index, announcement } = state;
+            members.announce(*index, announcement, arrival.phase(), arrival.is_last());
         }
         if arrival.is_last() {
             return Ok(Crossing::LEADER);
@@ -290,14 +290,14 @@ impl Barrier for CoResident {
     #[inline]
     fn wait_by_default(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        self.wait_at(place, &mut Spin, deadline)
+        self.wait_at(state, &mut Spin, deadline)
     }
 
-    fn shatter(&self, why: Broken) {
-        self.arrivals.shatter(why);
+    fn break_with(&self, why: Broken) {
+        self.arrivals.break_with(why);
     }
 
     fn broken(&self) -> Option<Broken> {
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     static_assertions::assert_impl_all!(CoResident: Send, Sync);
-    static_assertions::assert_impl_all!(CoResidentPlace: Send);
+    static_assertions::assert_impl_all!(CoResidentState: Send);
 
     #[test]
     fn members_are_watched_only_if_all_can_run_at_once() {

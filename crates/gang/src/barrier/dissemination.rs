@@ -72,7 +72,7 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
-use super::spin_then_sleep::{ASLEEP, sleep_while, wake_if_asleep, watch};
+use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// One arrival. The bits below are those of the reason and of sleepers.
@@ -112,7 +112,7 @@ pub struct Dissemination {
 
 /// A member of a [`Dissemination`] barrier.
 #[derive(Debug)]
-pub struct DisseminationPlace {
+pub struct DisseminationState {
     index: usize,
     /// In how many phases it has arrived, as its word says it.
     arrivals: u32,
@@ -186,7 +186,7 @@ impl Dissemination {
     /// Waits until the member has been told by `flag`, and returns the flag; `None` if it has not
     /// been told at `deadline`.
     #[inline]
-    fn told(
+    fn wait_for_signal(
         &self,
         flag: &AtomicU32,
         before: u32,
@@ -196,7 +196,7 @@ impl Dissemination {
         let is_told = |flag: u32| flag & !ASLEEP != before;
         let slept = Cell::new(None);
         // Acquire, in there: pairs with the Release of the arrival or of the signal.
-        let told = watch(flag, is_told, policy, deadline, || {
+        let told = spin_then_sleep(flag, is_told, policy, deadline, || {
             slept.set(Some(self.sleep(before, deadline)));
             None
         });
@@ -270,7 +270,7 @@ impl Dissemination {
             match gave_up {
                 Ok(replaced) => {
                     wake_if_asleep(word, replaced);
-                    self.shatter(Broken::TimedOut);
+                    self.break_with(Broken::TimedOut);
                     return Err(self.reason(frozen));
                 }
                 Err(now) if arrivals(now) == before => return Err(self.reason(now)),
@@ -288,7 +288,7 @@ fn arrivals(word: u32) -> u32 {
 }
 
 impl Barrier for Dissemination {
-    type Place = DisseminationPlace;
+    type MemberState = DisseminationState;
 
     fn with_members(members: usize) -> Result<Self, WrongSize> {
         Self::new(members)
@@ -298,21 +298,21 @@ impl Barrier for Dissemination {
         self.members
     }
 
-    fn place(&self, index: usize) -> Self::Place {
+    fn member_state(&self, index: usize) -> Self::MemberState {
         assert!(index < self.members, "member {index} of a barrier for {}", self.members);
         // Relaxed: the member has not arrived yet.
         let arrivals = arrivals(self.signal(index, 0).load(Ordering::Relaxed));
-        DisseminationPlace { index, arrivals }
+        DisseminationState { index, arrivals }
     }
 
     #[inline]
     fn wait_at(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        let DisseminationPlace { index, arrivals: before } = *place;
+        let DisseminationState { index, arrivals: before } = *state;
         let after = before.wrapping_add(ONE);
         self.arrive(index, before)?;
         let mut deadline = deadline;
@@ -323,7 +323,7 @@ impl Barrier for Dissemination {
             }
             let flag = self.flag(index, round);
             let told = loop {
-                match self.told(flag, before, policy, deadline) {
+                match self.wait_for_signal(flag, before, policy, deadline) {
                     Some(told) => break told,
                     // All have come.
                     None => self.give_up(before).map(|()| deadline = Deadline::NEVER)?,
@@ -334,11 +334,11 @@ impl Barrier for Dissemination {
                 break;
             }
         }
-        place.arrivals = after;
+        state.arrivals = after;
         Ok(Crossing::of_leader(index == 0))
     }
 
-    fn shatter(&self, why: Broken) {
+    fn break_with(&self, why: Broken) {
         let why = self.reason(why as u32);
         for word in self.arrivals() {
             Self::freeze(word, why);

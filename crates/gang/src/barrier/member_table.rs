@@ -25,7 +25,7 @@ use machine::thread;
 use machine::topology::{self, CachePadded};
 
 /// A line for each member.
-pub(super) struct Members(Box<[CachePadded<AtomicU64>]>);
+pub(super) struct MemberTable(Box<[CachePadded<AtomicU64>]>);
 
 /// What a member has written into its line.
 ///
@@ -33,15 +33,15 @@ pub(super) struct Members(Box<[CachePadded<AtomicU64>]>);
 /// thread (16 bits) | processor (16 bits) | phase that it has come to (32 bits)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Announced(u64);
+pub(super) struct Announcement(u64);
 
 /// Neither a thread nor a processor.
-const NOBODY: u64 = 0xffff;
+const UNKNOWN: u64 = 0xffff;
 
 const THREAD_SHIFT: u32 = 48;
 const PROCESSOR_SHIFT: u32 = 32;
 
-impl Announced {
+impl Announcement {
     /// That the member has not come to any phase; not to the first, either.
     pub(super) const NOTHING: Self = Self(u64::MAX);
 
@@ -54,44 +54,50 @@ impl Announced {
     }
 
     fn processor(self) -> u64 {
-        self.0 >> PROCESSOR_SHIFT & NOBODY
+        self.0 >> PROCESSOR_SHIFT & UNKNOWN
     }
 
-    fn has_come_to(self, phase: u64) -> bool {
+    fn has_arrived_in(self, phase: u64) -> bool {
         self.0 as u32 == phase as u32
     }
 
     /// Where the member is, as far as the one can tell who asks on the processor `here`.
     fn presence(self, here: u64) -> Presence {
         let presence = match self.thread() {
-            NOBODY => Presence::Unknown,
+            UNKNOWN => Presence::Unknown,
             thread => presence::of(thread as usize),
         };
-        if presence == Presence::Unknown && here != NOBODY && self.processor() == here {
+        if presence == Presence::Unknown && here != UNKNOWN && self.processor() == here {
             return Presence::Preempted;
         }
         presence
     }
 }
 
-impl Members {
+impl MemberTable {
     pub(super) fn new(count: usize) -> Self {
-        let line = |_| CachePadded::new(AtomicU64::fresh(Announced::NOTHING.0));
+        let line = |_| CachePadded::new(AtomicU64::fresh(Announcement::NOTHING.0));
         Self((0..count).map(line).collect())
     }
 
     /// The calling thread is that member, and has come to that phase. The last of a phase, for whom nobody waits, writes only where it is, if that
     /// is new.
     #[inline]
-    pub(super) fn announce(&self, index: usize, announced: &mut Announced, phase: u64, last: bool) {
+    pub(super) fn announce(
+        &self,
+        index: usize,
+        announcement: &mut Announcement,
+        phase: u64,
+        last: bool,
+    ) {
         let thread = number(thread::index());
-        let now = Announced::new(thread, here(), phase);
-        if thread != announced.thread() {
-            be_seen();
-        } else if last && now.processor() == announced.processor() {
+        let now = Announcement::new(thread, here(), phase);
+        if thread != announcement.thread() {
+            register_presence();
+        } else if last && now.processor() == announcement.processor() {
             return;
         }
-        *announced = now;
+        *announcement = now;
         self.0[index].store(now.0, Ordering::Relaxed);
     }
 
@@ -101,11 +107,11 @@ impl Members {
         let here = here();
         let mut furthest = Presence::Running;
         for line in &self.0 {
-            let announced = Announced(line.load(Ordering::Relaxed));
-            if announced.has_come_to(phase) {
+            let announcement = Announcement(line.load(Ordering::Relaxed));
+            if announcement.has_arrived_in(phase) {
                 continue;
             }
-            match announced.presence(here) {
+            match announcement.presence(here) {
                 // Nothing is more urgent: perhaps it waits for this processor.
                 Presence::Preempted => return Presence::Preempted,
                 Presence::Running => {}
@@ -124,7 +130,7 @@ fn here() -> u64 {
 
 #[inline]
 fn number(number: Option<usize>) -> u64 {
-    number.map_or(NOBODY, |number| (number as u64).min(NOBODY))
+    number.map_or(UNKNOWN, |number| (number as u64).min(UNKNOWN))
 }
 
 machine::thread_local! {
@@ -134,7 +140,7 @@ machine::thread_local! {
 
 /// Makes the calling thread visible, until it ends, if it may run on one processor only. Does nothing where that cannot be had.
 #[cold]
-fn be_seen() {
+fn register_presence() {
     if topology::processors().len() > 1 {
         return;
     }
@@ -152,24 +158,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_last_ran_here_is_off() {
-        let seen = |processor| Announced::new(NOBODY, processor, 7).presence(3);
+    fn a_thread_last_on_this_processor_is_preempted() {
+        let seen = |processor| Announcement::new(UNKNOWN, processor, 7).presence(3);
         assert_eq!(seen(3), Presence::Preempted);
         assert_eq!(seen(4), Presence::Unknown);
-        assert_eq!(seen(NOBODY), Presence::Unknown);
-        assert_eq!(Announced::NOTHING.presence(NOBODY), Presence::Unknown);
+        assert_eq!(seen(UNKNOWN), Presence::Unknown);
+        assert_eq!(Announcement::NOTHING.presence(UNKNOWN), Presence::Unknown);
     }
 
     #[test]
-    fn those_who_have_come_are_not_missing() {
+    fn arrived_members_are_not_missing() {
         let phase = u64::from(u32::MAX) + 5;
-        let members = Members::new(2);
+        let members = MemberTable::new(2);
         assert_eq!(members.missing(phase), Presence::Unknown, "nobody is known");
-        let mut mine = Announced::NOTHING;
+        let mut mine = Announcement::NOTHING;
         members.announce(0, &mut mine, phase, false);
-        members.announce(1, &mut { Announced::NOTHING }, phase, false);
+        members.announce(1, &mut { Announcement::NOTHING }, phase, false);
         assert_eq!(members.missing(phase), Presence::Running, "nobody is missing");
         assert_ne!(members.missing(phase + 1), Presence::Running, "both last ran here");
-        assert!(mine.has_come_to(phase) && !mine.has_come_to(phase + 1));
+        assert!(mine.has_arrived_in(phase) && !mine.has_arrived_in(phase + 1));
     }
 }

@@ -43,12 +43,12 @@ use core::fmt;
 use machine::clock::Deadline;
 use machine::wait::{Patient, WaitPolicy};
 
-pub use bit_mask::{BitMask, BitMaskPlace};
+pub use bit_mask::{BitMask, BitMaskState};
 pub use blocking::Blocking;
 pub use central::Central;
-pub use co_resident::{CoResident, CoResidentPlace};
-pub use dissemination::{Dissemination, DisseminationPlace};
-pub use tree::{Tree, TreePlace};
+pub use co_resident::{CoResident, CoResidentState};
+pub use dissemination::{Dissemination, DisseminationState};
+pub use tree::{Tree, TreeState};
 pub use two_phase::TwoPhase;
 pub use waiter::Waiter;
 pub use yielding::Yielding;
@@ -63,7 +63,7 @@ pub const MOST_MEMBERS: usize = machine::thread::INDICES;
 /// This is for what is generic over barriers.
 pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// What a member keeps from one wait to the next.
-    type Place: Send + fmt::Debug;
+    type MemberState: Send + fmt::Debug;
 
     /// A barrier for so many members.
     ///
@@ -81,7 +81,7 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// # Panics
     ///
     /// If there is no such member.
-    fn place(&self, index: usize) -> Self::Place;
+    fn member_state(&self, index: usize) -> Self::MemberState;
 
     /// Arrives and waits for the others, as `policy` says, until `deadline`: then the barrier
     /// breaks for all.
@@ -93,7 +93,7 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// [`Broken`], and why; for good.
     fn wait_at(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken>;
@@ -107,14 +107,14 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     #[inline]
     fn wait_by_default(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        self.wait_at(place, &mut <Patient>::start(), deadline)
+        self.wait_at(state, &mut <Patient>::start(), deadline)
     }
 
     /// Breaks the barrier, unless it is broken already: who waits and who will wait gets `why`.
-    fn shatter(&self, why: Broken);
+    fn break_with(&self, why: Broken);
 
     /// Whether it is broken, and why.
     fn broken(&self) -> Option<Broken>;

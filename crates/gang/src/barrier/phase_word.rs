@@ -27,7 +27,7 @@ use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
 use super::Broken;
-use super::spin_then_sleep::{ASLEEP, sleep_while, wake_if_asleep, watch};
+use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};
 
 /// The number of a phase, as it stands in the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Phase {
 }
 
 /// The word.
-pub(super) struct Verdict(CachePadded<AtomicU32>);
+pub(super) struct PhaseWord(CachePadded<AtomicU32>);
 
-impl Verdict {
+impl PhaseWord {
     /// Before `phase`.
     pub(super) fn before(phase: Phase) -> Self {
         Self(CachePadded::new(AtomicU32::fresh(phase.0)))
@@ -129,7 +129,7 @@ impl Verdict {
         deadline: Deadline,
     ) -> Option<Result<(), Broken>> {
         // Acquire, in there: pairs with the Release of `cross`.
-        let seen = watch(
+        let seen = spin_then_sleep(
             &*self.0,
             |word| word & !ASLEEP != phase.0,
             policy,
@@ -159,7 +159,7 @@ impl Verdict {
     }
 
     /// Breaks the phase that is going on; returns whether none was broken before.
-    pub(super) fn shatter(&self, why: Broken) -> bool {
+    pub(super) fn break_with(&self, why: Broken) -> bool {
         // Relaxed: that a barrier is broken publishes nothing.
         let broken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             Broken::in_word(word).is_none().then_some(word & !ASLEEP | why as u32)

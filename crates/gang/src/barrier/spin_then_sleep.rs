@@ -37,7 +37,7 @@ pub(super) const ASLEEP: u32 = 1 << REASON_BITS;
 /// Watches `word`, with Acquire, until its value is `over`; until the policy would sleep: then
 /// calls `sleep`. Returns the value, or `None` if `deadline` has passed.
 #[inline]
-pub(super) fn watch<W: Word>(
+pub(super) fn spin_then_sleep<W: Word>(
     word: &W,
     over: impl Fn(W::Value) -> bool,
     policy: &mut impl WaitPolicy,

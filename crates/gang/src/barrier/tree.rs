@@ -54,8 +54,8 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
-use super::phase_word::{Phase, Verdict};
-use super::spin_then_sleep::{sleep_while, wake_if_asleep, watch};
+use super::phase_word::{Phase, PhaseWord};
+use super::spin_then_sleep::{sleep_while, spin_then_sleep, wake_if_asleep};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Children of a node: the paper's number, which made its words fit and was the best of those tried
@@ -95,13 +95,13 @@ fn sense(phase: Phase) -> u32 {
 pub struct Tree {
     /// The flags of children, for each member that has some.
     nodes: Box<[CachePadded<[AtomicU32; CHILDREN]>]>,
-    verdict: Verdict,
+    phase_word: PhaseWord,
     members: usize,
 }
 
 /// A member of a [`Tree`].
 #[derive(Debug)]
-pub struct TreePlace {
+pub struct TreeState {
     index: usize,
     phase: Phase,
 }
@@ -121,7 +121,7 @@ impl Tree {
         let last_sense = 1 - sense(phase);
         let node = |_| CachePadded::new([(); CHILDREN].map(|()| AtomicU32::fresh(last_sense)));
         let nodes = (0..(members - 1).div_ceil(CHILDREN)).map(node).collect();
-        Ok(Self { nodes, verdict: Verdict::before(phase), members })
+        Ok(Self { nodes, phase_word: PhaseWord::before(phase), members })
     }
 
     /// Returns the flags of a member's children.
@@ -137,7 +137,7 @@ impl Tree {
     /// Comes up from the leaves: waits for the children, then tells the parent or, at the root,
     /// crosses.
     #[inline]
-    fn come(
+    fn ascend(
         &self,
         index: usize,
         phase: Phase,
@@ -146,8 +146,8 @@ impl Tree {
     ) -> Result<(), Broken> {
         let sense = sense(phase);
         for child in self.children(index) {
-            // Acquire, in there: pairs with the child's Release, or with that of `tell_parents`.
-            let come = watch(
+            // Acquire, in there: pairs with the child's Release, or with that of `mark_flags_broken`.
+            let come = spin_then_sleep(
                 child,
                 |flag| flag == sense || flag == BROKEN,
                 policy,
@@ -155,17 +155,17 @@ impl Tree {
                 || sleep_while(child, 1 - sense, deadline),
             );
             match come {
-                Some(BROKEN) => return Err(self.verdict.broken().expect("Invariant 3")),
+                Some(BROKEN) => return Err(self.phase_word.broken().expect("Invariant 3")),
                 Some(_) => {}
                 None => return self.give_up(phase),
             }
         }
-        let Some(above) = index.checked_sub(1) else { return self.verdict.cross(phase) };
+        let Some(above) = index.checked_sub(1) else { return self.phase_word.cross(phase) };
         let flag = &self.nodes[above / CHILDREN][above % CHILDREN];
         // Release: pairs with the parent's Acquire.
         let before = flag.swap(sense, Ordering::Release);
         wake_if_asleep(flag, before);
-        match self.verdict.wait(phase, policy, deadline) {
+        match self.phase_word.wait(phase, policy, deadline) {
             Some(outcome) => outcome,
             None => self.give_up(phase),
         }
@@ -173,15 +173,15 @@ impl Tree {
 
     #[cold]
     fn give_up(&self, phase: Phase) -> Result<(), Broken> {
-        let (outcome, mine) = self.verdict.give_up(phase);
+        let (outcome, mine) = self.phase_word.give_up(phase);
         if mine {
-            self.tell_parents();
+            self.mark_flags_broken();
         }
         outcome
     }
 
     /// The second half of breaking (Invariant 3).
-    fn tell_parents(&self) {
+    fn mark_flags_broken(&self) {
         for flag in self.nodes.iter().flat_map(|node| node.iter()) {
             // Release: pairs with the Acquire of the parent, which then reads the reason.
             let before = flag.swap(BROKEN, Ordering::Release);
@@ -191,7 +191,7 @@ impl Tree {
 }
 
 impl Barrier for Tree {
-    type Place = TreePlace;
+    type MemberState = TreeState;
 
     fn with_members(members: usize) -> Result<Self, WrongSize> {
         Self::new(members)
@@ -201,34 +201,34 @@ impl Barrier for Tree {
         self.members
     }
 
-    fn place(&self, index: usize) -> Self::Place {
+    fn member_state(&self, index: usize) -> Self::MemberState {
         assert!(index < self.members, "member {index} of a barrier for {}", self.members);
-        TreePlace { index, phase: self.verdict.phase() }
+        TreeState { index, phase: self.phase_word.phase() }
     }
 
     #[inline]
     fn wait_at(
         &self,
-        place: &mut Self::Place,
+        state: &mut Self::MemberState,
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        if let Some(why) = self.verdict.broken() {
+        if let Some(why) = self.phase_word.broken() {
             return Err(why);
         }
-        self.come(place.index, place.phase, policy, deadline)?;
-        place.phase = place.phase.next();
-        Ok(Crossing::of_leader(place.index == 0))
+        self.ascend(state.index, state.phase, policy, deadline)?;
+        state.phase = state.phase.next();
+        Ok(Crossing::of_leader(state.index == 0))
     }
 
-    fn shatter(&self, why: Broken) {
-        if self.verdict.shatter(why) {
-            self.tell_parents();
+    fn break_with(&self, why: Broken) {
+        if self.phase_word.break_with(why) {
+            self.mark_flags_broken();
         }
     }
 
     fn broken(&self) -> Option<Broken> {
-        self.verdict.broken()
+        self.phase_word.broken()
     }
 }
 

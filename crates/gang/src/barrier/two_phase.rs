@@ -16,8 +16,8 @@ use machine::topology;
 use machine::wait::{WaitPolicy, spin_for};
 use stanchion_competitive::cost;
 
-use super::anonymous::nameless;
-use super::arrivals::Arrivals;
+use super::anonymous::anonymous_barrier;
+use super::arrivals::ArrivalWord;
 use super::blocking::Blocking;
 use super::{Broken, Crossing, WrongSize};
 
@@ -76,7 +76,7 @@ impl TwoPhase {
         self.spin_ns
     }
 
-    fn arrivals(&self) -> &Arrivals {
+    fn arrivals(&self) -> &ArrivalWord {
         self.blocking.arrivals()
     }
 
@@ -99,4 +99,4 @@ impl TwoPhase {
     }
 }
 
-nameless!(TwoPhase, spin_ns);
+anonymous_barrier!(TwoPhase, spin_ns);

@@ -37,7 +37,7 @@ pub struct Waiter<R>
 where
     R: Deref<Target: Barrier>,
 {
-    place: <R::Target as Barrier>::Place,
+    state: <R::Target as Barrier>::MemberState,
     index: usize,
     barrier: R,
 }
@@ -46,13 +46,14 @@ impl<R> Waiter<R>
 where
     R: Deref<Target: Barrier>,
 {
-    /// All members, in order. To be called once for a barrier: see [`Barrier::place`].
+    /// All members, in order. To be called once for a barrier: see [`Barrier::member_state`].
     #[must_use = "a waiter that is dropped breaks the barrier"]
     pub fn all(barrier: R) -> Vec<Self>
     where
         R: Clone,
     {
-        let member = |index| Self { place: barrier.place(index), index, barrier: barrier.clone() };
+        let member =
+            |index| Self { state: barrier.member_state(index), index, barrier: barrier.clone() };
         (0..barrier.members()).map(member).collect()
     }
 
@@ -74,7 +75,7 @@ where
     ///
     /// [`Broken`] if somebody will not come.
     pub fn wait(&mut self) -> Result<Crossing, Broken> {
-        self.barrier.wait_by_default(&mut self.place, Deadline::NEVER)
+        self.barrier.wait_by_default(&mut self.state, Deadline::NEVER)
     }
 
     /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
@@ -83,7 +84,7 @@ where
     ///
     /// [`Broken`], also if somebody else will not come.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.barrier.wait_by_default(&mut self.place, Deadline::after(timeout))
+        self.barrier.wait_by_default(&mut self.state, Deadline::after(timeout))
     }
 
     /// Waits as `policy` says, until `deadline`.
@@ -96,7 +97,7 @@ where
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        self.barrier.wait_at(&mut self.place, policy, deadline)
+        self.barrier.wait_at(&mut self.state, policy, deadline)
     }
 }
 
@@ -106,6 +107,6 @@ where
 {
     fn drop(&mut self) {
         let why = if machine::thread::panicking() { Broken::Panicked } else { Broken::Left };
-        self.barrier.shatter(why);
+        self.barrier.break_with(why);
     }
 }

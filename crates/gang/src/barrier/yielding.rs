@@ -18,8 +18,8 @@ use machine::thread;
 use machine::topology::CachePadded;
 use machine::wait::{WaitPolicy, wait_until_deadline};
 
-use super::anonymous::nameless;
-use super::arrivals::Arrivals;
+use super::anonymous::anonymous_barrier;
+use super::arrivals::ArrivalWord;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members yield until all have come, and which members need no names for.
@@ -46,7 +46,7 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Yielding {
-    arrivals: Arrivals,
+    arrivals: ArrivalWord,
     yields: CachePadded<AtomicU64>,
 }
 
@@ -77,7 +77,7 @@ impl Yielding {
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let members = WrongSize::check(members, MOST_MEMBERS)?;
         let yields = CachePadded::new(AtomicU64::fresh(0));
-        Ok(Self { arrivals: Arrivals::new(members), yields })
+        Ok(Self { arrivals: ArrivalWord::new(members), yields })
     }
 
     /// How often members have yielded in all phases so far. Divided by members and phases, the α of
@@ -88,7 +88,7 @@ impl Yielding {
         self.yields.load(Ordering::Relaxed)
     }
 
-    fn arrivals(&self) -> &Arrivals {
+    fn arrivals(&self) -> &ArrivalWord {
         &self.arrivals
     }
 
@@ -122,4 +122,4 @@ impl Yielding {
     }
 }
 
-nameless!(Yielding, yields);
+anonymous_barrier!(Yielding, yields);

@@ -9,50 +9,50 @@ use machine::topology::{self, Pinned};
 use machine::wait::WaitPolicy;
 
 use super::core::GangExecutor;
-use crate::scheduler::{Force, Gate, Round};
+use crate::scheduler::{Preemption, SlotScheduler, Turn};
 
 machine::thread_local! {
     /// Where the thread stands, if it runs a member.
-    static CURRENT: Cell<*const Post> = Cell::new(core::ptr::null());
+    static CURRENT: Cell<*const MemberContext> = Cell::new(core::ptr::null());
 }
 
 /// The processor that a thread is kept on, and for which seat.
 pub(crate) struct Pin {
-    seat: usize,
+    processor: usize,
     /// Nothing, if the system refused.
     _pinned: Option<Pinned>,
 }
 
-pub(crate) struct Post {
+pub(crate) struct MemberContext {
     executor: GangExecutor,
     index: usize,
-    berths: Arc<[usize]>,
-    seen: Cell<Round>,
+    entities: Arc<[usize]>,
+    seen_turn: Cell<Turn>,
     /// Takes no part in gang scheduling: blocked, or waiting for another gang.
-    away: Cell<bool>,
+    inactive: Cell<bool>,
     pin: RefCell<Option<Pin>>,
 }
 
-impl Post {
+impl MemberContext {
     /// Of member `index` of a gang that has these berths.
     pub(crate) fn new(
         executor: GangExecutor,
         index: usize,
-        berths: Arc<[usize]>,
+        entities: Arc<[usize]>,
         pin: Option<Pin>,
     ) -> Self {
         Self {
             executor,
             index,
-            berths,
-            seen: Cell::new(Round::FIRST),
-            away: Cell::new(false),
+            entities,
+            seen_turn: Cell::new(Turn::FIRST),
+            inactive: Cell::new(false),
             pin: RefCell::new(pin),
         }
     }
 
     /// Lets `body` run as what this thread does; afterwards the pin is for the next member.
-    pub(crate) fn during(self: Rc<Self>, body: impl FnOnce(&Rc<Self>)) -> Option<Pin> {
+    pub(crate) fn run(self: Rc<Self>, body: impl FnOnce(&Rc<Self>)) -> Option<Pin> {
         CURRENT.with(|current| current.set(&raw const *self));
         body(&self);
         CURRENT.with(|current| current.set(core::ptr::null()));
@@ -70,76 +70,76 @@ impl Post {
         &self.executor
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        self.executor.gate()
+    pub(crate) fn scheduler(&self) -> &SlotScheduler {
+        self.executor.scheduler()
     }
 
-    pub(crate) fn berth(&self) -> usize {
-        self.berths[self.index]
+    pub(crate) fn entity(&self) -> usize {
+        self.entities[self.index]
     }
 
-    pub(crate) fn seat(&self) -> usize {
-        self.gate().seat(self.berth())
+    pub(crate) fn processor(&self) -> usize {
+        self.scheduler().processor_of(self.entity())
     }
 
     /// Stays if the gang is on; else leaves until it is on again.
     #[inline]
-    pub(crate) fn look(&self) {
-        if !self.gate().is_current(self.seen.get()) && !self.away.get() {
-            self.enter();
+    pub(crate) fn check_turn(&self) {
+        if !self.scheduler().is_current(self.seen_turn.get()) && !self.inactive.get() {
+            self.wait_for_turn();
         }
     }
 
     /// Goes through the gate.
     #[cold]
-    pub(crate) fn enter(&self) {
-        self.seen.set(self.gate().pass(self.berth()));
-        let seat = self.seat();
-        let processors = self.executor.processors();
+    pub(crate) fn wait_for_turn(&self) {
+        self.seen_turn.set(self.scheduler().wait_for_turn(self.entity()));
+        let processor = self.processor();
+        let cpus = self.executor.cpus();
         let mut pin = self.pin.borrow_mut();
-        if !processors.is_empty() && pin.as_ref().is_none_or(|pin| pin.seat != seat) {
+        if !cpus.is_empty() && pin.as_ref().is_none_or(|pin| pin.processor != processor) {
             // The one before first: they are given back in reverse order.
             *pin = None;
-            let pinned = topology::pin(processors[seat % processors.len()]).ok();
-            *pin = Some(Pin { seat, _pinned: pinned });
+            let pinned = topology::pin(cpus[processor % cpus.len()]).ok();
+            *pin = Some(Pin { processor, _pinned: pinned });
         }
     }
 
     /// The thread's member has ended.
-    pub(crate) fn retire(&self) {
-        if !self.away.replace(true) {
-            self.gate().retire(self.berth());
+    pub(crate) fn deactivate(&self) {
+        if !self.inactive.replace(true) {
+            self.scheduler().deactivate(self.entity());
         }
     }
 
     /// Does something during which the seat is free for others.
     pub(crate) fn suspended<R>(&self, body: impl FnOnce() -> R) -> R {
-        struct Return<'p>(&'p Post);
+        struct Return<'p>(&'p MemberContext);
         impl Drop for Return<'_> {
             fn drop(&mut self) {
-                self.0.come_back();
+                self.0.reactivate();
             }
         }
-        if self.away.get() {
+        if self.inactive.get() {
             return body();
         }
-        self.retire();
+        self.deactivate();
         let _return = Return(self);
         // No call of `body` ends early for a signal that was under way.
-        let _undisturbed =
-            (self.gate().force() == Force::Interrupt).then(machine::control::undisturbed);
+        let _undisturbed = (self.scheduler().preemption() == Preemption::Signal)
+            .then(machine::control::undisturbed);
         body()
     }
 
-    fn come_back(&self) {
-        self.away.set(false);
-        self.gate().resume(self.berth());
-        self.enter();
+    fn reactivate(&self) {
+        self.inactive.set(false);
+        self.scheduler().activate(self.entity());
+        self.wait_for_turn();
     }
 
     /// Returns how a member waits at a barrier of its gang.
-    pub(crate) fn waits(&self) -> AtBarrier<'_> {
-        AtBarrier { post: Some(self), stage: Stage::Brief(BRIEF_PAUSES) }
+    pub(crate) fn barrier_wait(&self) -> BarrierWait<'_> {
+        BarrierWait { context: Some(self), stage: Stage::Brief(BRIEF_PAUSES) }
     }
 }
 
@@ -153,8 +153,8 @@ impl Post {
 /// Why it does not ask why another member has not come: one that is blocked, one that sleeps
 /// without having said so, and one that has more to do than the others all keep it waiting for
 /// longer than sleeping costs.
-pub(crate) struct AtBarrier<'p> {
-    post: Option<&'p Post>,
+pub(crate) struct BarrierWait<'p> {
+    context: Option<&'p MemberContext>,
     stage: Stage,
 }
 
@@ -175,15 +175,15 @@ const BRIEF_PAUSES: u32 = 16;
 /// Yields before it gives its seat away and sleeps.
 const YIELDS: u32 = 64;
 
-impl WaitPolicy for AtBarrier<'_> {
+impl WaitPolicy for BarrierWait<'_> {
     /// Without a post: yields at once.
     fn start() -> Self {
-        Self { post: None, stage: Stage::Yielding(0) }
+        Self { context: None, stage: Stage::Yielding(0) }
     }
 
     #[inline]
     fn pause(&mut self) {
-        let Some(post) = self.post else { return machine::thread::yield_now() };
+        let Some(context) = self.context else { return machine::thread::yield_now() };
         match &mut self.stage {
             Stage::Brief(left) => {
                 *left -= 1;
@@ -193,19 +193,19 @@ impl WaitPolicy for AtBarrier<'_> {
                 machine::hint::spin_loop();
             }
             Stage::Spinning(since) => {
-                if now().nanos_since(*since) >= post.executor.spin_ns() {
+                if now().nanos_since(*since) >= context.executor.spin_ns() {
                     self.stage = Stage::Yielding(0);
                 }
-                post.look();
+                context.check_turn();
                 machine::hint::spin_loop();
             }
             Stage::Yielding(yields) if *yields < YIELDS => {
                 *yields += 1;
-                post.look();
+                context.check_turn();
                 machine::thread::yield_now();
             }
             Stage::Yielding(_) => {
-                post.retire();
+                context.deactivate();
                 self.stage = Stage::Sleeping;
             }
             // The barrier puts the thread to sleep instead.
@@ -218,16 +218,17 @@ impl WaitPolicy for AtBarrier<'_> {
     }
 
     fn pausing(&self) -> u64 {
-        match (self.post, &self.stage) {
-            (Some(post), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
+        match (self.context, &self.stage) {
+            (Some(context), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
                 let spent = match stage {
                     Stage::Spinning(since) => now().nanos_since(*since),
                     _ => 0,
                 };
-                post.executor
+                context
+                    .executor
                     .spin_ns()
                     .saturating_sub(spent)
-                    .min(post.gate().stays(post.seen.get()))
+                    .min(context.scheduler().remaining_ns(context.seen_turn.get()))
             }
             _ => 0,
         }
@@ -241,10 +242,10 @@ impl WaitPolicy for AtBarrier<'_> {
     }
 }
 
-impl Drop for AtBarrier<'_> {
+impl Drop for BarrierWait<'_> {
     fn drop(&mut self) {
-        if let (Some(post), Stage::Sleeping) = (self.post, &self.stage) {
-            post.come_back();
+        if let (Some(context), Stage::Sleeping) = (self.context, &self.stage) {
+            context.reactivate();
         }
     }
 }

@@ -17,7 +17,7 @@
 //! 2. The table of the gate is written under the lock of the state, and says what the matrix says,
 //!    without the gangs that are not yet spawned.
 //! 3. A thread is idle, its desk in `idle`, or runs a member, or is between the two and will look
-//!    at `leaving`.
+//!    at `exiting`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,23 +30,23 @@ use machine::control::{self, Deferred, Refused};
 use machine::thread::JoinHandle;
 use stanchion_competitive::{Condvar, Mutex, MutexGuard};
 
-use super::context::Post;
-use super::mailbox::{Desk, Mail, Order};
-use super::threads::{self, Threads};
+use super::context::MemberContext;
+use super::mailbox::{Command, Mailbox, MemberTask};
+use super::threads::{self, ThreadHandles};
 use super::timer;
 use crate::builder::GangExecutorBuilder;
 use crate::error::{BuildError, Ended, SpawnError};
-use crate::gang::{Gang, Run, Team};
-use crate::matrix::{Alternates, Gang as Name, Matrix, Stay};
+use crate::matrix::{Alternates, AssignmentKind, GangKey, Matrix};
 use crate::member::Member;
 use crate::metrics::{Metrics, Overstay};
-use crate::scheduler::Gate;
+use crate::scheduler::SlotScheduler;
 use crate::spawn::{self, GangHandle, GangScope};
+use crate::state::{Gang, GangState, SpawnedGang};
 use crate::switching::Switching;
 
 /// What the builder has said and nobody changes.
 pub(crate) struct Settings {
-    pub(crate) seats: usize,
+    pub(crate) processors: usize,
     pub(crate) slots: usize,
     pub(crate) alternates: Alternates,
     pub(crate) quantum: Duration,
@@ -56,46 +56,46 @@ pub(crate) struct Settings {
     /// Why it is not what was asked for.
     pub(crate) refused: Option<Refused>,
     /// On which processors threads are kept, by seat; none if they are not.
-    pub(crate) processors: Vec<usize>,
+    pub(crate) cpus: Vec<usize>,
     pub(crate) stack_size: Option<usize>,
 }
 
 /// A gang in the matrix.
-struct Booking {
+struct GangRecord {
     id: u64,
     /// By member; none before it is spawned.
-    berths: Arc<[usize]>,
+    entities: Arc<[usize]>,
 }
 
-pub(crate) struct State {
+pub(crate) struct CoreState {
     matrix: Matrix<()>,
-    bookings: BTreeMap<Name, Booking>,
+    gangs: BTreeMap<GangKey, GangRecord>,
     /// Berths without a member (Invariant 1).
-    free: Vec<usize>,
-    pub(crate) idle: Vec<Arc<Desk>>,
-    pub(crate) threads: Threads,
+    free_entities: Vec<usize>,
+    pub(crate) idle: Vec<Arc<Mailbox>>,
+    pub(crate) threads: ThreadHandles,
     /// Nobody may spawn.
     closed: bool,
     /// Nobody will spawn.
-    pub(crate) leaving: bool,
-    begun: u64,
-    ended: u64,
-    moved: u64,
+    pub(crate) exiting: bool,
+    gangs_begun: u64,
+    gangs_ended: u64,
+    gangs_moved: u64,
     culprits: Vec<Overstay>,
 }
 
 /// How many of those that overstayed are remembered after their gang has ended: the worst.
-const CULPRITS: usize = 64;
+const MOST_CULPRITS: usize = 64;
 
-pub(crate) struct Shared {
-    pub(crate) gate: Gate,
+pub(crate) struct Core {
+    pub(crate) scheduler: SlotScheduler,
     pub(crate) settings: Settings,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<CoreState>,
     /// No gang is left.
-    quiet: Condvar,
-    names: AtomicU64,
+    no_gangs: Condvar,
+    next_id: AtomicU64,
     /// Whether the clock may end.
-    over: AtomicU32,
+    timer_exits: AtomicU32,
 }
 
 /// Runs gangs: threads that are on together, each on a seat of its own, and off together.
@@ -130,13 +130,13 @@ pub struct GangExecutor {
 }
 
 struct Owner {
-    shared: Arc<Shared>,
+    core: Arc<Core>,
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.leave(&mut self.shared.lock());
-        self.shared.gate.clock.ring();
+        self.core.begin_exit(&mut self.core.lock());
+        self.core.scheduler.timer.unpark();
     }
 }
 
@@ -147,8 +147,8 @@ impl GangExecutor {
     /// # Errors
     ///
     /// [`BuildError`], with what would mend it.
-    pub fn new(seats: usize) -> Result<Self, BuildError> {
-        Self::builder().seats(seats).build()
+    pub fn new(processors: usize) -> Result<Self, BuildError> {
+        Self::builder().processors(processors).build()
     }
 
     /// Says how an executor is to be, then builds it.
@@ -158,62 +158,61 @@ impl GangExecutor {
 
     pub(crate) fn start(settings: Settings, matrix: Matrix<()>) -> Result<Self, BuildError> {
         let quantum = u64::try_from(settings.quantum.as_nanos()).unwrap_or(u64::MAX);
-        let gate =
-            Gate::new(settings.seats, settings.slots, quantum).forcing(settings.switching.force());
-        let free = (0..gate.berths()).rev().collect();
-        let state = State {
+        let scheduler = SlotScheduler::new(settings.processors, settings.slots, quantum)
+            .with_preemption(settings.switching.preemption());
+        let free_entities = (0..scheduler.entities()).rev().collect();
+        let state = CoreState {
             matrix,
-            bookings: BTreeMap::new(),
-            free,
+            gangs: BTreeMap::new(),
+            free_entities,
             idle: Vec::new(),
-            threads: Threads::default(),
+            threads: ThreadHandles::default(),
             closed: false,
-            leaving: false,
-            begun: 0,
-            ended: 0,
-            moved: 0,
+            exiting: false,
+            gangs_begun: 0,
+            gangs_ended: 0,
+            gangs_moved: 0,
             culprits: Vec::new(),
         };
-        let shared = Arc::new(Shared {
-            gate,
+        let core = Arc::new(Core {
+            scheduler,
             settings,
             state: Mutex::new(state),
-            quiet: Condvar::new(),
-            names: AtomicU64::fresh(0),
-            over: AtomicU32::fresh(0),
+            no_gangs: Condvar::new(),
+            next_id: AtomicU64::fresh(0),
+            timer_exits: AtomicU32::fresh(0),
         });
-        let clock =
-            timer::start(shared.clone()).map_err(|source| BuildError::NoThread { source })?;
-        shared.lock().threads.keep(clock);
-        Ok(Self { owner: Arc::new(Owner { shared }) })
+        let timer = timer::start(core.clone()).map_err(|source| BuildError::NoThread { source })?;
+        core.lock().threads.keep(timer);
+        Ok(Self { owner: Arc::new(Owner { core }) })
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.owner.shared
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.owner.core
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.shared().gate
+    pub(crate) fn scheduler(&self) -> &SlotScheduler {
+        &self.core().scheduler
     }
 
     pub(crate) fn spin_ns(&self) -> u64 {
-        self.shared().settings.spin_ns
+        self.core().settings.spin_ns
     }
 
-    pub(crate) fn processors(&self) -> &[usize] {
-        &self.shared().settings.processors
+    pub(crate) fn cpus(&self) -> &[usize] {
+        &self.core().settings.cpus
     }
 
     /// How many seats there are: the largest gang that it can run.
     #[must_use]
-    pub fn seats(&self) -> usize {
-        self.shared().settings.seats
+    pub fn processors(&self) -> usize {
+        self.core().settings.processors
     }
 
     /// For how long a slot is on while others wait for their turn.
     #[must_use]
     pub fn quantum(&self) -> Duration {
-        self.shared().settings.quantum
+        self.core().settings.quantum
     }
 
     /// Returns how members are taken off whose slot's turn is over: as the builder said, unless
@@ -221,7 +220,7 @@ impl GangExecutor {
     #[must_use]
     pub fn switching(&self) -> Switching {
         match self.switching_refused() {
-            None => self.shared().settings.switching,
+            None => self.core().settings.switching,
             Some(_) => Switching::Cooperative,
         }
     }
@@ -231,7 +230,7 @@ impl GangExecutor {
     /// [`Switching::Signal`].
     #[must_use]
     pub fn switching_refused(&self) -> Option<Refused> {
-        let settings = &self.shared().settings;
+        let settings = &self.core().settings;
         settings.refused.clone().or_else(|| match settings.switching {
             Switching::Signal => control::still_interrupts().err(),
             Switching::Cooperative | Switching::Priority => None,
@@ -253,7 +252,7 @@ impl GangExecutor {
         F: Fn(&mut Member) -> Result<R, Ended> + Send + Sync + 'static,
         R: Send + 'static,
     {
-        let gang = Arc::new(self.gang(members, body)?);
+        let gang = Arc::new(self.new_gang(members, body)?);
         self.launch(gang.clone())?;
         Ok(GangHandle::new(gang))
     }
@@ -290,22 +289,22 @@ impl GangExecutor {
     /// not wait. If two threads call it at once, one of them waits for the threads, and both for
     /// the gangs.
     pub fn shutdown(self) {
-        let shared = self.shared().clone();
-        let is_member = Post::with_current(|current| {
-            current.is_some_and(|post| Arc::ptr_eq(post.executor().shared(), &shared))
+        let core = self.core().clone();
+        let is_member = MemberContext::with_current(|current| {
+            current.is_some_and(|context| Arc::ptr_eq(context.executor().core(), &core))
         });
-        let mut state = shared.lock();
+        let mut state = core.lock();
         state.closed = true;
         if is_member {
             return;
         }
-        while !state.bookings.is_empty() {
-            shared.quiet.wait(&mut state.state);
+        while !state.gangs.is_empty() {
+            core.no_gangs.wait(&mut state.state);
         }
-        shared.leave(&mut state);
+        core.begin_exit(&mut state);
         let threads = state.threads.take();
         drop(state);
-        shared.gate.clock.ring();
+        core.scheduler.timer.unpark();
         for thread in threads {
             let _ = thread.join();
         }
@@ -314,60 +313,60 @@ impl GangExecutor {
     /// What it has done until now.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shared().metrics()
+        self.core().metrics()
     }
 
     /// A gang that is not in the matrix yet. Refuses sizes for which there is none, so that no
     /// board is made for them.
-    pub(crate) fn gang<F, R>(&self, members: usize, body: F) -> Result<Gang<F, R>, SpawnError> {
-        let seats = self.seats();
+    pub(crate) fn new_gang<F, R>(&self, members: usize, body: F) -> Result<Gang<F, R>, SpawnError> {
+        let processors = self.processors();
         match members {
             0 => Err(SpawnError::Empty),
-            _ if members > seats => Err(SpawnError::TooLarge { asked: members, seats }),
+            _ if members > processors => Err(SpawnError::TooLarge { asked: members, processors }),
             _ => {
                 // Relaxed: a number that nobody else has.
-                let id = self.shared().names.fetch_add(1, Ordering::Relaxed);
+                let id = self.core().next_id.fetch_add(1, Ordering::Relaxed);
                 Ok(Gang::new(id, members, body))
             }
         }
     }
 
     /// Finds seats and threads for a gang, and lets it begin.
-    pub(crate) fn launch(&self, gang: Arc<dyn Run>) -> Result<(), SpawnError> {
-        let shared = self.shared();
+    pub(crate) fn launch(&self, gang: Arc<dyn SpawnedGang>) -> Result<(), SpawnError> {
+        let core = self.core();
         // A member that was stopped on the way would leave a gang of which some have begun.
         let _deferred = control::defer();
-        let (id, members) = (gang.team().id, gang.team().members());
-        let (name, mut desks) = shared.reserve(id, members)?;
-        let idle = desks.len();
+        let (id, members) = (gang.state().id, gang.state().members());
+        let (key, mut mailboxes) = core.reserve(id, members)?;
+        let idle = mailboxes.len();
         let mut started = Vec::new();
-        while desks.len() < members {
-            match threads::start(shared) {
-                Ok((desk, thread)) => {
-                    desks.push(desk);
+        while mailboxes.len() < members {
+            match threads::start(core) {
+                Ok((mailbox, thread)) => {
+                    mailboxes.push(mailbox);
                     started.push(thread);
                 }
                 Err(source) => {
-                    let with = desks.len();
-                    for desk in desks.drain(idle..) {
-                        desk.give(Mail::Leave);
+                    let with = mailboxes.len();
+                    for mailbox in mailboxes.drain(idle..) {
+                        mailbox.send(Command::Exit);
                     }
                     // They have nothing to do: what they took of the system's memory is free when
                     // this returns.
                     started.into_iter().for_each(|thread| drop(thread.join()));
-                    shared.give_up(name, desks);
+                    core.cancel_reservation(key, mailboxes);
                     return Err(SpawnError::NoThread { started: with, asked: members, source });
                 }
             }
         }
-        let berths = shared.seat(name, started);
-        for (index, desk) in desks.into_iter().enumerate() {
-            desk.give(Mail::Order(Order {
+        let entities = core.start_gang(key, started);
+        for (index, mailbox) in mailboxes.into_iter().enumerate() {
+            mailbox.send(Command::Run(MemberTask {
                 gang: gang.clone(),
-                name,
+                key,
                 executor: self.clone(),
                 index,
-                berths: berths.clone(),
+                entities: entities.clone(),
             }));
         }
         Ok(())
@@ -376,188 +375,196 @@ impl GangExecutor {
 
 /// The state, locked by a thread that is not interrupted meanwhile: a member that was stopped with
 /// it would stop everybody who wants it.
-pub(crate) struct Locked<'s> {
-    state: MutexGuard<'s, State>,
+pub(crate) struct StateGuard<'s> {
+    state: MutexGuard<'s, CoreState>,
     // Last: what is pending is carried out after the lock is free.
     _deferred: Deferred,
 }
 
-impl Deref for Locked<'_> {
-    type Target = State;
+impl Deref for StateGuard<'_> {
+    type Target = CoreState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &CoreState {
         &self.state
     }
 }
 
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut State {
+impl DerefMut for StateGuard<'_> {
+    fn deref_mut(&mut self) -> &mut CoreState {
         &mut self.state
     }
 }
 
-impl Shared {
-    pub(crate) fn lock(&self) -> Locked<'_> {
+impl Core {
+    pub(crate) fn lock(&self) -> StateGuard<'_> {
         let deferred = control::defer();
-        Locked { state: self.state.lock(), _deferred: deferred }
+        StateGuard { state: self.state.lock(), _deferred: deferred }
     }
 
     /// Whether there is nothing more to do, for ever.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn timer_exits(&self) -> bool {
         // Relaxed: there is nothing to be seen but that; the clock's bell is rung afterwards.
-        self.over.load(Ordering::Relaxed) != 0
+        self.timer_exits.load(Ordering::Relaxed) != 0
     }
 
     /// A place in the matrix, which the gate does not know of yet, and threads that are idle, at
     /// most so many.
-    fn reserve(&self, id: u64, members: usize) -> Result<(Name, Vec<Arc<Desk>>), SpawnError> {
+    fn reserve(&self, id: u64, members: usize) -> Result<(GangKey, Vec<Arc<Mailbox>>), SpawnError> {
         let mut state = self.lock();
         if state.closed {
             return Err(SpawnError::Closed);
         }
-        let (name, _) = state.matrix.allocate(members, ())?;
-        state.bookings.insert(name, Booking { id, berths: Arc::default() });
+        let (key, _) = state.matrix.allocate(members, ())?;
+        state.gangs.insert(key, GangRecord { id, entities: Arc::default() });
         let busy = state.idle.len() - members.min(state.idle.len());
-        Ok((name, state.idle.split_off(busy)))
+        Ok((key, state.idle.split_off(busy)))
     }
 
     /// There are not enough threads: what was reserved is free again.
-    fn give_up(&self, name: Name, mut desks: Vec<Arc<Desk>>) {
+    fn cancel_reservation(&self, key: GangKey, mut mailboxes: Vec<Arc<Mailbox>>) {
         let mut state = self.lock();
-        state.idle.append(&mut desks);
-        state.matrix.complete(name);
-        state.bookings.remove(&name);
-        self.after_a_gang(&mut state);
+        state.idle.append(&mut mailboxes);
+        state.matrix.complete(key);
+        state.gangs.remove(&key);
+        self.notify_if_no_gangs(&mut state);
     }
 
     /// Gives the members of a gang their berths, and publishes it. Keeps the threads that were
     /// started for it.
-    fn seat(&self, name: Name, started: Vec<JoinHandle<()>>) -> Arc<[usize]> {
+    fn start_gang(&self, key: GangKey, started: Vec<JoinHandle<()>>) -> Arc<[usize]> {
         let mut state = self.lock();
         started.into_iter().for_each(|thread| state.threads.keep(thread));
-        let place = state.matrix.place(name).expect("its gang has not ended");
-        let at = state.free.len() - place.seats.len();
-        let berths: Arc<[usize]> = state.free.split_off(at).into();
-        for (&berth, seat) in berths.iter().zip(place.seats.iter()) {
-            self.gate.assign(berth, seat);
+        let placement = state.matrix.placement(key).expect("its gang has not ended");
+        let at = state.free_entities.len() - placement.processors.len();
+        let entities: Arc<[usize]> = state.free_entities.split_off(at).into();
+        for (&entity, processor) in entities.iter().zip(placement.processors.iter()) {
+            self.scheduler.assign(entity, processor);
         }
-        if let Some(booking) = state.bookings.get_mut(&name) {
-            booking.berths = berths.clone();
+        if let Some(record) = state.gangs.get_mut(&key) {
+            record.entities = entities.clone();
         }
-        state.begun += 1;
+        state.gangs_begun += 1;
         self.publish(&state);
-        berths
+        entities
     }
 
     /// A member has ended, and left the gate. True, if it was the last of its gang.
-    pub(crate) fn complete(&self, gang: &Team, name: Name, desk: &Arc<Desk>) -> bool {
+    pub(crate) fn complete_member(
+        &self,
+        gang: &GangState,
+        key: GangKey,
+        mailbox: &Arc<Mailbox>,
+    ) -> bool {
         let mut state = self.lock();
         // Relaxed: under the lock.
         let last = gang.remaining.fetch_sub(1, Ordering::Relaxed) == 1;
         if last {
-            state.matrix.complete(name);
-            if let Some(booking) = state.bookings.remove(&name) {
-                self.note_culprits(&mut state, &booking);
-                state.free.extend(booking.berths.iter());
+            state.matrix.complete(key);
+            if let Some(record) = state.gangs.remove(&key) {
+                self.record_overstays(&mut state, &record);
+                state.free_entities.extend(record.entities.iter());
             }
-            state.ended += 1;
+            state.gangs_ended += 1;
             self.unite(&mut state);
             self.publish(&state);
-            self.after_a_gang(&mut state);
+            self.notify_if_no_gangs(&mut state);
         }
-        state.idle.push(desk.clone());
-        if state.leaving {
-            self.leave(&mut state);
+        state.idle.push(mailbox.clone());
+        if state.exiting {
+            self.begin_exit(&mut state);
         }
         last
     }
 
     /// Gives up slots whose gangs fit into others. Those that are on lose their seats, and leave
     /// when they look.
-    fn unite(&self, state: &mut State) {
+    fn unite(&self, state: &mut CoreState) {
         for moved in state.matrix.unite() {
-            state.moved += 1;
-            if let Some(booking) = state.bookings.get(&moved.gang) {
-                for (&berth, seat) in booking.berths.iter().zip(moved.to.seats.iter()) {
-                    self.gate.move_to(berth, seat);
+            state.gangs_moved += 1;
+            if let Some(record) = state.gangs.get(&moved.gang) {
+                for (&entity, processor) in record.entities.iter().zip(moved.to.processors.iter()) {
+                    self.scheduler.migrate(entity, processor);
                 }
             }
         }
     }
 
     /// Writes the matrix into the gate's table (Invariant 2).
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &CoreState) {
         let slots = state.matrix.last_used().map_or(0, |last| last + 1);
-        let seats = self.settings.seats;
-        let mut rows = vec![None; slots * seats];
-        let mut row = vec![None; seats];
+        let processors = self.settings.processors;
+        let mut rows = vec![None; slots * processors];
+        let mut row = vec![None; processors];
         for slot in 0..slots {
             if state.matrix.gangs(slot).is_empty() {
                 continue;
             }
             state.matrix.row(slot, self.settings.alternates, &mut row);
-            for (to, sitting) in rows[slot * seats..].iter_mut().zip(&row) {
-                *to = sitting.and_then(|sitting| {
-                    let berths = &state.bookings.get(&sitting.gang)?.berths;
-                    Some((*berths.get(sitting.member)?, sitting.stay == Stay::Home))
+            for (to, assignment) in rows[slot * processors..].iter_mut().zip(&row) {
+                *to = assignment.and_then(|assignment| {
+                    let entities = &state.gangs.get(&assignment.gang)?.entities;
+                    Some((
+                        *entities.get(assignment.member)?,
+                        assignment.kind == AssignmentKind::Home,
+                    ))
                 });
             }
         }
-        self.gate.publish(&rows);
+        self.scheduler.publish(&rows);
     }
 
-    fn after_a_gang(&self, state: &mut State) {
-        if state.bookings.is_empty() {
-            self.quiet.notify_all();
+    fn notify_if_no_gangs(&self, state: &mut CoreState) {
+        if state.gangs.is_empty() {
+            self.no_gangs.notify_all();
         }
     }
 
     /// Nobody will spawn: idle threads end, and the others when they have nothing to do. The clock
     /// has to be told.
-    fn leave(&self, state: &mut State) {
-        state.leaving = true;
-        // Relaxed: see `is_over`. No gang is left that would need the clock: each member has a
+    fn begin_exit(&self, state: &mut CoreState) {
+        state.exiting = true;
+        // Relaxed: see `timer_exits`. No gang is left that would need the clock: each member has a
         // handle, and who shuts down has waited for all.
-        self.over.store(1, Ordering::Relaxed);
-        for desk in state.idle.drain(..) {
-            desk.give(Mail::Leave);
+        self.timer_exits.store(1, Ordering::Relaxed);
+        for mailbox in state.idle.drain(..) {
+            mailbox.send(Command::Exit);
         }
     }
 
-    fn culprits<'s>(&'s self, booking: &'s Booking) -> impl Iterator<Item = Overstay> + 's {
-        booking.berths.iter().enumerate().filter_map(|(member, &berth)| {
-            let (times, lasted, now) = self.gate.overstays(berth)?;
-            Some(Overstay { gang: booking.id, member, times, lasted, now })
+    fn overstays_of<'s>(&'s self, record: &'s GangRecord) -> impl Iterator<Item = Overstay> + 's {
+        record.entities.iter().enumerate().filter_map(|(member, &entity)| {
+            let (times, lasted, now) = self.scheduler.overstay_record(entity)?;
+            Some(Overstay { gang: record.id, member, times, lasted, now })
         })
     }
 
-    fn note_culprits(&self, state: &mut State, booking: &Booking) {
-        state.culprits.extend(self.culprits(booking));
-        if state.culprits.len() > CULPRITS {
+    fn record_overstays(&self, state: &mut CoreState, record: &GangRecord) {
+        state.culprits.extend(self.overstays_of(record));
+        if state.culprits.len() > MOST_CULPRITS {
             state.culprits.sort_by_key(|culprit| core::cmp::Reverse(culprit.lasted));
-            state.culprits.truncate(CULPRITS);
+            state.culprits.truncate(MOST_CULPRITS);
         }
     }
 
     fn metrics(&self) -> Metrics {
         let state = self.lock();
         let mut culprits = state.culprits.clone();
-        culprits.extend(state.bookings.values().flat_map(|booking| self.culprits(booking)));
-        let counts = &self.gate.counts;
+        culprits.extend(state.gangs.values().flat_map(|record| self.overstays_of(record)));
+        let counters = &self.scheduler.counters;
         Metrics {
-            gangs_begun: state.begun,
-            gangs_ended: state.ended,
-            gangs_moved: state.moved,
-            rotations_by_quantum: counts.by_quantum.get(),
-            rotations_by_idle: counts.by_idle.get(),
-            switches: counts.switches.get(),
-            overstays: counts.overstays.get(),
-            interruptions_refused: counts.refused.get(),
+            gangs_begun: state.gangs_begun,
+            gangs_ended: state.gangs_ended,
+            gangs_moved: state.gangs_moved,
+            rotations_by_quantum: counters.rotations_by_quantum.get(),
+            rotations_by_idle: counters.rotations_by_idle.get(),
+            switches: counters.switches.get(),
+            overstays: counters.overstays.get(),
+            interruptions_refused: counters.refused_interruptions.get(),
             culprits,
             slots_used: state.matrix.used(),
             threads: state.threads.len(),
-            seat_time: Duration::from_nanos(counts.seat_time.get()),
-            lost_seat_time: Duration::from_nanos(counts.lost.get()),
+            processor_time: Duration::from_nanos(counters.processor_time_ns.get()),
+            lost_processor_time: Duration::from_nanos(counters.lost_ns.get()),
         }
     }
 }
@@ -565,7 +572,7 @@ impl Shared {
 impl fmt::Debug for GangExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GangExecutor")
-            .field("seats", &self.seats())
+            .field("processors", &self.processors())
             .field("quantum", &self.quantum())
             .field("switching", &self.switching())
             .finish_non_exhaustive()

@@ -6,50 +6,50 @@ use machine::clock::Deadline;
 use stanchion_competitive::Mutex;
 
 use super::core::GangExecutor;
-use crate::gang::Run;
-use crate::matrix::Gang as Name;
-use crate::scheduler::Bell;
+use crate::matrix::GangKey;
+use crate::scheduler::Parker;
+use crate::state::SpawnedGang;
 
 /// To be a member of a gang.
-pub(crate) struct Order {
-    pub(crate) gang: Arc<dyn Run>,
+pub(crate) struct MemberTask {
+    pub(crate) gang: Arc<dyn SpawnedGang>,
     /// The gang's name in the matrix.
-    pub(crate) name: Name,
+    pub(crate) key: GangKey,
     pub(crate) executor: GangExecutor,
     pub(crate) index: usize,
-    pub(crate) berths: Arc<[usize]>,
+    pub(crate) entities: Arc<[usize]>,
 }
 
-pub(crate) enum Mail {
-    Order(Order),
-    Leave,
+pub(crate) enum Command {
+    Run(MemberTask),
+    Exit,
 }
 
-pub(crate) struct Desk {
-    bell: Bell,
-    mail: Mutex<Option<Mail>>,
+pub(crate) struct Mailbox {
+    parker: Parker,
+    command: Mutex<Option<Command>>,
 }
 
-impl Desk {
+impl Mailbox {
     pub(crate) fn new() -> Self {
-        Self { bell: Bell::new(), mail: Mutex::new(None) }
+        Self { parker: Parker::new(), command: Mutex::new(None) }
     }
 
     /// Says what is to be done next. One at a time.
-    pub(crate) fn give(&self, mail: Mail) {
-        *self.mail.lock() = Some(mail);
-        self.bell.ring();
+    pub(crate) fn send(&self, command: Command) {
+        *self.command.lock() = Some(command);
+        self.parker.unpark();
     }
 
     /// Sleeps until there is something to do.
-    pub(crate) fn wait(&self) -> Mail {
+    pub(crate) fn receive(&self) -> Command {
         loop {
-            self.bell.listen();
-            if let Some(mail) = self.mail.lock().take() {
-                self.bell.stay_awake();
-                return mail;
+            self.parker.prepare();
+            if let Some(command) = self.command.lock().take() {
+                self.parker.cancel();
+                return command;
             }
-            self.bell.sleep(Deadline::NEVER);
+            self.parker.park(Deadline::NEVER);
         }
     }
 }

@@ -15,5 +15,5 @@ mod threads;
 mod timer;
 
 pub use self::core::GangExecutor;
-pub(crate) use self::core::{Settings, Shared};
-pub(crate) use context::{AtBarrier, Post};
+pub(crate) use self::core::{Core, Settings};
+pub(crate) use context::{BarrierWait, MemberContext};

@@ -11,20 +11,20 @@ use machine::control::{self, Interrupted, Place};
 use machine::thread::{self, JoinHandle};
 use machine::topology;
 
-use super::context::{Pin, Post};
-use super::core::Shared;
-use super::mailbox::{Desk, Mail, Order};
-use crate::gang::quietly;
-use crate::scheduler::Force;
+use super::context::{MemberContext, Pin};
+use super::core::Core;
+use super::mailbox::{Command, Mailbox, MemberTask};
+use crate::scheduler::Preemption;
+use crate::state::ignoring_panics;
 
 /// The threads that somebody may have to wait for.
 #[derive(Default)]
-pub(crate) struct Threads {
+pub(crate) struct ThreadHandles {
     handles: Vec<JoinHandle<()>>,
     started: usize,
 }
 
-impl Threads {
+impl ThreadHandles {
     pub(crate) fn keep(&mut self, thread: JoinHandle<()>) {
         self.handles.push(thread);
         self.started += 1;
@@ -40,51 +40,56 @@ impl Threads {
 }
 
 /// Starts a thread, which waits at the desk that this returns.
-pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<(Arc<Desk>, JoinHandle<()>)> {
-    let desk = Arc::new(Desk::new());
+pub(crate) fn start(core: &Arc<Core>) -> io::Result<(Arc<Mailbox>, JoinHandle<()>)> {
+    let mailbox = Arc::new(Mailbox::new());
     let mut builder = thread::Builder::new().name("gang-member".into());
-    if let Some(bytes) = shared.settings.stack_size {
+    if let Some(bytes) = core.settings.stack_size {
         builder = builder.stack_size(bytes);
     }
     let handle = {
-        let (shared, desk) = (shared.clone(), desk.clone());
+        let (core, mailbox) = (core.clone(), mailbox.clone());
         // Not that of one slot, if a member starts it.
         let affinity = topology::affinity();
         builder.spawn(move || {
             affinity.adopt();
-            work(&shared, &desk);
+            worker_loop(&core, &mailbox);
         })?
     };
-    Ok((desk, handle))
+    Ok((mailbox, handle))
 }
 
-fn work(shared: &Arc<Shared>, desk: &Arc<Desk>) {
+fn worker_loop(core: &Arc<Core>, mailbox: &Arc<Mailbox>) {
     let mut pin: Option<Pin> = None;
-    shared.gate.force().begin_member();
-    while let Mail::Order(order) = desk.wait() {
-        pin = member(shared, desk, order, pin);
+    core.scheduler.preemption().begin_member();
+    while let Command::Run(order) = mailbox.receive() {
+        pin = run_member(core, mailbox, order, pin);
     }
 }
 
 /// Is a member of a gang until that member has ended.
-fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
-    let Order { gang, name, executor, index, berths } = order;
-    let team = gang.team().clone();
-    let post = Rc::new(Post::new(executor.clone(), index, berths, pin));
+fn run_member(
+    core: &Arc<Core>,
+    mailbox: &Arc<Mailbox>,
+    order: MemberTask,
+    pin: Option<Pin>,
+) -> Option<Pin> {
+    let MemberTask { gang, key, executor, index, entities } = order;
+    let state = gang.state().clone();
+    let context = Rc::new(MemberContext::new(executor.clone(), index, entities, pin));
     let pin = {
         // Until the berth is about to be another's.
-        let _reached = reach(shared, post.berth());
-        post.during(|post| {
+        let _reached = allow_interruption(core, context.entity());
+        context.run(|context| {
             // SAFETY: once, for this member.
-            unsafe { gang.run(index, post) };
+            unsafe { gang.run(index, context) };
             // The closure, if nobody else has it: what it owns may panic when it is dropped.
-            quietly(|| drop(gang));
-            post.retire();
+            ignoring_panics(|| drop(gang));
+            context.deactivate();
         })
     };
-    shared.gate.force().begin_member();
-    if shared.complete(&team, name, desk) {
-        team.ending.set_done();
+    core.scheduler.preemption().begin_member();
+    if core.complete_member(&state, key, mailbox) {
+        state.completion.set_done();
     }
     // Last of all: it may be the last handle, and tell this thread to end.
     drop(executor);
@@ -92,28 +97,28 @@ fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>
 }
 
 /// How others reach the thread of a member.
-struct Reach {
-    shared: Arc<Shared>,
-    berth: usize,
+struct InterruptTarget {
+    core: Arc<Core>,
+    entity: usize,
 }
 
-// SAFETY: the place is the berth's, and `interrupted` may run in a handler (`gate/force.rs`).
-unsafe impl Interrupted for Reach {
+// SAFETY: the place is the berth's, and `interrupted` may run in a handler (`scheduler/preemption.rs`).
+unsafe impl Interrupted for InterruptTarget {
     fn place(&self) -> &Place {
-        self.shared.gate.place(self.berth)
+        self.core.scheduler.control(self.entity)
     }
 
     fn interrupted(&self) {
-        self.shared.gate.interrupted(self.berth);
+        self.core.scheduler.interrupted(self.entity);
     }
 }
 
 /// Lets the calling thread, which is about to be the member at that berth, be taken off as the
 /// executor does.
-fn reach(shared: &Arc<Shared>, berth: usize) -> Option<control::Allowed> {
-    if shared.gate.force() == Force::None {
+fn allow_interruption(core: &Arc<Core>, entity: usize) -> Option<control::Allowed> {
+    if core.scheduler.preemption() == Preemption::None {
         return None;
     }
     // Refused if there is no memory for its handler, for one: then it is taken off where it looks.
-    control::allow(Arc::new(Reach { shared: shared.clone(), berth })).ok()
+    control::allow(Arc::new(InterruptTarget { core: core.clone(), entity })).ok()
 }

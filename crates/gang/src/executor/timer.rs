@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use machine::thread::{self, JoinHandle};
 
-use super::core::Shared;
-use crate::scheduler::Round;
+use super::core::Core;
+use crate::scheduler::Turn;
 
-pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("gang-clock".into()).spawn(move || run(&shared))
+pub(crate) fn start(core: Arc<Core>) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("gang-clock".into()).spawn(move || run(&core))
 }
 
-fn run(shared: &Shared) {
-    let gate = &shared.gate;
-    gate.force().begin_clock();
-    let mut checked = Round::FIRST;
+fn run(core: &Core) {
+    let scheduler = &core.scheduler;
+    scheduler.preemption().begin_timer();
+    let mut checked = Turn::FIRST;
     let mut preferred = Vec::new();
     loop {
-        gate.clock.listen();
+        scheduler.timer.prepare();
         // No lock: who has it may be waiting for the allocator, and that for the turn of a member that was stopped there.
-        if shared.is_over() {
+        if core.timer_exits() {
             return;
         }
-        let deadline = gate.tick(shared.settings.grace_ns, &mut checked);
-        gate.prefer(&mut preferred);
-        gate.clock.sleep(deadline);
+        let deadline = scheduler.tick(core.settings.grace_ns, &mut checked);
+        scheduler.update_priorities(&mut preferred);
+        scheduler.timer.park(deadline);
     }
 }

@@ -17,17 +17,17 @@
 
 use core::cmp::Reverse;
 
-use super::{Gang, Matrix, NumberSet, Packing, Place, find};
+use super::{GangKey, Matrix, NumberSet, Packing, Placement, find_slot};
 
 /// A gang has another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Which.
-    pub gang: Gang,
+    pub gang: GangKey,
     /// Where it was.
-    pub from: Place,
+    pub from: Placement,
     /// Where it is.
-    pub to: Place,
+    pub to: Placement,
 }
 
 impl<D> Matrix<D> {
@@ -46,23 +46,23 @@ impl<D> Matrix<D> {
     }
 
     /// Where the gangs of the emptiest slot could go, if they can.
-    fn without_emptiest(&self) -> Option<Vec<(Gang, usize)>> {
+    fn without_emptiest(&self) -> Option<Vec<(GangKey, usize)>> {
         if self.used() < 2 {
             return None;
         }
-        let mut lists: Vec<NumberSet> = self.by_room.clone();
-        let list = lists[..self.seats].iter_mut().rev().find(|slots| !slots.is_empty())?;
+        let mut lists: Vec<NumberSet> = self.slots_by_room.clone();
+        let list = lists[..self.processors].iter_mut().rev().find(|slots| !slots.is_empty())?;
         let emptiest = list.last()?;
         list.remove(emptiest);
         let mut gangs: Vec<_> = self.slots[emptiest]
             .gangs
             .iter()
-            .filter_map(|&gang| Some((gang, self.place(gang)?.seats.len())))
+            .filter_map(|&gang| Some((gang, self.placement(gang)?.processors.len())))
             .collect();
         gangs.sort_by_key(|(_, size)| Reverse(*size));
         let mut targets = Vec::with_capacity(gangs.len());
         for (gang, size) in gangs {
-            let (room, slot) = find(&lists, size, Packing::BestFit)?;
+            let (room, slot) = find_slot(&lists, size, Packing::BestFit)?;
             lists[room].remove(slot);
             lists[room - size].insert(slot);
             targets.push((gang, slot));
@@ -71,20 +71,20 @@ impl<D> Matrix<D> {
     }
 
     /// Moves a gang to a slot that has room for it.
-    fn relocate(&mut self, gang: Gang, slot: usize) -> Option<Move> {
-        let from = self.place(gang)?;
+    fn relocate(&mut self, gang: GangKey, slot: usize) -> Option<Move> {
+        let from = self.placement(gang)?;
         let free = self.slots[slot].free;
-        let keeps = from.seats.is_subset(free);
-        let seats = if keeps { from.seats } else { free.lowest(from.seats.len()) };
-        let to = Place { slot, seats };
+        let keeps = from.processors.is_subset(free);
+        let processors = if keeps { from.processors } else { free.lowest(from.processors.len()) };
+        let to = Placement { slot, processors };
         let pending = self.slots[from.slot].pending.iter().position(|other| *other == gang);
         if let Some(at) = pending {
             self.slots[from.slot].pending.remove(at);
             self.slots[slot].pending.push(gang);
         }
-        self.stand(gang, from);
-        self.sit(gang, to);
-        self.seated_mut(gang)?.place = to;
+        self.vacate(gang, from);
+        self.occupy(gang, to);
+        self.allocated_mut(gang)?.placement = to;
         Some(Move { gang, from, to })
     }
 }

@@ -32,13 +32,13 @@ mod plan;
 
 pub use migration::Move;
 pub use number_set::NumberSet;
-pub use plan::{Alternates, Filling, Sitting, Stay};
+pub use plan::{Alternates, Assignment, AssignmentKind, Utilization};
 
 /// The seats of a gang: member 0 has the smallest, and so on.
-pub type Seats = NumberSet;
+pub type ProcessorSet = NumberSet;
 
 /// The most seats a matrix can have.
-pub const MOST_SEATS: usize = NumberSet::BOUND;
+pub const MOST_PROCESSORS: usize = NumberSet::BOUND;
 
 /// The most slots a matrix can have.
 pub const MOST_SLOTS: usize = NumberSet::BOUND;
@@ -55,34 +55,36 @@ pub enum Packing {
 
 /// Where a gang is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Placement {
     /// In which slot.
     pub slot: usize,
     /// On which seats.
-    pub seats: Seats,
+    pub processors: ProcessorSet,
 }
 
 /// The name of a gang in its matrix. The name of one that has gone is not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Gang {
+pub struct GangKey {
     entry: u32,
     /// How many gangs have had this entry before.
-    before: u32,
+    generation: u32,
 }
 
 /// There is no place for a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlace {
+pub enum AllocationError {
     /// It has no members.
     #[error("a gang of 0 members: ask for at least 1")]
     Empty,
     /// It has more members than there are seats: they could never run at the same time.
-    #[error("a gang of {asked} members, but there are {seats} seats: ask for at most {seats}")]
+    #[error(
+        "a gang of {asked} members, but there are {processors} processors: ask for at most {processors}"
+    )]
     TooLarge {
         /// How many were asked for.
         asked: usize,
         /// How many there are.
-        seats: usize,
+        processors: usize,
     },
     /// Every slot has too little room.
     #[error(
@@ -99,10 +101,10 @@ pub enum NoPlace {
 /// There is no matrix of that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a matrix of {seats} seats and {slots} slots: it can have 1 to {MOST_SEATS} seats and 1 to {MOST_SLOTS} slots"
+    "a matrix of {processors} processors and {slots} slots: it can have 1 to {MOST_PROCESSORS} processors and 1 to {MOST_SLOTS} slots"
 )]
 pub struct WrongShape {
-    seats: usize,
+    processors: usize,
     slots: usize,
 }
 
@@ -129,35 +131,35 @@ pub struct WrongShape {
 /// ```
 #[derive(Debug)]
 pub struct Matrix<D> {
-    seats: usize,
+    processors: usize,
     packing: Packing,
-    slots: Vec<Slot>,
+    slots: Vec<Row>,
     /// By room, the slots that have it.
-    by_room: Vec<NumberSet>,
+    slots_by_room: Vec<NumberSet>,
     used: NumberSet,
     gangs: Vec<Entry<D>>,
     /// Entries without a gang.
-    vacant: Vec<u32>,
+    vacant_entries: Vec<u32>,
 }
 
 /// A row.
 #[derive(Clone, Debug)]
-struct Slot {
-    free: Seats,
-    gangs: Vec<Gang>,
+struct Row {
+    free: ProcessorSet,
+    gangs: Vec<GangKey>,
     /// Those of `gangs` that have not begun.
-    pending: Vec<Gang>,
+    pending: Vec<GangKey>,
 }
 
 #[derive(Debug)]
 struct Entry<D> {
-    before: u32,
-    seated: Option<Seated<D>>,
+    generation: u32,
+    allocated: Option<Allocated<D>>,
 }
 
 #[derive(Debug)]
-struct Seated<D> {
-    place: Place,
+struct Allocated<D> {
+    placement: Placement,
     descriptor: D,
 }
 
@@ -166,22 +168,23 @@ impl<D> Matrix<D> {
     ///
     /// # Errors
     ///
-    /// [`WrongShape`] if that is none, or more than [`MOST_SEATS`] or [`MOST_SLOTS`].
-    pub fn new(seats: usize, slots: usize, packing: Packing) -> Result<Self, WrongShape> {
-        if !(1..=MOST_SEATS).contains(&seats) || !(1..=MOST_SLOTS).contains(&slots) {
-            return Err(WrongShape { seats, slots });
+    /// [`WrongShape`] if that is none, or more than [`MOST_PROCESSORS`] or [`MOST_SLOTS`].
+    pub fn new(processors: usize, slots: usize, packing: Packing) -> Result<Self, WrongShape> {
+        if !(1..=MOST_PROCESSORS).contains(&processors) || !(1..=MOST_SLOTS).contains(&slots) {
+            return Err(WrongShape { processors, slots });
         }
-        let slot = Slot { free: Seats::below(seats), gangs: Vec::new(), pending: Vec::new() };
-        let mut by_room = vec![NumberSet::EMPTY; seats + 1];
-        by_room[seats] = NumberSet::below(slots);
+        let slot =
+            Row { free: ProcessorSet::below(processors), gangs: Vec::new(), pending: Vec::new() };
+        let mut slots_by_room = vec![NumberSet::EMPTY; processors + 1];
+        slots_by_room[processors] = NumberSet::below(slots);
         Ok(Self {
-            seats,
+            processors,
             packing,
             slots: vec![slot; slots],
-            by_room,
+            slots_by_room,
             used: NumberSet::EMPTY,
             gangs: Vec::new(),
-            vacant: Vec::new(),
+            vacant_entries: Vec::new(),
         })
     }
 
@@ -191,58 +194,62 @@ impl<D> Matrix<D> {
     ///
     /// # Errors
     ///
-    /// [`NoPlace`] and what would mend it; the matrix is as before.
-    pub fn allocate(&mut self, size: usize, descriptor: D) -> Result<(Gang, Place), NoPlace> {
+    /// [`AllocationError`] and what would mend it; the matrix is as before.
+    pub fn allocate(
+        &mut self,
+        size: usize,
+        descriptor: D,
+    ) -> Result<(GangKey, Placement), AllocationError> {
         if size == 0 {
-            return Err(NoPlace::Empty);
+            return Err(AllocationError::Empty);
         }
-        if size > self.seats {
-            return Err(NoPlace::TooLarge { asked: size, seats: self.seats });
+        if size > self.processors {
+            return Err(AllocationError::TooLarge { asked: size, processors: self.processors });
         }
-        let slot = find(&self.by_room, size, self.packing)
+        let slot = find_slot(&self.slots_by_room, size, self.packing)
             .map(|(_, slot)| slot)
-            .or_else(|| self.by_room[self.seats].first())
-            .ok_or(NoPlace::NoSlot { asked: size, slots: self.slots.len() })?;
-        let place = Place { slot, seats: self.slots[slot].free.lowest(size) };
-        let gang = self.enter(Seated { place, descriptor });
-        self.sit(gang, place);
+            .or_else(|| self.slots_by_room[self.processors].first())
+            .ok_or(AllocationError::NoSlot { asked: size, slots: self.slots.len() })?;
+        let placement = Placement { slot, processors: self.slots[slot].free.lowest(size) };
+        let gang = self.insert_gang(Allocated { placement, descriptor });
+        self.occupy(gang, placement);
         self.slots[slot].pending.push(gang);
-        Ok((gang, place))
+        Ok((gang, placement))
     }
 
     /// Takes a gang that has ended, or that never began, out, and gives its descriptor back; nothing if it is not there (any more).
     ///
     /// Costs a look at the gangs of its slot.
-    pub fn complete(&mut self, gang: Gang) -> Option<D> {
+    pub fn complete(&mut self, gang: GangKey) -> Option<D> {
         let entry = self.gangs.get_mut(gang.entry as usize)?;
-        if entry.before != gang.before {
+        if entry.generation != gang.generation {
             return None;
         }
-        let Seated { place, descriptor } = entry.seated.take()?;
+        let Allocated { placement, descriptor } = entry.allocated.take()?;
         // A name is used once: an entry whose count has run out stays empty.
-        if let Some(next) = entry.before.checked_add(1) {
-            entry.before = next;
-            self.vacant.push(gang.entry);
+        if let Some(next) = entry.generation.checked_add(1) {
+            entry.generation = next;
+            self.vacant_entries.push(gang.entry);
         }
-        self.slots[place.slot].pending.retain(|pending| *pending != gang);
-        self.stand(gang, place);
+        self.slots[placement.slot].pending.retain(|pending| *pending != gang);
+        self.vacate(gang, placement);
         Some(descriptor)
     }
 
     /// Calls `begin` for each pending gang of a slot, in the order of allocation: its turn has come, and they are pending no more.
-    pub fn commence(&mut self, slot: usize, mut begin: impl FnMut(Gang, Place, &mut D)) {
+    pub fn commence(&mut self, slot: usize, mut begin: impl FnMut(GangKey, Placement, &mut D)) {
         while !self.slots[slot].pending.is_empty() {
             let gang = self.slots[slot].pending.remove(0);
-            if let Some(seated) = self.seated_mut(gang) {
-                begin(gang, seated.place, &mut seated.descriptor);
+            if let Some(allocated) = self.allocated_mut(gang) {
+                begin(gang, allocated.placement, &mut allocated.descriptor);
             }
         }
     }
 
     /// How many columns there are.
     #[must_use]
-    pub fn seats(&self) -> usize {
-        self.seats
+    pub fn processors(&self) -> usize {
+        self.processors
     }
 
     /// How many rows there can be.
@@ -272,7 +279,7 @@ impl<D> Matrix<D> {
     /// How many gangs there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.gangs.iter().filter(|entry| entry.seated.is_some()).count()
+        self.gangs.iter().filter(|entry| entry.allocated.is_some()).count()
     }
 
     /// Whether there is no gang.
@@ -283,74 +290,74 @@ impl<D> Matrix<D> {
 
     /// The gangs of a slot.
     #[must_use]
-    pub fn gangs(&self, slot: usize) -> &[Gang] {
+    pub fn gangs(&self, slot: usize) -> &[GangKey] {
         &self.slots[slot].gangs
     }
 
     /// The gangs of a slot that have not begun, in the order of allocation.
     #[must_use]
-    pub fn pending(&self, slot: usize) -> &[Gang] {
+    pub fn pending(&self, slot: usize) -> &[GangKey] {
         &self.slots[slot].pending
     }
 
     /// The seats of a slot that no gang of it has.
     #[must_use]
-    pub fn free(&self, slot: usize) -> Seats {
+    pub fn free(&self, slot: usize) -> ProcessorSet {
         self.slots[slot].free
     }
 
     /// Where a gang is, if it is there.
     #[must_use]
-    pub fn place(&self, gang: Gang) -> Option<Place> {
-        self.seated(gang).map(|seated| seated.place)
+    pub fn placement(&self, gang: GangKey) -> Option<Placement> {
+        self.allocated(gang).map(|allocated| allocated.placement)
     }
 
     /// The descriptor of a gang, if it is there.
     #[must_use]
-    pub fn descriptor(&self, gang: Gang) -> Option<&D> {
-        self.seated(gang).map(|seated| &seated.descriptor)
+    pub fn descriptor(&self, gang: GangKey) -> Option<&D> {
+        self.allocated(gang).map(|allocated| &allocated.descriptor)
     }
 
-    fn seated(&self, gang: Gang) -> Option<&Seated<D>> {
+    fn allocated(&self, gang: GangKey) -> Option<&Allocated<D>> {
         let entry = self.gangs.get(gang.entry as usize)?;
-        entry.seated.as_ref().filter(|_| entry.before == gang.before)
+        entry.allocated.as_ref().filter(|_| entry.generation == gang.generation)
     }
 
-    fn seated_mut(&mut self, gang: Gang) -> Option<&mut Seated<D>> {
+    fn allocated_mut(&mut self, gang: GangKey) -> Option<&mut Allocated<D>> {
         let entry = self.gangs.get_mut(gang.entry as usize)?;
-        entry.seated.as_mut().filter(|_| entry.before == gang.before)
+        entry.allocated.as_mut().filter(|_| entry.generation == gang.generation)
     }
 
     /// Gives a new gang its entry.
-    fn enter(&mut self, seated: Seated<D>) -> Gang {
-        if let Some(entry) = self.vacant.pop() {
+    fn insert_gang(&mut self, allocated: Allocated<D>) -> GangKey {
+        if let Some(entry) = self.vacant_entries.pop() {
             let at = &mut self.gangs[entry as usize];
-            at.seated = Some(seated);
-            return Gang { entry, before: at.before };
+            at.allocated = Some(allocated);
+            return GangKey { entry, generation: at.generation };
         }
         let entry = u32::try_from(self.gangs.len()).expect("2^32 entries do not fit the memory");
-        self.gangs.push(Entry { before: 0, seated: Some(seated) });
-        Gang { entry, before: 0 }
+        self.gangs.push(Entry { generation: 0, allocated: Some(allocated) });
+        GangKey { entry, generation: 0 }
     }
 
-    /// Gives `gang` the seats of `place`, which are free.
-    fn sit(&mut self, gang: Gang, place: Place) {
-        self.slots[place.slot].gangs.push(gang);
-        self.change_free(place.slot, |free| free.without(place.seats));
+    /// Gives `gang` the seats of `placement`, which are free.
+    fn occupy(&mut self, gang: GangKey, placement: Placement) {
+        self.slots[placement.slot].gangs.push(gang);
+        self.update_free(placement.slot, |free| free.without(placement.processors));
     }
 
-    /// Frees the seats of `place`, which are those of `gang`.
-    fn stand(&mut self, gang: Gang, place: Place) {
-        self.slots[place.slot].gangs.retain(|other| *other != gang);
-        self.change_free(place.slot, |free| free.with(place.seats));
+    /// Frees the seats of `placement`, which are those of `gang`.
+    fn vacate(&mut self, gang: GangKey, placement: Placement) {
+        self.slots[placement.slot].gangs.retain(|other| *other != gang);
+        self.update_free(placement.slot, |free| free.with(placement.processors));
     }
 
     /// Changes the free seats of a slot, and with them its list (Invariant 2) and whether it is used (Invariant 3).
-    fn change_free(&mut self, slot: usize, change: impl FnOnce(Seats) -> Seats) {
+    fn update_free(&mut self, slot: usize, change: impl FnOnce(ProcessorSet) -> ProcessorSet) {
         let row = &mut self.slots[slot];
-        self.by_room[row.free.len()].remove(slot);
+        self.slots_by_room[row.free.len()].remove(slot);
         row.free = change(row.free);
-        self.by_room[row.free.len()].insert(slot);
+        self.slots_by_room[row.free.len()].insert(slot);
         if row.gangs.is_empty() {
             self.used.remove(slot);
         } else {
@@ -360,10 +367,10 @@ impl<D> Matrix<D> {
 }
 
 /// The used slot with room for `size` that `packing` prefers, and before it how much room it has.
-fn find(by_room: &[NumberSet], size: usize, packing: Packing) -> Option<(usize, usize)> {
+fn find_slot(slots_by_room: &[NumberSet], size: usize, packing: Packing) -> Option<(usize, usize)> {
     // An unused slot has all seats free, and no used one has.
-    let used = by_room.len() - 1;
-    let mut fitting = (size..used).filter_map(|room| Some((room, by_room[room].first()?)));
+    let used = slots_by_room.len() - 1;
+    let mut fitting = (size..used).filter_map(|room| Some((room, slots_by_room[room].first()?)));
     match packing {
         Packing::FirstFit => fitting.min_by_key(|(_, slot)| *slot),
         Packing::BestFit => fitting.next(),

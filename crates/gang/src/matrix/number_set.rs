@@ -9,10 +9,10 @@ const WORDS: usize = 4;
 /// ```
 /// use stanchion_gang::matrix::NumberSet;
 ///
-/// let seats = NumberSet::below(4).without(NumberSet::below(2));
-/// assert_eq!(seats.iter().collect::<Vec<_>>(), [2, 3]);
-/// assert_eq!(seats.nth(1), Some(3)); // where member 1 of a gang on these seats sits
-/// assert_eq!(seats.rank(3), Some(1));
+/// let set = NumberSet::below(4).without(NumberSet::below(2));
+/// assert_eq!(set.iter().collect::<Vec<_>>(), [2, 3]);
+/// assert_eq!(set.nth(1), Some(3)); // the processor of member 1 of a gang on these
+/// assert_eq!(set.rank(3), Some(1));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NumberSet([u64; WORDS]);

@@ -15,7 +15,7 @@
 //! Source: Ousterhout 1982, section 3.1 (alternate selection); Feitelson and Rudolph, "Distributed Hierarchical Control for Parallel Processing",
 //! IEEE Computer 23(5), 1990, for what slots that are not filled lose.
 
-use super::{Gang, Matrix, Seats};
+use super::{GangKey, Matrix, ProcessorSet};
 
 /// What runs on seats that a slot leaves empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub enum Alternates {
 
 /// Why a gang's member sits where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stay {
+pub enum AssignmentKind {
     /// It is its gang's slot.
     Home,
     /// The seats of its whole gang were empty.
@@ -42,20 +42,20 @@ pub enum Stay {
 
 /// Who sits on a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sitting {
+pub struct Assignment {
     /// Of which gang.
-    pub gang: Gang,
+    pub gang: GangKey,
     /// Which member of it.
     pub member: usize,
     /// Why.
-    pub stay: Stay,
+    pub kind: AssignmentKind,
 }
 
 /// How the seats of all used slots are filled, in seats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filling {
+pub struct Utilization {
     /// The seats there are: used slots by columns.
-    pub seats: usize,
+    pub processors: usize,
     /// Those of the slots' own gangs.
     pub home: usize,
     /// Those of whole gangs of other slots.
@@ -64,13 +64,13 @@ pub struct Filling {
     pub fragment: usize,
 }
 
-impl Filling {
+impl Utilization {
     /// The share of seat-time that is lost because nobody sits there, from 0 to 1, when all slots are on for equally long. The paper gives 25 %
     /// under reasonable conditions (section 1).
     #[must_use]
     pub fn lost(self) -> f64 {
         let taken = self.home + self.alternate + self.fragment;
-        if self.seats == 0 { 0.0 } else { 1.0 - taken as f64 / self.seats as f64 }
+        if self.processors == 0 { 0.0 } else { 1.0 - taken as f64 / self.processors as f64 }
     }
 }
 
@@ -82,66 +82,68 @@ impl<D> Matrix<D> {
     /// # Panics
     ///
     /// If `row` is not as long as there are seats.
-    pub fn row(&self, slot: usize, alternates: Alternates, row: &mut [Option<Sitting>]) {
-        assert_eq!(row.len(), self.seats, "a row has an entry for each seat");
+    pub fn row(&self, slot: usize, alternates: Alternates, row: &mut [Option<Assignment>]) {
+        assert_eq!(row.len(), self.processors, "a row has an entry for each processor");
         row.fill(None);
-        self.put_all(self.gangs(slot), Stay::Home, row);
+        self.assign_all(self.gangs(slot), AssignmentKind::Home, row);
         if alternates == Alternates::None {
             return;
         }
         let mut free = self.free(slot);
-        for (gang, seats) in self.others(slot) {
-            if seats.is_subset(free) {
-                free = free.without(seats);
-                self.put_all(&[gang], Stay::Alternate, row);
+        for (gang, processors) in self.others(slot) {
+            if processors.is_subset(free) {
+                free = free.without(processors);
+                self.assign_all(&[gang], AssignmentKind::Alternate, row);
             }
         }
         if alternates == Alternates::Fragments {
-            for (gang, seats) in self.others(slot) {
-                for (member, seat) in
-                    seats.iter().enumerate().filter(|(_, seat)| free.contains(*seat))
+            for (gang, processors) in self.others(slot) {
+                for (member, processor) in
+                    processors.iter().enumerate().filter(|(_, processor)| free.contains(*processor))
                 {
-                    row[seat] = Some(Sitting { gang, member, stay: Stay::Fragment });
+                    row[processor] =
+                        Some(Assignment { gang, member, kind: AssignmentKind::Fragment });
                 }
-                free = free.without(seats);
+                free = free.without(processors);
             }
         }
     }
 
     /// How full the used slots are, with such alternates.
     #[must_use]
-    pub fn filling(&self, alternates: Alternates) -> Filling {
-        let mut row = vec![None; self.seats];
-        let mut filling = Filling::default();
+    pub fn utilization(&self, alternates: Alternates) -> Utilization {
+        let mut row = vec![None; self.processors];
+        let mut utilization = Utilization::default();
         for slot in self.used.iter() {
             self.row(slot, alternates, &mut row);
-            filling.seats += self.seats;
-            for sitting in row.iter().flatten() {
-                match sitting.stay {
-                    Stay::Home => filling.home += 1,
-                    Stay::Alternate => filling.alternate += 1,
-                    Stay::Fragment => filling.fragment += 1,
+            utilization.processors += self.processors;
+            for assignment in row.iter().flatten() {
+                match assignment.kind {
+                    AssignmentKind::Home => utilization.home += 1,
+                    AssignmentKind::Alternate => utilization.alternate += 1,
+                    AssignmentKind::Fragment => utilization.fragment += 1,
                 }
             }
         }
-        filling
+        utilization
     }
 
     /// The gangs of the other slots, from that one onwards whose turn is next.
-    fn others(&self, slot: usize) -> impl Iterator<Item = (Gang, Seats)> {
+    fn others(&self, slot: usize) -> impl Iterator<Item = (GangKey, ProcessorSet)> {
         let later = self.used.iter().filter(move |other| *other > slot);
         let earlier = self.used.iter().filter(move |other| *other < slot);
         later
             .chain(earlier)
             .flat_map(|other| self.gangs(other))
-            .filter_map(|&gang| Some((gang, self.place(gang)?.seats)))
+            .filter_map(|&gang| Some((gang, self.placement(gang)?.processors)))
     }
 
-    fn put_all(&self, gangs: &[Gang], stay: Stay, row: &mut [Option<Sitting>]) {
+    fn assign_all(&self, gangs: &[GangKey], kind: AssignmentKind, row: &mut [Option<Assignment>]) {
         for &gang in gangs {
-            let seats = self.place(gang).map_or(Seats::EMPTY, |place| place.seats);
-            for (member, seat) in seats.iter().enumerate() {
-                row[seat] = Some(Sitting { gang, member, stay });
+            let processors =
+                self.placement(gang).map_or(ProcessorSet::EMPTY, |placement| placement.processors);
+            for (member, processor) in processors.iter().enumerate() {
+                row[processor] = Some(Assignment { gang, member, kind });
             }
         }
     }

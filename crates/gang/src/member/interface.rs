@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 #[cfg(feature = "mpi")]
 use super::ranks::Ranks;
-use super::thread_member::Seated;
+use super::thread_member::ThreadMember;
 use crate::data::Data;
 use crate::error::Ended;
 use crate::executor::GangExecutor;
-use crate::executor::Post;
-use crate::gang::Team;
+use crate::executor::MemberContext;
+use crate::state::GangState;
 
 /// One of the threads that run together as a gang.
 ///
@@ -21,60 +21,60 @@ use crate::gang::Team;
 /// barriers and collectives also if a member has returned that should have come. Hand it on with
 /// `?`.
 pub struct Member {
-    means: Means,
+    backend: Backend,
 }
 
 /// How a member reaches the others.
-enum Means {
+enum Backend {
     /// A thread of an executor.
-    Seated(Seated),
+    Thread(ThreadMember),
     /// A process of an MPI job.
     #[cfg(feature = "mpi")]
     Ranks(Rc<Ranks>),
 }
 
 /// The same of both kinds of members.
-macro_rules! either {
+macro_rules! on_backend {
     ($member:expr, $one:ident => $done:expr) => {
         match $member {
-            Means::Seated($one) => $done,
+            Backend::Thread($one) => $done,
             #[cfg(feature = "mpi")]
-            Means::Ranks($one) => $done,
+            Backend::Ranks($one) => $done,
         }
     };
 }
 
 impl Member {
-    pub(crate) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        Self { means: Means::Seated(Seated::new(index, team, post)) }
+    pub(crate) fn new(index: usize, gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
+        Self { backend: Backend::Thread(ThreadMember::new(index, gang, context)) }
     }
 
     #[cfg(feature = "mpi")]
     pub(crate) fn of_ranks(ranks: Rc<Ranks>) -> Self {
-        Self { means: Means::Ranks(ranks) }
+        Self { backend: Backend::Ranks(ranks) }
     }
 
     /// Which member this is, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
-        either!(&self.means, member => member.index())
+        on_backend!(&self.backend, member => member.index())
     }
 
     /// How many members there are.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a gang is never empty")]
     pub fn len(&self) -> usize {
-        either!(&self.means, member => member.len())
+        on_backend!(&self.backend, member => member.len())
     }
 
     /// On which seat it sits: from 0, less than the executor has. It may be given another while its
     /// gang is off. A rank of an MPI job sits on the seat of its own number.
     #[must_use]
-    pub fn seat(&self) -> usize {
-        match &self.means {
-            Means::Seated(member) => member.post().seat(),
+    pub fn processor(&self) -> usize {
+        match &self.backend {
+            Backend::Thread(member) => member.context().processor(),
             #[cfg(feature = "mpi")]
-            Means::Ranks(ranks) => ranks.index(),
+            Backend::Ranks(ranks) => ranks.index(),
         }
     }
 
@@ -82,10 +82,10 @@ impl Member {
     /// MPI job.
     #[must_use]
     pub fn gang(&self) -> u64 {
-        match &self.means {
-            Means::Seated(member) => member.team().id,
+        match &self.backend {
+            Backend::Thread(member) => member.gang().id,
             #[cfg(feature = "mpi")]
-            Means::Ranks(_) => 0,
+            Backend::Ranks(_) => 0,
         }
     }
 
@@ -97,10 +97,10 @@ impl Member {
     /// If this is a rank of an MPI job: there is none. Build one for the gangs of a process.
     #[must_use]
     pub fn executor(&self) -> &GangExecutor {
-        match &self.means {
-            Means::Seated(member) => member.post().executor(),
+        match &self.backend {
+            Backend::Thread(member) => member.context().executor(),
             #[cfg(feature = "mpi")]
-            Means::Ranks(_) => panic!(
+            Backend::Ranks(_) => panic!(
                 "a rank of an MPI job has no executor: build a `GangExecutor` for gangs of this process"
             ),
         }
@@ -138,10 +138,10 @@ impl Member {
     /// [`Ended`], and why.
     #[inline]
     pub fn checkpoint(&mut self) -> Result<(), Ended> {
-        match &mut self.means {
-            Means::Seated(member) => member.checkpoint(),
+        match &mut self.backend {
+            Backend::Thread(member) => member.checkpoint(),
             #[cfg(feature = "mpi")]
-            Means::Ranks(_) => Ok(()),
+            Backend::Ranks(_) => Ok(()),
         }
     }
 
@@ -151,10 +151,10 @@ impl Member {
     /// Under [`Switching::Signal`](crate::Switching::Signal) no signal of the executor arrives in
     /// `body`, so none of its system calls ends with `EINTR` for one. That costs two system calls.
     pub fn blocking<R>(&mut self, body: impl FnOnce() -> R) -> R {
-        match &mut self.means {
-            Means::Seated(member) => member.post().suspended(body),
+        match &mut self.backend {
+            Backend::Thread(member) => member.context().suspended(body),
             #[cfg(feature = "mpi")]
-            Means::Ranks(_) => body(),
+            Backend::Ranks(_) => body(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Member {
     /// [`Ended`], and why: not all will come.
     #[inline]
     pub fn barrier(&mut self) -> Result<(), Ended> {
-        either!(&mut self.means, member => member.barrier())
+        on_backend!(&mut self.backend, member => member.barrier())
     }
 
     /// The value that member `root` has given; what the others give is not looked at.
@@ -185,7 +185,7 @@ impl Member {
     /// If there is no member `root`, or the members do not all call this.
     pub fn broadcast<T: Data>(&mut self, root: usize, value: T) -> Result<T, Ended> {
         self.check_root(root);
-        either!(&mut self.means, member => member.broadcast(root, value))
+        on_backend!(&mut self.backend, member => member.broadcast(root, value))
     }
 
     /// The values of all members, folded by `op` in the order of their indices, so that the result
@@ -205,7 +205,7 @@ impl Member {
         op: impl Fn(T, T) -> T,
     ) -> Result<Option<T>, Ended> {
         self.check_root(root);
-        either!(&mut self.means, member => member.reduce(Some(root), value, op))
+        on_backend!(&mut self.backend, member => member.reduce(Some(root), value, op))
     }
 
     /// The values of all members, folded by `op` in the order of their indices, so that the result
@@ -219,7 +219,7 @@ impl Member {
     ///
     /// If the members do not all call this.
     pub fn all_reduce<T: Data>(&mut self, value: T, op: impl Fn(T, T) -> T) -> Result<T, Ended> {
-        let folded = either!(&mut self.means, member => member.reduce(None, value, op))?;
+        let folded = on_backend!(&mut self.backend, member => member.reduce(None, value, op))?;
         Ok(folded.expect("it is for all"))
     }
 
@@ -234,7 +234,7 @@ impl Member {
     /// As [`broadcast`](Self::broadcast).
     pub fn gather<T: Data>(&mut self, root: usize, value: T) -> Result<Option<Vec<T>>, Ended> {
         self.check_root(root);
-        either!(&mut self.means, member => member.gather(Some(root), value))
+        on_backend!(&mut self.backend, member => member.gather(Some(root), value))
     }
 
     /// The values of all members, by index.
@@ -247,7 +247,7 @@ impl Member {
     ///
     /// If the members do not all call this.
     pub fn all_gather<T: Data>(&mut self, value: T) -> Result<Vec<T>, Ended> {
-        let values = either!(&mut self.means, member => member.gather(None, value))?;
+        let values = on_backend!(&mut self.backend, member => member.gather(None, value))?;
         Ok(values.expect("they are for all"))
     }
 
@@ -279,7 +279,7 @@ impl Member {
         list: Vec<T>,
     ) -> Result<Option<Vec<Vec<T>>>, Ended> {
         self.check_root(root);
-        either!(&mut self.means, member => member.gather_lists(root, list))
+        on_backend!(&mut self.backend, member => member.gather_lists(root, list))
     }
 
     /// Of the values that member `root` gives, one for each member, the one for this. The others
@@ -303,7 +303,7 @@ impl Member {
                 "scatter of {given} values to {members} members: give one for each"
             );
         }
-        either!(&mut self.means, member => member.scatter(root, values))
+        on_backend!(&mut self.backend, member => member.scatter(root, values))
     }
 
     /// Hands values to the members before and after this one, and gets what they hand to this one:
@@ -340,7 +340,7 @@ impl Member {
             to_previous.len(),
             to_next.len()
         );
-        either!(&mut self.means, member => member.exchange_with_neighbours(to_previous, to_next))
+        on_backend!(&mut self.backend, member => member.exchange_with_neighbours(to_previous, to_next))
     }
 
     fn check_root(&self, root: usize) {

@@ -10,21 +10,27 @@ use super::interface::Exchanged;
 use crate::barrier::{Barrier, Central};
 use crate::data::Data;
 use crate::error::Ended;
-use crate::executor::Post;
-use crate::gang::Team;
+use crate::executor::MemberContext;
+use crate::state::GangState;
 
-pub(crate) struct Seated {
+pub(crate) struct ThreadMember {
     index: usize,
-    team: Arc<Team>,
-    post: Rc<Post>,
+    gang: Arc<GangState>,
+    context: Rc<MemberContext>,
     /// How many barriers and collectives it has been through.
     phase: u64,
-    place: <Central as Barrier>::Place,
+    barrier_state: <Central as Barrier>::MemberState,
 }
 
-impl Seated {
-    pub(super) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        Self { index, phase: 0, place: team.ending.barrier.place(index), team, post }
+impl ThreadMember {
+    pub(super) fn new(index: usize, gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
+        Self {
+            index,
+            phase: 0,
+            barrier_state: gang.completion.barrier.member_state(index),
+            gang,
+            context,
+        }
     }
 
     pub(super) fn index(&self) -> usize {
@@ -32,42 +38,45 @@ impl Seated {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.team.members()
+        self.gang.members()
     }
 
-    pub(super) fn team(&self) -> &Team {
-        &self.team
+    pub(super) fn gang(&self) -> &GangState {
+        &self.gang
     }
 
-    pub(super) fn post(&self) -> &Post {
-        &self.post
+    pub(super) fn context(&self) -> &MemberContext {
+        &self.context
     }
 
     #[inline]
     pub(super) fn checkpoint(&mut self) -> Result<(), Ended> {
-        self.post.look();
-        self.team.ending.check()
+        self.context.check_turn();
+        self.gang.completion.check()
     }
 
     #[inline]
     pub(super) fn barrier(&mut self) -> Result<(), Ended> {
         self.checkpoint()?;
-        let mut policy = self.post.waits();
-        let crossed =
-            self.team.ending.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
+        let mut policy = self.context.barrier_wait();
+        let crossed = self.gang.completion.barrier.wait_at(
+            &mut self.barrier_state,
+            &mut policy,
+            Deadline::NEVER,
+        );
         drop(policy);
         match crossed {
             Ok(_) => {
                 self.phase += 1;
                 Ok(())
             }
-            Err(_) => Err(self.team.ending.why_broken()),
+            Err(_) => Err(self.gang.completion.reason()),
         }
     }
 
     pub(super) fn broadcast<T: Data>(&mut self, root: usize, value: T) -> Result<T, Ended> {
         if self.index == root {
-            self.post_value(value);
+            self.write_value(value);
         }
         self.barrier()?;
         Ok(self.read(root))
@@ -80,7 +89,7 @@ impl Seated {
         value: T,
         op: impl Fn(T, T) -> T,
     ) -> Result<Option<T>, Ended> {
-        self.post_value(value);
+        self.write_value(value);
         self.barrier()?;
         let fold =
             || (1..self.len()).fold(self.read(0), |folded, member| op(folded, self.read(member)));
@@ -93,7 +102,7 @@ impl Seated {
         root: Option<usize>,
         value: T,
     ) -> Result<Option<Vec<T>>, Ended> {
-        self.post_value(value);
+        self.write_value(value);
         self.barrier()?;
         let all = || (0..self.len()).map(|member| self.read(member)).collect();
         Ok(self.is_for(root).then(all))
@@ -104,7 +113,7 @@ impl Seated {
         root: usize,
         list: Vec<T>,
     ) -> Result<Option<Vec<Vec<T>>>, Ended> {
-        self.post_list(list);
+        self.write_list(list);
         self.barrier()?;
         let all = || (0..self.len()).map(|member| self.read_list(member, <[T]>::to_vec)).collect();
         Ok((self.index == root).then(all))
@@ -112,7 +121,7 @@ impl Seated {
 
     pub(super) fn scatter<T: Data>(&mut self, root: usize, values: Vec<T>) -> Result<T, Ended> {
         if self.index == root {
-            self.post_list(values);
+            self.write_list(values);
         }
         self.barrier()?;
         Ok(self.read_list(root, |values: &[T]| values[self.index]))
@@ -124,7 +133,7 @@ impl Seated {
         to_next: &[T],
     ) -> Result<Exchanged<T>, Ended> {
         let number = to_previous.len();
-        self.post_list([to_previous, to_next].concat());
+        self.write_list([to_previous, to_next].concat());
         self.barrier()?;
         let list = |member, half: usize| {
             self.read_list(member, |both: &[T]| {
@@ -145,24 +154,24 @@ impl Seated {
         root.is_none_or(|root| root == self.index)
     }
 
-    fn post_value<T: Data>(&self, value: T) {
+    fn write_value<T: Data>(&self, value: T) {
         // SAFETY: its own place, before it arrives.
-        unsafe { self.team.board.post(self.index, self.phase, value) };
+        unsafe { self.gang.exchange.write(self.index, self.phase, value) };
     }
 
-    fn post_list<T: Data>(&self, list: Vec<T>) {
+    fn write_list<T: Data>(&self, list: Vec<T>) {
         // SAFETY: its own place, before it arrives.
-        unsafe { self.team.board.post_list(self.index, self.phase, list) };
+        unsafe { self.gang.exchange.write_list(self.index, self.phase, list) };
     }
 
     /// What a member has given, right after the crossing.
     fn read<T: Data>(&self, member: usize) -> T {
         // SAFETY: after the crossing, and before the next arrival.
-        unsafe { self.team.board.read(member, self.phase - 1) }
+        unsafe { self.gang.exchange.read(member, self.phase - 1) }
     }
 
     fn read_list<T: Data, R>(&self, member: usize, read: impl FnOnce(&[T]) -> R) -> R {
         // SAFETY: after the crossing, and before the next arrival.
-        unsafe { self.team.board.with_list(member, self.phase - 1, read) }
+        unsafe { self.gang.exchange.read_list(member, self.phase - 1, read) }
     }
 }

@@ -31,7 +31,7 @@
 //! # Invariants
 //!
 //! 1. A seat has one holder. Who does not hold its seat does not run, but for those who overstay, whom the clock has put out of the seat.
-//! 2. A berth's `held` is written by its own thread only, or by a handler of signals on that thread.
+//! 2. A berth's `last_processor` is written by its own thread only, or by a handler of signals on that thread.
 //! 3. Whoever makes it possible for a berth to sit (by the round, the table, or the seat's holder) rings its bell afterwards.
 //! 4. Nothing here allocates, locks or prints: a handler of signals may call all of it.
 //!
@@ -48,9 +48,9 @@ use machine::control::{self, Place};
 use machine::park;
 use machine::topology::CachePadded;
 
-use super::preemption::Force;
-use super::rotation::{Count, Counts};
-use super::turn::{self, Round};
+use super::preemption::Preemption;
+use super::rotation::{Counter, Counters};
+use super::turn::{self, Turn};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -59,20 +59,20 @@ const ASLEEP: u32 = 1;
 pub(super) const HOME: u32 = 1 << 31;
 
 /// A name in a table of atomics: 0 is nobody.
-pub(super) fn named(berth: usize) -> u32 {
-    u32::try_from(berth + 1).expect("there are fewer berths than 2^31")
+pub(super) fn encoded(entity: usize) -> u32 {
+    u32::try_from(entity + 1).expect("there are fewer berths than 2^31")
 }
 
 /// A word to sleep on until somebody rings.
-pub struct Bell(AtomicU32);
+pub struct Parker(AtomicU32);
 
-impl Bell {
+impl Parker {
     pub fn new() -> Self {
         Self(AtomicU32::fresh(AWAKE))
     }
 
     /// Wakes who sleeps here, or keeps it from going to sleep.
-    pub fn ring(&self) {
+    pub fn unpark(&self) {
         // Release: what the ringer did before is seen by who listens after it. Pairs with `listen`.
         if self.0.swap(AWAKE, Ordering::Release) == ASLEEP {
             park::wake_one(&self.0);
@@ -80,18 +80,18 @@ impl Bell {
     }
 
     /// About to sleep: whoever rings from here on is heard. What there is to look at is to be looked at after this.
-    pub fn listen(&self) {
+    pub fn prepare(&self) {
         // Acquire: pairs with the exchange of `ring`, if that came before.
         self.0.swap(ASLEEP, Ordering::Acquire);
     }
 
-    /// Sleeps until somebody rings after [`listen`](Self::listen), or until then. May wake for nothing.
-    pub fn sleep(&self, deadline: Deadline) {
+    /// Sleeps until somebody rings after [`prepare`](Self::prepare), or until then. May wake for nothing.
+    pub fn park(&self, deadline: Deadline) {
         park::wait(&self.0, ASLEEP, deadline);
     }
 
     /// There is no need to sleep after all.
-    pub fn stay_awake(&self) {
+    pub fn cancel(&self) {
         // An exchange and no store: who has rung meanwhile does not ring again, and so the next `listen` still acquires what that ring released.
         // Relaxed: until then nothing is missed for good.
         self.0.swap(AWAKE, Ordering::Relaxed);
@@ -99,215 +99,215 @@ impl Bell {
 }
 
 /// A member's place in the gate.
-pub(super) struct Berth {
-    pub(super) bell: Bell,
+pub(super) struct Entity {
+    pub(super) parker: Parker,
     /// How its thread is reached.
-    pub(super) place: Place,
+    pub(super) control: Place,
     /// Where it sits. Written under the executor's lock.
-    pub(super) seat: AtomicU32,
+    pub(super) processor: AtomicU32,
     /// The seat it took last (Invariant 2).
-    pub(super) held: AtomicU32,
+    pub(super) last_processor: AtomicU32,
     /// Whether it takes part in gang scheduling: not when it is blocked, waits for another gang, or has ended.
     pub(super) active: AtomicU32,
     /// Since when it has stayed where it should not be, in the gate's time; 0 if it has not.
-    pub(super) overstays: AtomicU64,
+    pub(super) overstaying_since: AtomicU64,
     /// How often it has, and for how long in all, in nanoseconds.
-    pub(super) times: Count,
-    pub(super) lasted: Count,
+    pub(super) overstay_count: Counter,
+    pub(super) overstay_ns: Counter,
 }
 
 /// See the [module](self).
-pub struct Gate {
-    pub(super) round: CachePadded<AtomicU64>,
+pub struct SlotScheduler {
+    pub(super) turn: CachePadded<AtomicU64>,
     pub(super) holders: Box<[CachePadded<AtomicU32>]>,
-    pub(super) sitting: Box<[AtomicU32]>,
-    pub(super) berths: Box<[CachePadded<Berth>]>,
+    pub(super) table: Box<[AtomicU32]>,
+    pub(super) entities: Box<[CachePadded<Entity>]>,
     /// One more than the last slot that is used.
-    pub(super) last: AtomicU32,
-    pub(crate) clock: CachePadded<Bell>,
-    pub(super) force: Force,
-    pub(crate) counts: Counts,
-    pub(super) begin: Ticks,
-    pub(super) quantum: u64,
+    pub(super) slots_in_use: AtomicU32,
+    pub(crate) timer: CachePadded<Parker>,
+    pub(super) preemption: Preemption,
+    pub(crate) counters: Counters,
+    pub(super) started: Ticks,
+    pub(super) quantum_ns: u64,
 }
 
-impl Gate {
+impl SlotScheduler {
     /// A gate for so many seats and slots, whose slots last `quantum` nanoseconds.
-    pub fn new(seats: usize, slots: usize, quantum: u64) -> Self {
-        let berth = |_| {
-            CachePadded::new(Berth {
-                bell: Bell::new(),
-                place: Place::new(),
-                seat: AtomicU32::fresh(0),
-                held: AtomicU32::fresh(0),
+    pub fn new(processors: usize, slots: usize, quantum_ns: u64) -> Self {
+        let entity = |_| {
+            CachePadded::new(Entity {
+                parker: Parker::new(),
+                control: Place::new(),
+                processor: AtomicU32::fresh(0),
+                last_processor: AtomicU32::fresh(0),
                 active: AtomicU32::fresh(0),
-                overstays: AtomicU64::fresh(0),
-                times: Count::new(),
-                lasted: Count::new(),
+                overstaying_since: AtomicU64::fresh(0),
+                overstay_count: Counter::new(),
+                overstay_ns: Counter::new(),
             })
         };
         Self {
-            round: CachePadded::new(AtomicU64::fresh(Round::FIRST.bits())),
-            holders: (0..seats).map(|_| CachePadded::new(AtomicU32::fresh(0))).collect(),
-            sitting: (0..seats * slots).map(|_| AtomicU32::fresh(0)).collect(),
-            berths: (0..seats * slots).map(berth).collect(),
-            last: AtomicU32::fresh(0),
-            clock: CachePadded::new(Bell::new()),
-            force: Force::None,
-            counts: Counts::new(),
-            begin: now(),
-            quantum,
+            turn: CachePadded::new(AtomicU64::fresh(Turn::FIRST.bits())),
+            holders: (0..processors).map(|_| CachePadded::new(AtomicU32::fresh(0))).collect(),
+            table: (0..processors * slots).map(|_| AtomicU32::fresh(0)).collect(),
+            entities: (0..processors * slots).map(entity).collect(),
+            slots_in_use: AtomicU32::fresh(0),
+            timer: CachePadded::new(Parker::new()),
+            preemption: Preemption::None,
+            counters: Counters::new(),
+            started: now(),
+            quantum_ns,
         }
     }
 
-    pub fn seats(&self) -> usize {
+    pub fn processors(&self) -> usize {
         self.holders.len()
     }
 
     /// How many berths there are.
-    pub fn berths(&self) -> usize {
-        self.berths.len()
+    pub fn entities(&self) -> usize {
+        self.entities.len()
     }
 
     /// The gate's time, in units of [`turn::UNIT_NS`].
     pub(super) fn time(&self) -> u64 {
-        turn::time(now().nanos_since(self.begin))
+        turn::time(now().nanos_since(self.started))
     }
 
-    pub fn round(&self) -> Round {
+    pub fn turn(&self) -> Turn {
         // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
-        Round::from_bits(self.round.load(Ordering::Acquire))
+        Turn::from_bits(self.turn.load(Ordering::Acquire))
     }
 
     /// The berth that may sit there while that slot is on, and whether it is its own slot.
-    pub(super) fn sitting(&self, slot: usize, seat: usize) -> Option<(usize, bool)> {
+    pub(super) fn scheduled(&self, slot: usize, processor: usize) -> Option<(usize, bool)> {
         // Relaxed: a hint, and the round orders what must be seen.
-        let entry = self.sitting[slot * self.seats() + seat].load(Ordering::Relaxed);
-        ((entry & !HOME) as usize).checked_sub(1).map(|berth| (berth, entry & HOME != 0))
+        let entry = self.table[slot * self.processors() + processor].load(Ordering::Relaxed);
+        ((entry & !HOME) as usize).checked_sub(1).map(|entity| (entity, entry & HOME != 0))
     }
 
-    pub fn holder(&self, seat: usize) -> Option<usize> {
+    pub fn holder(&self, processor: usize) -> Option<usize> {
         // Relaxed: the fences order it; see the head of the file.
-        (self.holders[seat].load(Ordering::Relaxed) as usize).checked_sub(1)
+        (self.holders[processor].load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// The seat of a berth.
-    pub fn seat(&self, berth: usize) -> usize {
+    pub fn processor_of(&self, entity: usize) -> usize {
         // Relaxed: who is given another seat is told by the round.
-        self.berths[berth].seat.load(Ordering::Relaxed) as usize
+        self.entities[entity].processor.load(Ordering::Relaxed) as usize
     }
 
-    pub(super) fn is_on(&self, round: Round, berth: usize) -> bool {
-        let sits = self.sitting(round.slot(), self.seat(berth));
-        sits.is_some_and(|(sits, _)| sits == berth)
+    pub(super) fn is_scheduled(&self, turn: Turn, entity: usize) -> bool {
+        let sits = self.scheduled(turn.slot(), self.processor_of(entity));
+        sits.is_some_and(|(sits, _)| sits == entity)
     }
 
     /// Whether a member who went through in `seen` need not do so again. One load, and while there are several slots a look at the clock.
     #[inline]
-    pub fn is_current(&self, seen: Round) -> bool {
-        // Relaxed: if it has changed, `pass` looks again.
-        let same = self.round.load(Ordering::Relaxed) == seen.bits();
+    pub fn is_current(&self, seen: Turn) -> bool {
+        // Relaxed: if it has changed, `wait_for_turn` looks again.
+        let same = self.turn.load(Ordering::Relaxed) == seen.bits();
         same && (seen.is_open() || !seen.is_over(self.time()))
     }
 
     /// For how many nanoseconds a member who went through in `seen` may stay, unless something else happens: 0 if it must go through again.
-    pub fn stays(&self, seen: Round) -> u64 {
+    pub fn remaining_ns(&self, seen: Turn) -> u64 {
         // Relaxed: as above.
-        if self.round.load(Ordering::Relaxed) != seen.bits() {
+        if self.turn.load(Ordering::Relaxed) != seen.bits() {
             return 0;
         }
-        if seen.is_open() { self.quantum } else { seen.left(self.time()) }
+        if seen.is_open() { self.quantum_ns } else { seen.remaining_ns(self.time()) }
     }
 
     /// Goes through the gate: returns when the berth holds its seat and its gang is on, and in which round. Ends the round if its time is over.
-    pub fn pass(&self, berth: usize) -> Round {
+    pub fn wait_for_turn(&self, entity: usize) -> Turn {
         let _deferred = control::defer();
-        let mine = &self.berths[berth];
+        let mine = &self.entities[entity];
         let mut slept = false;
         loop {
-            let round = self.round();
-            if !round.is_open() && round.is_over(self.time()) {
-                self.turn_over(round);
+            let turn = self.turn();
+            if !turn.is_open() && turn.is_over(self.time()) {
+                self.end_quantum(turn);
                 continue;
             }
-            if self.is_on(round, berth) {
-                let seat = self.seat(berth);
-                if self.held(berth) != seat {
-                    self.leave(berth);
+            if self.is_scheduled(turn, entity) {
+                let processor = self.processor_of(entity);
+                if self.last_processor(entity) != processor {
+                    self.release(entity);
                 }
-                if self.sit(berth, seat) {
-                    self.settle();
+                if self.try_take(entity, processor) {
+                    self.raise_priority();
                     // With the fence of `turn`: if this does not see the new round, that sees the holder, and leaves it to him to go.
                     fence(Ordering::SeqCst);
-                    if self.round().is_same_turn(round) {
+                    if self.turn().is_same_turn(turn) {
                         if slept {
-                            self.counts.switches.add(1);
+                            self.counters.switches.add(1);
                         }
-                        self.note_return(berth);
-                        return round;
+                        self.record_return(entity);
+                        return turn;
                     }
                     continue;
                 }
             } else {
-                self.leave(berth);
+                self.release(entity);
             }
-            mine.bell.listen();
-            if self.may_sit(berth) {
-                mine.bell.stay_awake();
+            mine.parker.prepare();
+            if self.can_run(entity) {
+                mine.parker.cancel();
                 continue;
             }
-            self.note_return(berth);
+            self.record_return(entity);
             slept = true;
-            mine.bell.sleep(Deadline::NEVER);
+            mine.parker.park(Deadline::NEVER);
         }
     }
 
-    pub(super) fn held(&self, berth: usize) -> usize {
+    pub(super) fn last_processor(&self, entity: usize) -> usize {
         // Relaxed: of its own thread (Invariant 2).
-        self.berths[berth].held.load(Ordering::Relaxed) as usize
+        self.entities[entity].last_processor.load(Ordering::Relaxed) as usize
     }
 
     /// Takes the seat, or has it already.
-    pub(super) fn sit(&self, berth: usize, seat: usize) -> bool {
-        let me = named(berth);
-        // Relaxed: the fence in `pass` acquires what who left it has released, so that what happens on a seat happens one after the other.
+    pub(super) fn try_take(&self, entity: usize, processor: usize) -> bool {
+        let me = encoded(entity);
+        // Relaxed: the fence in `wait_for_turn` acquires what who left it has released, so that what happens on a seat happens one after the other.
         let taken =
-            self.holders[seat].compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
+            self.holders[processor].compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
         let sits = taken.is_ok() || taken == Err(me);
         if sits {
-            self.berths[berth].held.store(seat as u32, Ordering::Relaxed);
+            self.entities[entity].last_processor.store(processor as u32, Ordering::Relaxed);
         }
         sits
     }
 
     /// Whether the berth could sit down now.
-    fn may_sit(&self, berth: usize) -> bool {
-        let round = self.round();
-        let holder = self.holder(self.seat(berth));
-        self.is_on(round, berth) && holder.is_none_or(|holder| holder == berth)
+    fn can_run(&self, entity: usize) -> bool {
+        let turn = self.turn();
+        let holder = self.holder(self.processor_of(entity));
+        self.is_scheduled(turn, entity) && holder.is_none_or(|holder| holder == entity)
     }
 
     /// Leaves the seat that the berth holds, if it does, to whoever is next there.
-    pub(super) fn leave(&self, berth: usize) {
-        let seat = self.held(berth);
+    pub(super) fn release(&self, entity: usize) {
+        let processor = self.last_processor(entity);
         // Release: pairs with the fence of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
-        let left = self.holders[seat].compare_exchange(
-            named(berth),
+        let left = self.holders[processor].compare_exchange(
+            encoded(entity),
             0,
             Ordering::Release,
             Ordering::Relaxed,
         );
         if left.is_ok() {
-            self.call_next(seat);
+            self.wake_next(processor);
         }
     }
 
     /// The seat has just become free: wakes who is next there.
-    pub(super) fn call_next(&self, seat: usize) {
+    pub(super) fn wake_next(&self, processor: usize) {
         // With the fence of `turn`: one of the two sees what the other did.
         fence(Ordering::SeqCst);
-        if let Some((next, _)) = self.sitting(self.round().slot(), seat) {
-            self.berths[next].bell.ring();
+        if let Some((next, _)) = self.scheduled(self.turn().slot(), processor) {
+            self.entities[next].parker.unpark();
         }
     }
 }

@@ -12,6 +12,6 @@ mod preemption;
 mod rotation;
 mod turn;
 
-pub use dispatch::{Bell, Gate};
-pub use preemption::Force;
-pub use turn::Round;
+pub use dispatch::{Parker, SlotScheduler};
+pub use preemption::Preemption;
+pub use turn::Turn;

@@ -1,6 +1,6 @@
 //! Members that are taken off although they do not look.
 //!
-//! | switching | when the round turns | in [`pass`](Gate::pass) |
+//! | switching | when the round turns | in [`wait_for_turn`](SlotScheduler::wait_for_turn) |
 //! | --- | --- | --- |
 //! | cooperative | nothing | |
 //! | signal | who holds a seat and is not on any more is interrupted, and goes through the gate in the handler | |
@@ -16,37 +16,37 @@
 //!
 //! # Async-signal-safety
 //!
-//! [`Gate::interrupted`] runs in a handler, between any two instructions of a member. It calls
-//! nothing but [`pass`](Gate::pass), which reads and writes atomics, reads the clock, makes the
+//! [`SlotScheduler::interrupted`] runs in a handler, between any two instructions of a member. It calls
+//! nothing but [`wait_for_turn`](SlotScheduler::wait_for_turn), which reads and writes atomics, reads the clock, makes the
 //! system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who
 //! has the executor's lock, must not be interrupted, it says `control::defer`.
 
 use machine::atomic::Ordering;
 use machine::control::{self, Place, Preference};
 
-use super::dispatch::{Gate, named};
+use super::dispatch::{SlotScheduler, encoded};
 
 /// What makes a member leave that does not look.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Force {
+pub enum Preemption {
     /// Nothing.
     None,
     /// It is interrupted.
-    Interrupt,
+    Signal,
     /// Those that come are preferred.
-    Prefer,
+    Priority,
 }
 
-impl Force {
+impl Preemption {
     /// The priority of those who are on.
     const ON: u8 = 1;
 
     /// The priority of the clock, which ends their turns.
-    pub(crate) const CLOCK: u8 = 2;
+    pub(crate) const TIMER: u8 = 2;
 
     /// The calling thread is the clock's.
-    pub fn begin_clock(self) {
-        self.go_before(Self::CLOCK);
+    pub fn begin_timer(self) {
+        self.go_before(Self::TIMER);
     }
 
     /// The calling thread is a member's, of this gang or the next.
@@ -58,87 +58,87 @@ impl Force {
     }
 
     fn go_before(self, level: u8) {
-        if self == Self::Prefer {
+        if self == Self::Priority {
             control::prefer(Preference::Before(level));
         }
     }
 }
 
-impl Gate {
+impl SlotScheduler {
     /// The same gate, which makes members leave so.
-    pub fn forcing(self, force: Force) -> Self {
-        Self { force, ..self }
+    pub fn with_preemption(self, preemption: Preemption) -> Self {
+        Self { preemption, ..self }
     }
 
-    pub fn force(&self) -> Force {
-        self.force
+    pub fn preemption(&self) -> Preemption {
+        self.preemption
     }
 
     /// Where the thread of the member at that berth is found.
-    pub fn place(&self, berth: usize) -> &Place {
-        &self.berths[berth].place
+    pub fn control(&self, entity: usize) -> &Place {
+        &self.entities[entity].control
     }
 
     /// The berth is not on any more, and has its seat: it is to leave.
-    pub(super) fn hurry(&self, berth: usize) {
-        match self.force {
-            Force::None => {}
-            Force::Interrupt => {
-                let interrupted = self.berths[berth].place.interrupt();
+    pub(super) fn preempt(&self, entity: usize) {
+        match self.preemption {
+            Preemption::None => {}
+            Preemption::Signal => {
+                let interrupted = self.entities[entity].control.interrupt();
                 // It cannot be if its thread has left the place, too. That is no failure.
                 if !interrupted && control::still_interrupts().is_err() {
-                    self.counts.refused.add(1);
+                    self.counters.refused_interruptions.add(1);
                 }
             }
-            Force::Prefer => self.clock.ring(),
+            Preemption::Priority => self.timer.unpark(),
         }
     }
 
     /// The thread at this berth has been interrupted: it goes through the gate, unless it takes no
     /// part. Async-signal-safe.
-    pub fn interrupted(&self, berth: usize) {
-        if self.is_active(berth) {
-            self.pass(berth);
+    pub fn interrupted(&self, entity: usize) {
+        if self.is_active(entity) {
+            self.wait_for_turn(entity);
         }
     }
 
     /// The calling member has its seat, and is about to look whether it is still on.
-    pub(super) fn settle(&self) {
-        self.force.begin_member();
+    pub(super) fn raise_priority(&self) {
+        self.preemption.begin_member();
     }
 
     /// Puts those behind the others who are not on any more, and those before who are. The clock's;
     /// `preferred` is what it has done before, by seat.
-    pub fn prefer(&self, preferred: &mut Vec<Option<usize>>) {
-        if self.force != Force::Prefer {
+    pub fn update_priorities(&self, preferred: &mut Vec<Option<usize>>) {
+        if self.preemption != Preemption::Priority {
             return;
         }
-        preferred.resize(self.seats(), None);
+        preferred.resize(self.processors(), None);
         loop {
-            let round = self.round();
-            for (seat, before) in preferred.iter_mut().enumerate() {
-                let now = self.sitting(round.slot(), seat).map(|(berth, _)| berth);
+            let turn = self.turn();
+            for (processor, before) in preferred.iter_mut().enumerate() {
+                let now = self.scheduled(turn.slot(), processor).map(|(entity, _)| entity);
                 if let Some(gone) = before.take_if(|gone| Some(*gone) != now) {
-                    self.berths[gone].place.prefer(Preference::Ordinary);
+                    self.entities[gone].control.prefer(Preference::Ordinary);
                 }
-                if let Some(holder) = self.holder(seat).filter(|holder| Some(*holder) != now) {
-                    self.berths[holder].place.prefer(Preference::Ordinary);
+                if let Some(holder) = self.holder(processor).filter(|holder| Some(*holder) != now) {
+                    self.entities[holder].control.prefer(Preference::Ordinary);
                     // It runs on beside those who come, when nobody of them wants the processor.
-                    // Relaxed: as in `put_out`.
-                    let _ = self.holders[seat].compare_exchange(
-                        named(holder),
+                    // Relaxed: as in `evict_overstayers`.
+                    let _ = self.holders[processor].compare_exchange(
+                        encoded(holder),
                         0,
                         Ordering::Relaxed,
                         Ordering::Relaxed,
                     );
                 }
-                if let Some(berth) = now {
-                    self.berths[berth].place.prefer(Preference::Before(Force::ON));
-                    self.berths[berth].bell.ring();
+                if let Some(entity) = now {
+                    self.entities[entity].control.prefer(Preference::Before(Preemption::ON));
+                    self.entities[entity].parker.unpark();
                 }
                 *before = now;
             }
-            if self.round().is_same_turn(round) {
+            if self.turn().is_same_turn(turn) {
                 return;
             }
         }

@@ -30,28 +30,28 @@ use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
 use machine::control;
 
-use super::dispatch::{Gate, HOME, named};
-use super::turn::{self, Round};
+use super::dispatch::{HOME, SlotScheduler, encoded};
+use super::turn::{self, Turn};
 use core::time::Duration;
 
 /// What the gate counts.
-pub(crate) struct Counts {
-    pub(crate) by_quantum: Count,
-    pub(crate) by_idle: Count,
-    pub(crate) switches: Count,
-    pub(crate) overstays: Count,
+pub(crate) struct Counters {
+    pub(crate) rotations_by_quantum: Counter,
+    pub(crate) rotations_by_idle: Counter,
+    pub(crate) switches: Counter,
+    pub(crate) overstays: Counter,
     /// Interruptions that could not be sent, because the program has taken the signal.
-    pub(crate) refused: Count,
+    pub(crate) refused_interruptions: Counter,
     /// Seats by time, in nanoseconds, of turns that had an end, and the part of it in which nobody
     /// had the seat.
-    pub(crate) seat_time: Count,
-    pub(crate) lost: Count,
+    pub(crate) processor_time_ns: Counter,
+    pub(crate) lost_ns: Counter,
 }
 
 /// A number that any thread counts.
-pub(crate) struct Count(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
-impl Count {
+impl Counter {
     pub(super) fn new() -> Self {
         Self(AtomicU64::fresh(0))
     }
@@ -72,245 +72,249 @@ impl Count {
     }
 }
 
-impl Counts {
+impl Counters {
     pub(super) fn new() -> Self {
         Self {
-            by_quantum: Count::new(),
-            by_idle: Count::new(),
-            switches: Count::new(),
-            overstays: Count::new(),
-            refused: Count::new(),
-            seat_time: Count::new(),
-            lost: Count::new(),
+            rotations_by_quantum: Counter::new(),
+            rotations_by_idle: Counter::new(),
+            switches: Counter::new(),
+            overstays: Counter::new(),
+            refused_interruptions: Counter::new(),
+            processor_time_ns: Counter::new(),
+            lost_ns: Counter::new(),
         }
     }
 }
 
 /// Why a slot's turn ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum Cause {
     Quantum,
     Idle,
 }
 
-impl Gate {
+impl SlotScheduler {
     /// Whether nobody whose own slot this is takes part.
-    fn is_idle(&self, slot: usize) -> bool {
-        (0..self.seats()).all(|seat| match self.sitting(slot, seat) {
+    fn is_slot_idle(&self, slot: usize) -> bool {
+        (0..self.processors()).all(|processor| match self.scheduled(slot, processor) {
             // Relaxed: see the head of the file.
-            Some((berth, true)) => self.berths[berth].active.load(Ordering::Relaxed) == 0,
+            Some((entity, true)) => self.entities[entity].active.load(Ordering::Relaxed) == 0,
             _ => true,
         })
     }
 
     /// The slot after that one in which somebody takes part, itself last.
-    fn next_awake(&self, slot: usize) -> Option<usize> {
+    fn next_active_slot(&self, slot: usize) -> Option<usize> {
         // Relaxed: a hint; who makes it larger looks himself afterwards.
-        let last = self.last.load(Ordering::Relaxed) as usize;
-        (slot + 1..last).chain(0..last.min(slot + 1)).find(|&next| !self.is_idle(next))
+        let last = self.slots_in_use.load(Ordering::Relaxed) as usize;
+        (slot + 1..last).chain(0..last.min(slot + 1)).find(|&next| !self.is_slot_idle(next))
     }
 
     /// When a turn of `slot` that begins now ends: never, if no other slot wants one.
-    fn end_of(&self, slot: usize) -> u64 {
-        match self.next_awake(slot) {
-            Some(other) if other != slot => Round::after(self.time(), self.quantum),
+    fn end_of_turn(&self, slot: usize) -> u64 {
+        match self.next_active_slot(slot) {
+            Some(other) if other != slot => Turn::after(self.time(), self.quantum_ns),
             _ => 0,
         }
     }
 
-    /// The time of `round` is over.
-    pub fn turn_over(&self, round: Round) {
-        match self.next_awake(round.slot()) {
-            Some(next) if next != round.slot() => {
-                let _ = self.turn(round, next, Why::Quantum);
+    /// The time of `turn` is over.
+    pub fn end_quantum(&self, turn: Turn) {
+        match self.next_active_slot(turn.slot()) {
+            Some(next) if next != turn.slot() => {
+                let _ = self.rotate(turn, next, Cause::Quantum);
             }
             _ => {
-                let open = round.next(round.slot(), 0);
-                let _ = self.exchange(round, open);
+                let open = turn.next(turn.slot(), 0);
+                let _ = self.replace_turn(turn, open);
             }
         }
     }
 
-    fn exchange(&self, from: Round, to: Round) -> Result<(), Round> {
+    fn replace_turn(&self, from: Turn, to: Turn) -> Result<(), Turn> {
         // Release: see the head of the file. Relaxed on failure: who lost looks again.
-        self.round
+        self.turn
             .compare_exchange(from.bits(), to.bits(), Ordering::Release, Ordering::Relaxed)
             .map(drop)
-            .map_err(|_| self.round())
+            .map_err(|_| self.turn())
     }
 
-    /// Turns from `round` to `slot`, unless somebody was faster: then to what.
-    fn turn(&self, round: Round, slot: usize, why: Why) -> Result<(), Round> {
-        self.exchange(round, round.next(slot, self.end_of(slot)))?;
-        self.account(round);
-        match why {
-            Why::Quantum => self.counts.by_quantum.add(1),
-            Why::Idle => self.counts.by_idle.add(1),
+    /// Turns from `turn` to `slot`, unless somebody was faster: then to what.
+    fn rotate(&self, turn: Turn, slot: usize, cause: Cause) -> Result<(), Turn> {
+        self.replace_turn(turn, turn.next(slot, self.end_of_turn(slot)))?;
+        self.account(turn);
+        match cause {
+            Cause::Quantum => self.counters.rotations_by_quantum.add(1),
+            Cause::Idle => self.counters.rotations_by_idle.add(1),
         }
-        self.call(slot);
+        self.dispatch(slot);
         Ok(())
     }
 
     /// Adds up the seat-time of a turn that is over.
-    fn account(&self, round: Round) {
-        if round.is_open() {
+    fn account(&self, turn: Turn) {
+        if turn.is_open() {
             return;
         }
-        let lasted = round.lasted(self.time(), self.quantum);
-        let empty = (0..self.seats()).filter(|&seat| self.sitting(round.slot(), seat).is_none());
-        self.counts.lost.add(lasted * empty.count() as u64);
-        self.counts.seat_time.add(lasted * self.seats() as u64);
+        let lasted = turn.elapsed_ns(self.time(), self.quantum_ns);
+        let empty = (0..self.processors())
+            .filter(|&processor| self.scheduled(turn.slot(), processor).is_none());
+        self.counters.lost_ns.add(lasted * empty.count() as u64);
+        self.counters.processor_time_ns.add(lasted * self.processors() as u64);
     }
 
     /// Wakes those of `slot` whose seats are free, and hurries those who have the others.
-    fn call(&self, slot: usize) {
-        // With the fences of `leave` and `pass`.
+    fn dispatch(&self, slot: usize) {
+        // With the fences of `leave` and `wait_for_turn`.
         fence(Ordering::SeqCst);
-        for seat in 0..self.seats() {
-            let next = self.sitting(slot, seat).map(|(berth, _)| berth);
-            match (self.holder(seat), next) {
-                (None, Some(berth)) => self.berths[berth].bell.ring(),
-                (Some(holder), next) if Some(holder) != next => self.hurry(holder),
+        for processor in 0..self.processors() {
+            let next = self.scheduled(slot, processor).map(|(entity, _)| entity);
+            match (self.holder(processor), next) {
+                (None, Some(entity)) => self.entities[entity].parker.unpark(),
+                (Some(holder), next) if Some(holder) != next => self.preempt(holder),
                 _ => {}
             }
         }
     }
 
     /// If nobody of the slot that is on takes part, it is another's turn.
-    fn turn_if_idle(&self) {
+    fn rotate_if_idle(&self) {
         fence(Ordering::SeqCst);
-        let mut round = self.round();
-        while self.is_idle(round.slot()) {
-            let Some(next) = self.next_awake(round.slot()) else { return };
-            match self.turn(round, next, Why::Idle) {
+        let mut turn = self.turn();
+        while self.is_slot_idle(turn.slot()) {
+            let Some(next) = self.next_active_slot(turn.slot()) else { return };
+            match self.rotate(turn, next, Cause::Idle) {
                 Ok(()) => return,
-                Err(now) => round = now,
+                Err(now) => turn = now,
             }
         }
     }
 
     /// The berth takes no part from here on, and leaves its seat. Called by its own thread.
-    pub fn retire(&self, berth: usize) {
+    pub fn deactivate(&self, entity: usize) {
         let _deferred = control::defer();
-        self.note_return(berth);
+        self.record_return(entity);
         // Relaxed: see the head of the file.
-        self.berths[berth].active.store(0, Ordering::Relaxed);
-        self.leave(berth);
-        self.turn_if_idle();
+        self.entities[entity].active.store(0, Ordering::Relaxed);
+        self.release(entity);
+        self.rotate_if_idle();
     }
 
-    /// The berth takes part again: to be followed by [`pass`](Self::pass).
-    pub fn resume(&self, berth: usize) {
+    /// The berth takes part again: to be followed by [`wait_for_turn`](Self::wait_for_turn).
+    pub fn activate(&self, entity: usize) {
         let _deferred = control::defer();
         // Relaxed: see the head of the file.
-        self.berths[berth].active.store(1, Ordering::Relaxed);
-        self.turn_if_idle();
-        self.clock.ring();
+        self.entities[entity].active.store(1, Ordering::Relaxed);
+        self.rotate_if_idle();
+        self.timer.unpark();
     }
 
     /// Makes a berth ready for a new member. Called under the executor's lock, for a berth that is
     /// not in the table.
-    pub fn assign(&self, berth: usize, seat: usize) {
-        let mine = &self.berths[berth];
+    pub fn assign(&self, entity: usize, processor: usize) {
+        let mine = &self.entities[entity];
         // Relaxed: the table publishes it.
-        mine.seat.store(seat as u32, Ordering::Relaxed);
+        mine.processor.store(processor as u32, Ordering::Relaxed);
         mine.active.store(1, Ordering::Relaxed);
-        mine.overstays.store(0, Ordering::Relaxed);
-        mine.times.clear();
-        mine.lasted.clear();
+        mine.overstaying_since.store(0, Ordering::Relaxed);
+        mine.overstay_count.clear();
+        mine.overstay_ns.clear();
     }
 
     /// Gives a berth another seat. Called under the executor's lock, which then publishes the
     /// table.
-    pub fn move_to(&self, berth: usize, seat: usize) {
+    pub fn migrate(&self, entity: usize, processor: usize) {
         // Relaxed: the table publishes it.
-        self.berths[berth].seat.store(seat as u32, Ordering::Relaxed);
+        self.entities[entity].processor.store(processor as u32, Ordering::Relaxed);
     }
 
     /// Writes who sits where into the table: `rows` has an entry for each seat of the slots from 0
     /// on, and beyond it there is nobody. Called under the executor's lock.
     pub fn publish(&self, rows: &[Option<(usize, bool)>]) {
         let entry = |sits: &Option<(usize, bool)>| {
-            sits.map_or(0, |(berth, home)| named(berth) | if home { HOME } else { 0 })
+            sits.map_or(0, |(entity, home)| encoded(entity) | if home { HOME } else { 0 })
         };
-        let slots = rows.len() / self.seats();
+        let slots = rows.len() / self.processors();
         // Relaxed: under the lock.
-        let before = self.last.load(Ordering::Relaxed) as usize;
-        let end = slots.max(before) * self.seats();
-        for (at, word) in self.sitting[..end].iter().enumerate() {
+        let before = self.slots_in_use.load(Ordering::Relaxed) as usize;
+        let end = slots.max(before) * self.processors();
+        for (at, word) in self.table[..end].iter().enumerate() {
             // Relaxed: the round publishes it.
             word.store(rows.get(at).map_or(0, entry), Ordering::Relaxed);
         }
-        self.last.store(slots as u32, Ordering::Relaxed);
+        self.slots_in_use.store(slots as u32, Ordering::Relaxed);
         // Whoever is on looks again: it may have lost its seat.
-        let mut round = self.round();
-        while let Err(now) = self.exchange(round, round.next(round.slot(), round.end_bits())) {
-            round = now;
+        let mut turn = self.turn();
+        while let Err(now) = self.replace_turn(turn, turn.next(turn.slot(), turn.end_bits())) {
+            turn = now;
         }
-        self.call(round.slot());
-        self.turn_if_idle();
-        if slots > 1 || self.is_blocked(self.round()) {
-            self.clock.ring();
+        self.dispatch(turn.slot());
+        self.rotate_if_idle();
+        if slots > 1 || self.has_overstayer(self.turn()) {
+            self.timer.unpark();
         }
     }
 
     /// Who holds a seat on which it is not on.
-    fn intruder(&self, round: Round, seat: usize) -> Option<usize> {
-        self.holder(seat).filter(|&holder| !self.is_on(round, holder) || self.seat(holder) != seat)
+    fn overstayer(&self, turn: Turn, processor: usize) -> Option<usize> {
+        self.holder(processor).filter(|&holder| {
+            !self.is_scheduled(turn, holder) || self.processor_of(holder) != processor
+        })
     }
 
     /// Whether somebody has another's seat. In an open turn that is so if gangs were moved: one
     /// that has lost its seat to another of its own slot is taken off by no other slot's turn. The
     /// seats are as who published that has seen them in `call`, or newer: he has rung for the
     /// clock.
-    fn is_blocked(&self, round: Round) -> bool {
-        (0..self.seats()).any(|seat| {
-            self.intruder(round, seat).is_some() && self.sitting(round.slot(), seat).is_some()
+    fn has_overstayer(&self, turn: Turn) -> bool {
+        (0..self.processors()).any(|processor| {
+            self.overstayer(turn, processor).is_some()
+                && self.scheduled(turn.slot(), processor).is_some()
         })
     }
 
     /// What the clock has to do now, and when it is to come again. `checked` is the clock's own:
     /// the turn for which it has looked for those who overstay, which it does `grace` nanoseconds
     /// after the turn has begun.
-    pub fn tick(&self, grace: u64, checked: &mut Round) -> Deadline {
+    pub fn tick(&self, grace: u64, checked: &mut Turn) -> Deadline {
         loop {
-            let round = self.round();
-            if round.is_open() {
-                let mut end = self.end_of(round.slot());
+            let turn = self.turn();
+            if turn.is_open() {
+                let mut end = self.end_of_turn(turn.slot());
                 if end == 0 {
-                    if !self.is_blocked(round) {
+                    if !self.has_overstayer(turn) {
                         return Deadline::NEVER;
                     }
-                    end = Round::after(self.time(), self.quantum);
+                    end = Turn::after(self.time(), self.quantum_ns);
                 }
-                let _ = self.exchange(round, round.ending(end));
+                let _ = self.replace_turn(turn, turn.with_end(end));
                 continue;
             }
             let time = self.time();
-            if round.is_over(time) {
-                self.turn_over(round);
+            if turn.is_over(time) {
+                self.end_quantum(turn);
                 continue;
             }
-            if !checked.is_same_turn(round) {
-                let left = round.until(time, self.quantum, grace);
+            if !checked.is_same_turn(turn) {
+                let left = turn.ns_until_elapsed(time, self.quantum_ns, grace);
                 if left > 0 {
                     return Deadline::after(Duration::from_nanos(left));
                 }
-                *checked = round;
-                self.put_out(round);
+                *checked = turn;
+                self.evict_overstayers(turn);
                 continue;
             }
-            return Deadline::after(Duration::from_nanos(round.left(time)));
+            return Deadline::after(Duration::from_nanos(turn.remaining_ns(time)));
         }
     }
 
     /// Puts those out of their seats who have not left them.
-    pub fn put_out(&self, round: Round) {
-        for seat in 0..self.seats() {
-            let Some(holder) = self.intruder(round, seat) else { continue };
+    pub fn evict_overstayers(&self, turn: Turn) {
+        for processor in 0..self.processors() {
+            let Some(holder) = self.overstayer(turn, processor) else { continue };
             // Relaxed: its own thread reads it, and who prints it.
             let began = self.time();
-            let _ = self.berths[holder].overstays.compare_exchange(
+            let _ = self.entities[holder].overstaying_since.compare_exchange(
                 0,
                 began,
                 Ordering::Relaxed,
@@ -319,29 +323,29 @@ impl Gate {
             // Relaxed: what it did on the seat is not ordered before what the next does. What the
             // one before it did is, for this exchange is one of a chain that began when that one
             // left.
-            let out = self.holders[seat].compare_exchange(
-                named(holder),
+            let out = self.holders[processor].compare_exchange(
+                encoded(holder),
                 0,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
             if out.is_ok() {
-                self.counts.overstays.add(1);
-                self.berths[holder].times.add(1);
-                self.call_next(seat);
+                self.counters.overstays.add(1);
+                self.entities[holder].overstay_count.add(1);
+                self.wake_next(processor);
             } else {
-                self.note_return(holder);
+                self.record_return(holder);
             }
         }
     }
 
     /// A member that may have overstayed is here.
-    pub(super) fn note_return(&self, berth: usize) {
-        let overstays = &self.berths[berth].overstays;
+    pub(super) fn record_return(&self, entity: usize) {
+        let overstays = &self.entities[entity].overstaying_since;
         // Relaxed: statistics.
         if overstays.load(Ordering::Relaxed) != 0 {
             let since = overstays.swap(0, Ordering::Relaxed);
-            self.berths[berth].lasted.add(self.nanos_since(since));
+            self.entities[entity].overstay_ns.add(self.nanos_since(since));
         }
     }
 
@@ -350,19 +354,19 @@ impl Gate {
     }
 
     /// How often a berth has overstayed, if it has, for how long in all, and whether it does now.
-    pub fn overstays(&self, berth: usize) -> Option<(u64, Duration, bool)> {
-        let mine = &self.berths[berth];
-        let times = mine.times.get();
+    pub fn overstay_record(&self, entity: usize) -> Option<(u64, Duration, bool)> {
+        let mine = &self.entities[entity];
+        let overstay_count = mine.overstay_count.get();
         // Relaxed: statistics.
-        let since = mine.overstays.load(Ordering::Relaxed);
+        let since = mine.overstaying_since.load(Ordering::Relaxed);
         let now = if since == 0 { 0 } else { self.nanos_since(since) };
-        let lasted = Duration::from_nanos(mine.lasted.get() + now);
-        (times > 0).then_some((times, lasted, since != 0))
+        let lasted = Duration::from_nanos(mine.overstay_ns.get() + now);
+        (overstay_count > 0).then_some((overstay_count, lasted, since != 0))
     }
 
     /// Whether the member at this berth takes part.
-    pub fn is_active(&self, berth: usize) -> bool {
+    pub fn is_active(&self, entity: usize) -> bool {
         // Relaxed: a hint.
-        self.berths[berth].active.load(Ordering::Relaxed) != 0
+        self.entities[entity].active.load(Ordering::Relaxed) != 0
     }
 }

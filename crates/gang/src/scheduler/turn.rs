@@ -2,7 +2,7 @@
 
 /// The slot that is on, which turn it is, and when it is over. Time is kept in units of [`UNIT_NS`], 40 bits of it, which is 13 days.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Round(u64);
+pub struct Turn(u64);
 
 /// 1.024 µs.
 pub(crate) const UNIT_NS: u64 = 1 << 10;
@@ -18,7 +18,7 @@ pub(crate) fn time(nanos: u64) -> u64 {
     ((nanos / UNIT_NS) & TIME).max(1)
 }
 
-impl Round {
+impl Turn {
     pub const FIRST: Self = Self(0);
 
     pub fn from_bits(bits: u64) -> Self {
@@ -49,23 +49,23 @@ impl Round {
     }
 
     /// Nanoseconds until its end. It has one.
-    pub fn left(self, time: u64) -> u64 {
+    pub fn remaining_ns(self, time: u64) -> u64 {
         if self.is_over(time) { 0 } else { (self.end_bits().wrapping_sub(time) & TIME) * UNIT_NS }
     }
 
     /// For how many nanoseconds it has been on, if its end was `quantum` after its beginning.
-    pub fn lasted(self, time: u64, quantum: u64) -> u64 {
+    pub fn elapsed_ns(self, time: u64, quantum: u64) -> u64 {
         let over = if self.is_over(time) {
             (time.wrapping_sub(self.end_bits()) & TIME) * UNIT_NS
         } else {
             0
         };
-        (quantum + over).saturating_sub(self.left(time))
+        (quantum + over).saturating_sub(self.remaining_ns(time))
     }
 
     /// When it will have been on for `spent` of its `quantum`, in nanoseconds from now: 0 if it has.
-    pub fn until(self, time: u64, quantum: u64, spent: u64) -> u64 {
-        self.left(time).saturating_sub(quantum.saturating_sub(spent))
+    pub fn ns_until_elapsed(self, time: u64, quantum: u64, spent: u64) -> u64 {
+        self.remaining_ns(time).saturating_sub(quantum.saturating_sub(spent))
     }
 
     /// The next turn, of that slot, which ends then, in the gate's time, or is open (0).
@@ -75,7 +75,7 @@ impl Round {
     }
 
     /// The same turn with another end.
-    pub fn ending(self, end: u64) -> Self {
+    pub fn with_end(self, end: u64) -> Self {
         Self((end & TIME) << TURN_BITS | (self.0 & ((1 << TURN_BITS) - 1)))
     }
 

@@ -5,21 +5,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::error::{Ended, GangError};
-use crate::gang::{Results, Team, verdict};
+use crate::state::{GangState, JoinableGang, join_result};
 
 /// A gang that was spawned. Dropped, it lets the gang go on by itself.
 #[must_use = "a gang whose handle is dropped cannot be joined"]
 pub struct GangHandle<R> {
-    gang: Arc<dyn Results<R>>,
+    gang: Arc<dyn JoinableGang<R>>,
 }
 
 impl<R> GangHandle<R> {
-    pub(crate) fn new(gang: Arc<dyn Results<R>>) -> Self {
+    pub(crate) fn new(gang: Arc<dyn JoinableGang<R>>) -> Self {
         Self { gang }
     }
 
-    fn team(&self) -> &Team {
-        self.gang.team()
+    fn state(&self) -> &GangState {
+        self.gang.state()
     }
 
     /// Waits until all members have ended: their results, by index.
@@ -31,35 +31,35 @@ impl<R> GangHandle<R> {
     ///
     /// [`GangError`], if a member has panicked or returned an error.
     pub fn join(self) -> Result<Vec<R>, GangError> {
-        self.team().wait();
+        self.state().wait();
         // SAFETY: it is done.
-        let outcomes = unsafe { self.gang.take() };
-        verdict(self.team(), outcomes)
+        let outcomes = unsafe { self.gang.take_outcomes() };
+        join_result(self.state(), outcomes)
     }
 
     /// Ends the gang: every call of its members returns [`Ended::Cancelled`] from now on. Does not wait for them.
     ///
     /// A member that calls nothing is not interrupted. If all return their results nevertheless, [`join`](Self::join) hands them out.
     pub fn cancel(&self) {
-        self.team().ending.end(Ended::Cancelled);
+        self.state().completion.end(Ended::Cancelled);
     }
 
     /// Whether all members have ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.team().is_done()
+        self.state().is_done()
     }
 
     /// How many members it has.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.team().members()
+        self.state().members()
     }
 
     /// The number by which [`Metrics`](crate::Metrics) name it: the n-th gang of its executor has n, from 0.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.team().id
+        self.state().id
     }
 }
 
@@ -76,12 +76,12 @@ impl<R> fmt::Debug for GangHandle<R> {
 /// A [`GangHandle`] of a [scope](crate::GangExecutor::scope).
 #[must_use = "a gang whose handle is dropped cannot be joined"]
 pub struct ScopedGangHandle<'scope, R> {
-    gang: Arc<dyn Results<R> + 'scope>,
+    gang: Arc<dyn JoinableGang<R> + 'scope>,
     scope: PhantomData<&'scope ()>,
 }
 
 impl<'scope, R> ScopedGangHandle<'scope, R> {
-    pub(crate) fn new(gang: Arc<dyn Results<R> + 'scope>) -> Self {
+    pub(crate) fn new(gang: Arc<dyn JoinableGang<R> + 'scope>) -> Self {
         Self { gang, scope: PhantomData }
     }
 
@@ -91,33 +91,33 @@ impl<'scope, R> ScopedGangHandle<'scope, R> {
     ///
     /// [`GangError`], if a member has panicked or returned an error.
     pub fn join(self) -> Result<Vec<R>, GangError> {
-        self.gang.team().wait();
+        self.gang.state().wait();
         // SAFETY: it is done.
-        let outcomes = unsafe { self.gang.take() };
-        verdict(self.gang.team(), outcomes)
+        let outcomes = unsafe { self.gang.take_outcomes() };
+        join_result(self.gang.state(), outcomes)
     }
 
     /// See [`GangHandle::cancel`].
     pub fn cancel(&self) {
-        self.gang.team().ending.end(Ended::Cancelled);
+        self.gang.state().completion.end(Ended::Cancelled);
     }
 
     /// Whether all members have ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.gang.team().is_done()
+        self.gang.state().is_done()
     }
 
     /// How many members it has.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.gang.team().members()
+        self.gang.state().members()
     }
 
     /// See [`GangHandle::id`].
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.gang.team().id
+        self.gang.state().id
     }
 }
 

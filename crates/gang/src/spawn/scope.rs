@@ -17,8 +17,8 @@ use stanchion_competitive::Mutex;
 use super::handle::ScopedGangHandle;
 use crate::error::{Ended, SpawnError};
 use crate::executor::GangExecutor;
-use crate::gang::{Run, discard};
 use crate::member::Member;
+use crate::state::{SpawnedGang, drop_payload};
 
 /// Where gangs can be spawned that borrow: see [`GangExecutor::scope`].
 ///
@@ -34,7 +34,7 @@ use crate::member::Member;
 pub struct GangScope<'scope, 'env: 'scope> {
     executor: &'env GangExecutor,
     /// Their lifetime is not theirs: it is that of the scope (Invariant 2).
-    gangs: Mutex<Vec<Arc<dyn Run>>>,
+    gangs: Mutex<Vec<Arc<dyn SpawnedGang>>>,
     /// Invariant in both: neither shorter nor longer.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -55,17 +55,17 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
         F: Fn(&mut Member) -> Result<R, Ended> + Send + Sync + 'scope,
         R: Send + 'scope,
     {
-        let gang = Arc::new(self.executor.gang(members, body)?);
-        let run: Arc<dyn Run + 'scope> = gang.clone();
+        let gang = Arc::new(self.executor.new_gang(members, body)?);
+        let run: Arc<dyn SpawnedGang + 'scope> = gang.clone();
         // SAFETY: only the lifetime changes. The executor drops it before the gang is done, and the scope, which drops it too, waits for that
         // (Invariants 1 and 2).
-        let run: Arc<dyn Run> = unsafe { core::mem::transmute(run) };
-        drop(self.take_over());
+        let run: Arc<dyn SpawnedGang> = unsafe { core::mem::transmute(run) };
+        drop(self.take_finished());
         self.gangs.lock().push(run.clone());
         if let Err(refused) = self.executor.launch(run) {
             // The scope may be waiting for it already, if a gang spawns it.
-            gang.team().ending.set_done();
-            self.gangs.lock().retain(|known| !core::ptr::eq(&**known.team(), &**gang.team()));
+            gang.state().completion.set_done();
+            self.gangs.lock().retain(|known| !core::ptr::eq(&**known.state(), &**gang.state()));
             return Err(refused);
         }
         Ok(ScopedGangHandle::new(gang))
@@ -78,12 +78,14 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
     }
 
     /// The gangs that are over and leave nothing to say, to be dropped without the lock (Invariant 3).
-    fn take_over(&self) -> Vec<Arc<dyn Run>> {
+    fn take_finished(&self) -> Vec<Arc<dyn SpawnedGang>> {
         let mut gangs = self.gangs.lock();
-        let is_over = |gang: &Arc<dyn Run>| gang.team().is_done() && !gang.team().hides_panic();
-        let (over, others) = gangs.drain(..).partition(is_over);
+        let is_finished = |gang: &Arc<dyn SpawnedGang>| {
+            gang.state().is_done() && !gang.state().has_unclaimed_panic()
+        };
+        let (finished, others) = gangs.drain(..).partition(is_finished);
         *gangs = others;
-        over
+        finished
     }
 
     /// Waits for all, drops what they leave, and hands out the first panic that nobody has seen.
@@ -94,16 +96,16 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
             if first.is_none() {
                 first = Some(payload);
             } else {
-                discard(payload);
+                drop_payload(payload);
             }
         };
         loop {
-            let over = self.wait();
-            if over.is_empty() {
+            let finished = self.wait();
+            if finished.is_empty() {
                 return first;
             }
-            for gang in over {
-                if gang.team().hides_panic() {
+            for gang in finished {
+                if gang.state().has_unclaimed_panic() {
                     // SAFETY: it is done.
                     note(panic::catch_unwind(AssertUnwindSafe(|| unsafe { gang.take_panic() })));
                 }
@@ -113,15 +115,15 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
     }
 
     /// Waits for all, also for those that gangs spawn meanwhile.
-    fn wait(&self) -> Vec<Arc<dyn Run>> {
-        let mut over = Vec::new();
+    fn wait(&self) -> Vec<Arc<dyn SpawnedGang>> {
+        let mut finished = Vec::new();
         loop {
             let gangs = core::mem::take(&mut *self.gangs.lock());
             if gangs.is_empty() {
-                return over;
+                return finished;
             }
-            gangs.iter().for_each(|gang| gang.team().wait());
-            over.extend(gangs);
+            gangs.iter().for_each(|gang| gang.state().wait());
+            finished.extend(gangs);
         }
     }
 }
@@ -137,7 +139,7 @@ pub(crate) fn run<'env, T>(
     match (result, panicked) {
         (Ok(result), None) => result,
         (Err(payload), seen) => {
-            seen.into_iter().for_each(discard);
+            seen.into_iter().for_each(drop_payload);
             panic::resume_unwind(payload)
         }
         (Ok(_), Some(payload)) => panic::resume_unwind(payload),

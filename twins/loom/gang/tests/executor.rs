@@ -17,7 +17,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn executor_allocation_meets_completion_bounded() {
     explore("executor_allocation_meets_completion_bounded", Model::new().preemptions(0), || {
-        let executor = GangExecutor::builder().seats(1).slots(2).build().expect("small");
+        let executor = GangExecutor::builder().processors(1).slots(2).build().expect("small");
         let first = executor.spawn(1, |_| Ok(1)).expect("there is room");
         // The first may end before, while and after this finds its place; it may be united with it, or take turns.
         let second = executor.spawn(1, |_| Ok(2)).expect("there is room");

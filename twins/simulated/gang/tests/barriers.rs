@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `each_on_every_machine` | 8, caches of every kind and none | one a processor |
 //! | `more_members_than_processors` | 1, 2, 3, short time slices, random work | 7 |
-//! | `somebody_gives_up` | 2 | 5, one with a deadline, one too late for it |
+//! | `one_member_times_out` | 2 | 5, one with a deadline, one too late for it |
 //! | `yields_are_counted` | 1 | 2 |
 
 use std::cell::Cell;
@@ -100,7 +100,7 @@ fn more_members_than_processors<B: Barrier + 'static>() {
 }
 
 /// The last member comes too late for another's deadline, in the second phase.
-fn somebody_gives_up<B: Barrier + 'static>() {
+fn one_member_times_out<B: Barrier + 'static>() {
     for seed in 0..4 {
         let body = || {
             let barrier = Arc::new(B::with_members(5).unwrap());
@@ -147,8 +147,8 @@ macro_rules! barriers {
             }
 
             #[test]
-            fn somebody_gives_up() {
-                super::somebody_gives_up::<$barrier>();
+            fn one_member_times_out() {
+                super::one_member_times_out::<$barrier>();
             }
         }
     )+};

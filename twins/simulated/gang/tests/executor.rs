@@ -57,7 +57,7 @@ fn executor(seed: u64) -> GangExecutor {
         _ => Alternates::Fragments,
     };
     GangExecutor::builder()
-        .seats(3)
+        .processors(3)
         .quantum(Duration::from_nanos(50_000 + 7_919 * (seed % 7)))
         .spin(Duration::from_nanos(3_000 * (seed % 5)))
         .packing(packing)
@@ -315,7 +315,7 @@ fn gangs_that_block() {
 }
 
 #[test]
-fn gangs_that_never_look() {
+fn gangs_that_never_check() {
     on_machines("deaf", deaf);
 }
 

@@ -17,7 +17,7 @@ pub(super) const BYTES: usize = 24 + SMALL;
 /// What a rank is about to do. All must say the same, but for those that have gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum What {
+pub(super) enum Operation {
     Barrier = 1,
     Value = 2,
     Lists = 3,
@@ -28,7 +28,7 @@ pub(super) enum What {
     Panicked = 7,
 }
 
-impl What {
+impl Operation {
     fn of(word: u64) -> Option<Self> {
         let all = [
             Self::Barrier,
@@ -45,7 +45,7 @@ impl What {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    pub(super) what: What,
+    pub(super) what: Operation,
     /// A number for the type of the values, and for the member that they come from or go to.
     pub(super) of: u64,
     /// How many values there are.
@@ -62,12 +62,12 @@ pub(super) fn number_of<T: 'static>(member: usize) -> u64 {
 
 impl Header {
     /// With nothing in it but what is done.
-    pub(super) fn bare(what: What) -> Self {
+    pub(super) fn bare(what: Operation) -> Self {
         Self { what, of: 0, length: 0, small: [0; SMALL] }
     }
 
     /// For so many values of a type. They travel with it if they are small.
-    pub(super) fn new(what: What, of: u64, length: usize, bytes: &[u8]) -> Self {
+    pub(super) fn new(what: Operation, of: u64, length: usize, bytes: &[u8]) -> Self {
         let mut small = [0; SMALL];
         if bytes.len() <= SMALL {
             small[..bytes.len()].copy_from_slice(bytes);
@@ -99,7 +99,7 @@ impl Header {
             let word = bytes[8 * at..][..8].try_into().expect("8 of them");
             u64::from_ne_bytes(word)
         };
-        let what = What::of(word(0)).expect("all ranks run the same program");
+        let what = Operation::of(word(0)).expect("all ranks run the same program");
         let small = bytes[24..].try_into().expect("so many");
         Self { what, of: word(1), length: word(2), small }
     }

@@ -21,12 +21,12 @@ use mpi::{Count, Rank};
 use crate::data::Data;
 use crate::error::Ended;
 use crate::member::Exchanged;
-use header::{BYTES, Header, SMALL, What, number_of};
+use header::{BYTES, Header, Operation, SMALL, number_of};
 
 pub(crate) struct Ranks {
     world: SimpleCommunicator,
     /// This one has left.
-    gone: Cell<bool>,
+    has_left: Cell<bool>,
     // Last: finalizes MPI (Invariant 4).
     _universe: Universe,
 }
@@ -75,7 +75,7 @@ fn laid_out(lengths: impl Iterator<Item = usize>) -> (Vec<Count>, Vec<Count>) {
 
 impl Ranks {
     pub(crate) fn new(universe: Universe) -> Self {
-        Self { world: universe.world(), gone: Cell::new(false), _universe: universe }
+        Self { world: universe.world(), has_left: Cell::new(false), _universe: universe }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -97,15 +97,15 @@ impl Ranks {
     /// # Panics
     ///
     /// If somebody is about to do something else.
-    fn meet(&self, mine: Header) -> Result<Vec<Header>, Ended> {
-        if self.gone.get() {
+    fn exchange_headers(&self, mine: Header) -> Result<Vec<Header>, Ended> {
+        if self.has_left.get() {
             return Err(Ended::Left { member: self.index() });
         }
         let all = self.all_headers(&mine);
         for (member, header) in all.iter().enumerate() {
             match header.what {
-                What::Left => return Err(Ended::Left { member }),
-                What::Panicked => return Err(Ended::Panicked { member }),
+                Operation::Left => return Err(Ended::Left { member }),
+                Operation::Panicked => return Err(Ended::Panicked { member }),
                 _ => {}
             }
         }
@@ -122,15 +122,20 @@ impl Ranks {
 
     /// Tells the others that this rank has gone, until all have.
     pub(crate) fn leave(&self, why: Ended) {
-        let what = if matches!(why, Ended::Panicked { .. }) { What::Panicked } else { What::Left };
+        let what = if matches!(why, Ended::Panicked { .. }) {
+            Operation::Panicked
+        } else {
+            Operation::Left
+        };
         let mine = Header::bare(what);
-        let has_gone = |header: &Header| matches!(header.what, What::Left | What::Panicked);
+        let has_gone =
+            |header: &Header| matches!(header.what, Operation::Left | Operation::Panicked);
         while !self.all_headers(&mine).iter().all(has_gone) {}
-        self.gone.set(true);
+        self.has_left.set(true);
     }
 
     pub(crate) fn barrier(&self) -> Result<(), Ended> {
-        self.meet(Header::bare(What::Barrier)).map(drop)
+        self.exchange_headers(Header::bare(Operation::Barrier)).map(drop)
     }
 
     pub(crate) fn broadcast<T: Data>(&self, root: usize, value: T) -> Result<T, Ended> {
@@ -166,7 +171,8 @@ impl Ranks {
     fn values<T: Data>(&self, value: T) -> Result<Vec<T>, Ended> {
         let value = [value];
         let bytes = bytes_of(&value);
-        let headers = self.meet(Header::new(What::Value, number_of::<T>(0), 1, bytes))?;
+        let headers =
+            self.exchange_headers(Header::new(Operation::Value, number_of::<T>(0), 1, bytes))?;
         let length = bytes.len();
         let all = if length <= SMALL {
             headers.iter().flat_map(|header| header.small[..length].to_vec()).collect()
@@ -187,8 +193,9 @@ impl Ranks {
         list: Vec<T>,
     ) -> Result<Option<Vec<Vec<T>>>, Ended> {
         let bytes = bytes_of(&list);
-        let header = Header::new(What::Lists, number_of::<T>(root), list.len(), bytes);
-        let numbers: Vec<usize> = self.meet(header)?.iter().map(Header::number).collect();
+        let header = Header::new(Operation::Lists, number_of::<T>(root), list.len(), bytes);
+        let numbers: Vec<usize> =
+            self.exchange_headers(header)?.iter().map(Header::number).collect();
         let (counts, begins) = laid_out(numbers.iter().map(|number| number * size_of::<T>()));
         let process = self.process(root);
         if self.index() != root {
@@ -213,7 +220,7 @@ impl Ranks {
     pub(crate) fn scatter<T: Data>(&self, root: usize, values: Vec<T>) -> Result<T, Ended> {
         // All find it too large, or none.
         count(self.len() * size_of::<T>());
-        self.meet(Header::new(What::Scatter, number_of::<T>(root), 1, &[]))?;
+        self.exchange_headers(Header::new(Operation::Scatter, number_of::<T>(root), 1, &[]))?;
         let mut mine = vec![0_u8; size_of::<T>()];
         let process = self.process(root);
         if self.index() == root {
@@ -233,8 +240,8 @@ impl Ranks {
         to_next: &[T],
     ) -> Result<Exchanged<T>, Ended> {
         let number = to_previous.len();
-        let header = Header::new(What::Neighbours, number_of::<T>(0), number, &[]);
-        for (member, other) in self.meet(header)?.iter().enumerate() {
+        let header = Header::new(Operation::Neighbours, number_of::<T>(0), number, &[]);
+        for (member, other) in self.exchange_headers(header)?.iter().enumerate() {
             assert!(
                 other.number() == number,
                 "member {member} hands over {} values and this one {number}: as many must go to each neighbour",

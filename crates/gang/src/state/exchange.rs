@@ -23,38 +23,42 @@ use crate::data::Data;
 const INLINE: usize = 64;
 
 #[repr(C, align(16))]
-struct Bytes(MaybeUninit<[u8; INLINE]>);
+struct InlineBytes(MaybeUninit<[u8; INLINE]>);
 
 /// What lies in a place.
-struct Posted {
+struct Contents {
     /// In which exchange it was put there, and of what type it is.
-    what: Option<(u64, TypeId)>,
-    bytes: Bytes,
+    written: Option<(u64, TypeId)>,
+    bytes: InlineBytes,
     boxed: Option<Box<dyn Any + Send + Sync>>,
 }
 
-struct Place(UnsafeCell<Posted>);
+struct Buffer(UnsafeCell<Contents>);
 
 // SAFETY: what is posted is `Send` and `Sync`, and places are written and read in turns (Invariant 1).
-unsafe impl Sync for Place {}
+unsafe impl Sync for Buffer {}
 // SAFETY: what is posted is `Send`.
-unsafe impl Send for Place {}
+unsafe impl Send for Buffer {}
 
-pub struct Board {
-    places: Box<[CachePadded<Place>]>,
+pub struct ExchangeBuffers {
+    buffers: Box<[CachePadded<Buffer>]>,
 }
 
-impl Board {
+impl ExchangeBuffers {
     pub fn new(members: usize) -> Self {
-        let place = |_| {
-            let bytes = Bytes(MaybeUninit::uninit());
-            CachePadded::new(Place(UnsafeCell::new(Posted { what: None, bytes, boxed: None })))
+        let buffer = |_| {
+            let bytes = InlineBytes(MaybeUninit::uninit());
+            CachePadded::new(Buffer(UnsafeCell::new(Contents {
+                written: None,
+                bytes,
+                boxed: None,
+            })))
         };
-        Self { places: (0..2 * members).map(place).collect() }
+        Self { buffers: (0..2 * members).map(buffer).collect() }
     }
 
-    fn place(&self, member: usize, phase: u64) -> &UnsafeCell<Posted> {
-        &self.places[2 * member + (phase % 2) as usize].0
+    fn buffer(&self, member: usize, phase: u64) -> &UnsafeCell<Contents> {
+        &self.buffers[2 * member + (phase % 2) as usize].0
     }
 
     /// Puts a value into the member's place.
@@ -62,19 +66,19 @@ impl Board {
     /// # Safety
     ///
     /// By the member itself, before it arrives for `phase`, of which it has crossed all before.
-    pub unsafe fn post<T: Data>(&self, member: usize, phase: u64, value: T) {
-        let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<Bytes>();
+    pub unsafe fn write<T: Data>(&self, member: usize, phase: u64, value: T) {
+        let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<InlineBytes>();
         // SAFETY: nobody else reads or writes this place now (Invariant 1).
-        self.place(member, phase).with_mut(|place| {
+        self.buffer(member, phase).with_mut(|buffer| {
             // SAFETY: as above.
-            let place = unsafe { &mut *place };
-            place.what = Some((phase, TypeId::of::<T>()));
+            let buffer = unsafe { &mut *buffer };
+            buffer.written = Some((phase, TypeId::of::<T>()));
             if is_small {
-                let bytes = (&raw mut place.bytes).cast::<T>();
+                let bytes = (&raw mut buffer.bytes).cast::<T>();
                 // SAFETY: there is room for it, and it is aligned.
                 unsafe { bytes.write(value) };
             } else {
-                place.boxed = Some(Box::new(value));
+                buffer.boxed = Some(Box::new(value));
             }
         });
     }
@@ -83,13 +87,13 @@ impl Board {
     ///
     /// # Safety
     ///
-    /// As for [`post`](Self::post).
-    pub unsafe fn post_list<T: Data>(&self, member: usize, phase: u64, list: Vec<T>) {
-        self.place(member, phase).with_mut(|place| {
-            // SAFETY: as in `post`.
-            let place = unsafe { &mut *place };
-            place.what = Some((phase, TypeId::of::<Vec<T>>()));
-            place.boxed = Some(Box::new(list));
+    /// As for [`write`](Self::write).
+    pub unsafe fn write_list<T: Data>(&self, member: usize, phase: u64, list: Vec<T>) {
+        self.buffer(member, phase).with_mut(|buffer| {
+            // SAFETY: as in `write`.
+            let buffer = unsafe { &mut *buffer };
+            buffer.written = Some((phase, TypeId::of::<Vec<T>>()));
+            buffer.boxed = Some(Box::new(list));
         });
     }
 
@@ -103,17 +107,17 @@ impl Board {
     ///
     /// After the crossing of `phase`, and before the caller arrives for the next.
     pub unsafe fn read<T: Data>(&self, member: usize, phase: u64) -> T {
-        self.place(member, phase).with(|place| {
+        self.buffer(member, phase).with(|buffer| {
             // SAFETY: nobody writes this place now (Invariant 1).
-            let place = unsafe { &*place };
-            check::<T>(place, member, phase);
-            let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<Bytes>();
+            let buffer = unsafe { &*buffer };
+            check::<T>(buffer, member, phase);
+            let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<InlineBytes>();
             if is_small {
-                let bytes = (&raw const place.bytes).cast::<T>();
+                let bytes = (&raw const buffer.bytes).cast::<T>();
                 // SAFETY: a value of this type was written there, in this exchange.
                 return unsafe { bytes.read() };
             }
-            *place.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<T>()).expect("checked")
+            *buffer.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<T>()).expect("checked")
         })
     }
 
@@ -126,24 +130,24 @@ impl Board {
     /// # Safety
     ///
     /// As for [`read`](Self::read).
-    pub unsafe fn with_list<T: Data, R>(
+    pub unsafe fn read_list<T: Data, R>(
         &self,
         member: usize,
         phase: u64,
         read: impl FnOnce(&[T]) -> R,
     ) -> R {
-        self.place(member, phase).with(|place| {
+        self.buffer(member, phase).with(|buffer| {
             // SAFETY: as in `read`.
-            let place = unsafe { &*place };
-            check::<Vec<T>>(place, member, phase);
-            let list = place.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<Vec<T>>());
+            let buffer = unsafe { &*buffer };
+            check::<Vec<T>>(buffer, member, phase);
+            let list = buffer.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<Vec<T>>());
             read(list.expect("checked"))
         })
     }
 }
 
-fn check<T: 'static>(place: &Posted, member: usize, phase: u64) {
-    let gave = place.what.filter(|(when, _)| *when == phase).map(|(_, what)| what);
+fn check<T: 'static>(buffer: &Contents, member: usize, phase: u64) {
+    let gave = buffer.written.filter(|(when, _)| *when == phase).map(|(_, written)| written);
     assert!(
         gave == Some(TypeId::of::<T>()),
         "member {member} has given nothing of this type: all members of a gang must call the same operations in the same order",

@@ -37,14 +37,14 @@ const PANICKED: u32 = 2;
 const LEFT: u32 = 3;
 
 /// The barrier of a gang, and how it ends.
-pub struct Ending {
+pub struct Completion {
     pub barrier: Central,
     ended: AtomicU32,
     left: AtomicU32,
     done: AtomicU32,
 }
 
-impl Ending {
+impl Completion {
     pub fn new(members: usize) -> Self {
         Self {
             barrier: Central::with_members(members).expect("as many as there are seats at most"),
@@ -64,7 +64,7 @@ impl Ending {
         // Relaxed: the fence orders it before the breaking (Invariant 2); a member that looks early
         // looks again.
         let _ = self.ended.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
-        self.shatter(if matches!(why, Ended::Panicked { .. }) {
+        self.break_barrier(if matches!(why, Ended::Panicked { .. }) {
             Broken::Panicked
         } else {
             Broken::Left
@@ -76,13 +76,13 @@ impl Ending {
         // Relaxed: as above.
         let _ =
             self.left.compare_exchange(0, member as u32 + 1, Ordering::Relaxed, Ordering::Relaxed);
-        self.shatter(Broken::Left);
+        self.break_barrier(Broken::Left);
     }
 
-    fn shatter(&self, why: Broken) {
-        // Release: pairs with the fence of `why_broken`.
+    fn break_barrier(&self, why: Broken) {
+        // Release: pairs with the fence of `reason`.
         fence(Ordering::Release);
-        self.barrier.shatter(why);
+        self.barrier.break_with(why);
     }
 
     /// Whether the gang has ended.
@@ -91,12 +91,12 @@ impl Ending {
         // Relaxed: who ends it publishes nothing with it.
         match self.ended.load(Ordering::Relaxed) {
             0 => Ok(()),
-            word => Err(Self::reason(word)),
+            word => Err(Self::decode(word)),
         }
     }
 
     #[cold]
-    fn reason(word: u32) -> Ended {
+    fn decode(word: u32) -> Ended {
         let member = (word >> CODE_BITS) as usize;
         match word & ((1 << CODE_BITS) - 1) {
             CANCELLED => Ended::Cancelled,
@@ -107,8 +107,8 @@ impl Ending {
 
     /// Why the barrier is broken, which the caller has found.
     #[cold]
-    pub fn why_broken(&self) -> Ended {
-        // Acquire: pairs with the fence of `shatter`.
+    pub fn reason(&self) -> Ended {
+        // Acquire: pairs with the fence of `break_barrier`.
         fence(Ordering::Acquire);
         self.check().err().unwrap_or_else(|| {
             // Relaxed: as above.
@@ -130,7 +130,7 @@ impl Ending {
     }
 
     /// Sleeps until all members have ended.
-    pub fn sleep(&self) {
+    pub fn wait(&self) {
         while !self.is_done() {
             park::wait(&self.done, 0, Deadline::NEVER);
         }

@@ -3,10 +3,10 @@
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
-//! | `ending_says_why` | a member that panics, one that waits for it | it learns that the other has gone, but not why |
-//! | `ending_says_why_to_who_asks` | a member that returns, one that only asks whether the barrier is broken | the same |
-//! | `ending_of_two_bounded` | a member that returns, one that waits for it, one who cancels | it hangs; it is told of a reason that is none |
-//! | `ending_is_slept_for` | the last member, who joins | a wake-up is lost; the results are not seen |
+//! | `gang_completion_tells_a_waiter` | a member that panics, one that waits for it | it learns that the other has gone, but not why |
+//! | `gang_completion_tells_an_observer` | a member that returns, one that only asks whether the barrier is broken | the same |
+//! | `gang_completion_of_two_bounded` | a member that returns, one that waits for it, one who cancels | it hangs; it is told of a reason that is none |
+//! | `gang_completion_wakes_a_joiner` | the last member, who joins | a wake-up is lost; the results are not seen |
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -15,8 +15,8 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, thread};
+use stanchion_gang_loom::__internal::Completion;
 use stanchion_gang_loom::Ended;
-use stanchion_gang_loom::__internal::Ending;
 use stanchion_gang_loom::barrier::Barrier;
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
@@ -25,7 +25,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A gang of two, and what one of them did.
 struct Gang {
-    ending: Ending,
+    completion: Completion,
     result: UnsafeCell<u32>,
 }
 
@@ -35,7 +35,7 @@ unsafe impl Send for Gang {}
 unsafe impl Sync for Gang {}
 
 fn gang() -> Arc<Gang> {
-    Arc::new(Gang { ending: Ending::new(2), result: UnsafeCell::new(0) })
+    Arc::new(Gang { completion: Completion::new(2), result: UnsafeCell::new(0) })
 }
 
 fn in_thread(gang: &Arc<Gang>, body: impl FnOnce(&Gang) + 'static) -> thread::JoinHandle<()> {
@@ -45,41 +45,41 @@ fn in_thread(gang: &Arc<Gang>, body: impl FnOnce(&Gang) + 'static) -> thread::Jo
 
 /// Why it did not meet the other.
 fn meet(gang: &Gang, me: usize) -> Ended {
-    let barrier = &gang.ending.barrier;
-    barrier.place(me);
+    let barrier = &gang.completion.barrier;
+    barrier.member_state(me);
     let met = barrier.wait_at(&mut (), &mut <Patient>::start(), Deadline::NEVER);
     assert!(met.is_err(), "the other does not come");
-    gang.ending.why_broken()
+    gang.completion.reason()
 }
 
 #[test]
-fn ending_says_why() {
-    explore("ending_says_why", Model::new().choices(1), || {
+fn gang_completion_tells_a_waiter() {
+    explore("gang_completion_tells_a_waiter", Model::new().choices(1), || {
         let gang = gang();
-        let other = in_thread(&gang, |gang| gang.ending.end(Ended::Panicked { member: 1 }));
+        let other = in_thread(&gang, |gang| gang.completion.end(Ended::Panicked { member: 1 }));
         assert_eq!(meet(&gang, 0), Ended::Panicked { member: 1 });
         other.join().expect("no panic");
     });
 }
 
 #[test]
-fn ending_says_why_to_who_asks() {
-    explore("ending_says_why_to_who_asks", Model::new(), || {
+fn gang_completion_tells_an_observer() {
+    explore("gang_completion_tells_an_observer", Model::new(), || {
         let gang = gang();
-        let other = in_thread(&gang, |gang| gang.ending.leave(1));
-        let broken = || gang.ending.barrier.broken();
+        let other = in_thread(&gang, |gang| gang.completion.leave(1));
+        let broken = || gang.completion.barrier.broken();
         let _ = retry_until(broken, &mut <Patient>::start());
-        assert_eq!(gang.ending.why_broken(), Ended::Left { member: 1 });
+        assert_eq!(gang.completion.reason(), Ended::Left { member: 1 });
         other.join().expect("no panic");
     });
 }
 
 #[test]
-fn ending_of_two_bounded() {
-    explore("ending_of_two_bounded", Model::new().choices(1).preemptions(2), || {
+fn gang_completion_of_two_bounded() {
+    explore("gang_completion_of_two_bounded", Model::new().choices(1).preemptions(2), || {
         let gang = gang();
-        let other = in_thread(&gang, |gang| gang.ending.leave(1));
-        let canceller = in_thread(&gang, |gang| gang.ending.end(Ended::Cancelled));
+        let other = in_thread(&gang, |gang| gang.completion.leave(1));
+        let canceller = in_thread(&gang, |gang| gang.completion.end(Ended::Cancelled));
         let why = meet(&gang, 0);
         assert!(matches!(why, Ended::Cancelled | Ended::Left { member: 1 }), "{why}");
         other.join().expect("no panic");
@@ -88,15 +88,15 @@ fn ending_of_two_bounded() {
 }
 
 #[test]
-fn ending_is_slept_for() {
-    explore("ending_is_slept_for", Model::new(), || {
+fn gang_completion_wakes_a_joiner() {
+    explore("gang_completion_wakes_a_joiner", Model::new(), || {
         let gang = gang();
         let last = in_thread(&gang, |gang| {
             // SAFETY: nobody reads it before the gang is done.
             gang.result.with_mut(|result| unsafe { *result = 7 });
-            gang.ending.set_done();
+            gang.completion.set_done();
         });
-        gang.ending.sleep();
+        gang.completion.wait();
         // SAFETY: the gang is done.
         gang.result.with(|result| assert_eq!(unsafe { *result }, 7));
         last.join().expect("no panic");

@@ -8,8 +8,10 @@
 
 mod completion;
 mod exchange;
-mod state;
+mod gang_state;
 
-pub use completion::Ending;
-pub use exchange::Board;
-pub(crate) use state::{Gang, Results, Run, Team, discard, quietly, verdict};
+pub use completion::Completion;
+pub use exchange::ExchangeBuffers;
+pub(crate) use gang_state::{
+    Gang, GangState, JoinableGang, SpawnedGang, drop_payload, ignoring_panics, join_result,
+};

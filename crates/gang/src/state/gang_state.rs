@@ -12,16 +12,16 @@ use std::sync::Arc;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
-use super::completion::Ending;
-use super::exchange::Board;
+use super::completion::Completion;
+use super::exchange::ExchangeBuffers;
 use crate::error::{Ended, GangError};
-use crate::executor::Post;
+use crate::executor::MemberContext;
 use crate::member::Member;
 
-pub(crate) struct Team {
+pub(crate) struct GangState {
     pub(crate) id: u64,
-    pub(crate) ending: Ending,
-    pub(crate) board: Board,
+    pub(crate) completion: Completion,
+    pub(crate) exchange: ExchangeBuffers,
     members: usize,
     /// Members that have not ended. Changed under the executor's lock.
     pub(crate) remaining: AtomicU32,
@@ -30,12 +30,12 @@ pub(crate) struct Team {
     taken: AtomicU32,
 }
 
-impl Team {
+impl GangState {
     pub(crate) fn new(id: u64, members: usize) -> Self {
         Self {
             id,
-            ending: Ending::new(members),
-            board: Board::new(members),
+            completion: Completion::new(members),
+            exchange: ExchangeBuffers::new(members),
             members,
             remaining: AtomicU32::fresh(members as u32),
             panicked: AtomicU32::fresh(0),
@@ -49,17 +49,17 @@ impl Team {
 
     /// Whether all members have ended.
     pub(crate) fn is_done(&self) -> bool {
-        self.ending.is_done()
+        self.completion.is_done()
     }
 
     /// Whether a member has panicked, and nobody has its payload. Known when the gang is done.
-    pub(crate) fn hides_panic(&self) -> bool {
+    pub(crate) fn has_unclaimed_panic(&self) -> bool {
         // Relaxed: `is_done` orders the first; who takes the payload meanwhile leaves none.
         self.panicked.load(Ordering::Relaxed) != 0 && self.taken.load(Ordering::Relaxed) == 0
     }
 
     /// Whether nobody has asked this before: who it is true for has the outcomes.
-    fn is_first(&self) -> bool {
+    fn claim_outcomes(&self) -> bool {
         // Relaxed: one exchange finds 0, whatever the order; `is_done` orders what it then takes.
         self.taken.swap(1, Ordering::Relaxed) == 0
     }
@@ -69,9 +69,9 @@ impl Team {
         if self.is_done() {
             return;
         }
-        Post::with_current(|current| match current {
-            Some(post) => post.suspended(|| self.ending.sleep()),
-            None => self.ending.sleep(),
+        MemberContext::with_current(|current| match current {
+            Some(context) => context.suspended(|| self.completion.wait()),
+            None => self.completion.wait(),
         });
     }
 }
@@ -84,15 +84,15 @@ pub(crate) enum Outcome<R> {
 }
 
 /// A gang without its types.
-pub(crate) trait Run: Send + Sync {
-    fn team(&self) -> &Arc<Team>;
+pub(crate) trait SpawnedGang: Send + Sync {
+    fn state(&self) -> &Arc<GangState>;
 
     /// What member `index` does.
     ///
     /// # Safety
     ///
     /// Once for each.
-    unsafe fn run(&self, index: usize, post: &Rc<Post>);
+    unsafe fn run(&self, index: usize, context: &Rc<MemberContext>);
 
     /// Drops what became of the members, but for the first panic, if nobody has asked before.
     ///
@@ -103,64 +103,64 @@ pub(crate) trait Run: Send + Sync {
 }
 
 /// A gang whose results can be had.
-pub(crate) trait Results<R>: Run {
+pub(crate) trait JoinableGang<R>: SpawnedGang {
     /// What became of the members, if nobody has asked before.
     ///
     /// # Safety
     ///
     /// After the gang is done.
-    unsafe fn take(&self) -> Vec<Option<Outcome<R>>>;
+    unsafe fn take_outcomes(&self) -> Vec<Option<Outcome<R>>>;
 }
 
 pub(crate) struct Gang<F, R> {
-    team: Arc<Team>,
+    state: Arc<GangState>,
     body: F,
-    outcomes: Box<[Slot<R>]>,
+    outcomes: Box<[OutcomeCell<R>]>,
 }
 
-struct Slot<R>(UnsafeCell<Option<Outcome<R>>>);
+struct OutcomeCell<R>(UnsafeCell<Option<Outcome<R>>>);
 
 // SAFETY: its member writes it, and whoever joins the gang takes it afterwards.
-unsafe impl<R: Send> Sync for Slot<R> {}
+unsafe impl<R: Send> Sync for OutcomeCell<R> {}
 // SAFETY: as what is in it; a panic's payload is `Send`.
-unsafe impl<R: Send> Send for Slot<R> {}
+unsafe impl<R: Send> Send for OutcomeCell<R> {}
 
 impl<F, R> Gang<F, R> {
     pub(crate) fn new(id: u64, members: usize, body: F) -> Self {
-        let outcomes = (0..members).map(|_| Slot(UnsafeCell::new(None))).collect();
-        Self { team: Arc::new(Team::new(id, members)), body, outcomes }
+        let outcomes = (0..members).map(|_| OutcomeCell(UnsafeCell::new(None))).collect();
+        Self { state: Arc::new(GangState::new(id, members)), body, outcomes }
     }
 }
 
-impl<F, R> Run for Gang<F, R>
+impl<F, R> SpawnedGang for Gang<F, R>
 where
     F: Fn(&mut Member) -> Result<R, Ended> + Send + Sync,
     R: Send,
 {
-    fn team(&self) -> &Arc<Team> {
-        &self.team
+    fn state(&self) -> &Arc<GangState> {
+        &self.state
     }
 
-    unsafe fn run(&self, index: usize, post: &Rc<Post>) {
-        let team = &self.team;
+    unsafe fn run(&self, index: usize, context: &Rc<MemberContext>) {
+        let state = &self.state;
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-            post.enter();
-            let mut member = Member::new(index, team.clone(), post.clone());
+            context.wait_for_turn();
+            let mut member = Member::new(index, state.clone(), context.clone());
             (self.body)(&mut member)
         }));
         let outcome = match outcome {
             Ok(Ok(result)) => {
-                team.ending.leave(index);
+                state.completion.leave(index);
                 Outcome::Returned(result)
             }
             Ok(Err(why)) => {
-                team.ending.end(why);
+                state.completion.end(why);
                 Outcome::Ended
             }
             Err(payload) => {
                 // Relaxed: read when the gang is done.
-                team.panicked.store(1, Ordering::Relaxed);
-                team.ending.end(Ended::Panicked { member: index });
+                state.panicked.store(1, Ordering::Relaxed);
+                state.completion.end(Ended::Panicked { member: index });
                 Outcome::Panicked(payload)
             }
         };
@@ -170,14 +170,14 @@ where
 
     unsafe fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         // SAFETY: as the caller promises.
-        let outcomes = unsafe { self.take() };
+        let outcomes = unsafe { self.take_outcomes() };
         let mut first = None;
         for outcome in outcomes.into_iter().flatten() {
             match outcome {
                 Outcome::Panicked(payload) if first.is_none() => first = Some(payload),
-                Outcome::Panicked(payload) => discard(payload),
+                Outcome::Panicked(payload) => drop_payload(payload),
                 // One that panics when it is dropped has somebody to blame for it already.
-                Outcome::Returned(result) => quietly(|| drop(result)),
+                Outcome::Returned(result) => ignoring_panics(|| drop(result)),
                 Outcome::Ended => {}
             }
         }
@@ -185,13 +185,13 @@ where
     }
 }
 
-impl<F, R> Results<R> for Gang<F, R>
+impl<F, R> JoinableGang<R> for Gang<F, R>
 where
     F: Fn(&mut Member) -> Result<R, Ended> + Send + Sync,
     R: Send,
 {
-    unsafe fn take(&self) -> Vec<Option<Outcome<R>>> {
-        if !self.team.is_first() {
+    unsafe fn take_outcomes(&self) -> Vec<Option<Outcome<R>>> {
+        if !self.state.claim_outcomes() {
             return Vec::new();
         }
         // SAFETY: the members have ended, as the caller promises, and nobody else takes.
@@ -201,8 +201,8 @@ where
 }
 
 /// What a gang comes to: the results of all, or why not.
-pub(crate) fn verdict<R>(
-    team: &Team,
+pub(crate) fn join_result<R>(
+    state: &GangState,
     outcomes: Vec<Option<Outcome<R>>>,
 ) -> Result<Vec<R>, GangError> {
     let mut results = Vec::with_capacity(outcomes.len());
@@ -213,14 +213,14 @@ pub(crate) fn verdict<R>(
             Some(Outcome::Panicked(payload)) if panicked.is_none() => {
                 panicked = Some((member, payload));
             }
-            Some(Outcome::Panicked(payload)) => discard(payload),
+            Some(Outcome::Panicked(payload)) => drop_payload(payload),
             Some(Outcome::Ended) | None => {}
         }
     }
     match panicked {
         Some((member, payload)) => Err(GangError::Panicked { member, payload }),
-        None if results.len() == team.members => Ok(results),
-        None => Err(match team.ending.why_broken() {
+        None if results.len() == state.members => Ok(results),
+        None => Err(match state.completion.reason() {
             Ended::Cancelled => GangError::Cancelled,
             Ended::Left { member } | Ended::Panicked { member } => GangError::Left { member },
         }),
@@ -228,14 +228,14 @@ pub(crate) fn verdict<R>(
 }
 
 /// Runs `body`, and forgets it if that panics: for what a user's destructors do in a thread that has to go on.
-pub(crate) fn quietly(body: impl FnOnce()) {
+pub(crate) fn ignoring_panics(body: impl FnOnce()) {
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
-        discard(payload);
+        drop_payload(payload);
     }
 }
 
 /// Drops what a panic carried; leaks what that leaves, if it panics itself.
-pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(next) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         core::mem::forget(next);
     }

@@ -1,0 +1,344 @@
+//! Models of the gate: whoever may sit gets in, nobody sits on another's lap, and what was done on
+//! a seat is seen by who sits there next.
+//!
+//! | model | threads | what would go wrong |
+//! | --- | --- | --- |
+//! | `slot_scheduler_hands_over_bounded` | a member that ends, one of the next slot | a wake-up is lost between leaving, turning and sleeping; a race on the seat |
+//! | `slot_scheduler_takes_over_bounded` | a member that ends, one of the next slot that ends its turn | it has the seat, and not what was done there |
+//! | `slot_scheduler_publishes_bounded` | a member that comes, who writes the table | it sees the round, and the table as it was before |
+//! | `slot_scheduler_deactivates_and_activates_bounded` | two members of two slots, each blocked for a while | both find the other's slot on, or nobody's: one never comes back |
+//! | `slot_scheduler_ends_a_turn_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
+//! | `slot_scheduler_ends_a_turn_by_timer_bounded` | two members of two slots, the clock | the same, while either comes or goes |
+//! | `slot_scheduler_evicts_bounded` | one that does not look, one of the next slot, the clock | the next never gets the seat |
+//! | `slot_scheduler_lowers_priority_bounded` | the same, where the clock changes priorities | the same |
+//! | `slot_scheduler_sees_a_holder_bounded` | a member that comes, the clock | it sits down in a turn that is over, and who ends the turn does not see it |
+//! | `slot_scheduler_migrates_bounded` | a member, and who gives it another seat | it waits at the old seat; it takes both |
+//! | `slot_scheduler_unites_slots_bounded` | two members on one seat each, whose slots are united | one is not told of its new seat |
+//! | `gang_parker_wakes` | who listens, who rings | the ring is not heard, or not what was done before it |
+//! | `exchange_buffers_three_exchanges` | two members | a value of another exchange is read, or one that is being written |
+//!
+//! Every model prints `model NAME: N executions`.
+
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::Deadline;
+use machine::sync::Arc;
+use machine::wait::{Patient, WaitPolicy};
+use machine::{Model, thread};
+use stanchion_gang_loom::__internal::{ExchangeBuffers, Parker, Preemption, SlotScheduler, Turn};
+use stanchion_gang_loom::barrier::{Barrier, Central};
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A gate, and what is done on its seats.
+struct Processors {
+    scheduler: SlotScheduler,
+    processors: Vec<UnsafeCell<u32>>,
+}
+
+// SAFETY: the seats' holders are apart, by the gate. The models check that.
+unsafe impl Send for Processors {}
+// SAFETY: as above.
+unsafe impl Sync for Processors {}
+
+/// A quantum that is never over by itself: time stands still.
+const LONG: u64 = 1_000_000;
+
+impl Processors {
+    /// One slot a row, in which each named berth has the seat of its column.
+    fn new<const PROCESSORS: usize>(rows: &[[Option<usize>; PROCESSORS]]) -> Arc<Self> {
+        Self::with_preemption(Preemption::None, rows)
+    }
+
+    fn with_preemption<const PROCESSORS: usize>(
+        preemption: Preemption,
+        rows: &[[Option<usize>; PROCESSORS]],
+    ) -> Arc<Self> {
+        let scheduler =
+            SlotScheduler::new(PROCESSORS, rows.len(), LONG).with_preemption(preemption);
+        for row in rows {
+            for (processor, entity) in row.iter().enumerate() {
+                entity.iter().for_each(|&entity| scheduler.assign(entity, processor));
+            }
+        }
+        publish(&scheduler, rows);
+        Arc::new(Self {
+            scheduler,
+            processors: (0..PROCESSORS).map(|_| UnsafeCell::new(0)).collect(),
+        })
+    }
+
+    /// Goes through the gate and does something on its seat.
+    fn take_turn(&self, entity: usize) -> Turn {
+        let turn = self.scheduler.wait_for_turn(entity);
+        // SAFETY: the seat is its own, by the gate.
+        self.processors[self.scheduler.processor_of(entity)]
+            .with_mut(|processor| unsafe { *processor += 1 });
+        turn
+    }
+}
+
+fn publish<const PROCESSORS: usize>(
+    scheduler: &SlotScheduler,
+    rows: &[[Option<usize>; PROCESSORS]],
+) {
+    let rows: Vec<_> =
+        rows.iter().flatten().map(|sits| sits.map(|entity| (entity, true))).collect();
+    scheduler.publish(&rows);
+}
+
+fn in_thread(
+    shared: &Arc<Processors>,
+    body: impl FnOnce(&Processors) + 'static,
+) -> thread::JoinHandle<()> {
+    let shared = shared.clone();
+    thread::spawn(move || body(&shared))
+}
+
+#[test]
+fn slot_scheduler_hands_over_bounded() {
+    explore("slot_scheduler_hands_over_bounded", Model::new().preemptions(3).choices(1), || {
+        let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+        let next = in_thread(&shared, |shared| {
+            shared.take_turn(1);
+            shared.scheduler.deactivate(1);
+        });
+        shared.take_turn(0);
+        shared.scheduler.deactivate(0);
+        next.join().expect("no panic");
+        // SAFETY: both have left the seat.
+        shared.processors[0].with(|processor| assert_eq!(unsafe { *processor }, 2));
+    });
+}
+
+#[test]
+fn slot_scheduler_takes_over_bounded() {
+    explore("slot_scheduler_takes_over_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+        let first = in_thread(&shared, |shared| {
+            shared.take_turn(0);
+            shared.scheduler.deactivate(0);
+        });
+        shared.scheduler.end_quantum(shared.scheduler.turn());
+        shared.take_turn(1);
+        shared.scheduler.deactivate(1);
+        first.join().expect("no panic");
+    });
+}
+
+#[test]
+fn slot_scheduler_publishes_bounded() {
+    explore("slot_scheduler_publishes_bounded", Model::new().preemptions(1).choices(1), || {
+        let shared = Processors::new(&[[Some(0), None]]);
+        let member = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.take_turn(0))
+        };
+        publish(&shared.scheduler, &[[None, None]]);
+        let without = shared.scheduler.turn();
+        shared.scheduler.migrate(0, 1);
+        publish(&shared.scheduler, &[[None, Some(0)]]);
+        let passed = member.join().expect("no panic");
+        // The table may be newer than the round, and not older.
+        assert!(
+            passed != without || shared.scheduler.holder(1) == Some(0),
+            "it sits where nobody does"
+        );
+    });
+}
+
+#[test]
+fn slot_scheduler_deactivates_and_activates_bounded() {
+    explore(
+        "slot_scheduler_deactivates_and_activates_bounded",
+        Model::new().preemptions(2).choices(1),
+        || {
+            let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+            let other = in_thread(&shared, |shared| {
+                shared.scheduler.deactivate(1);
+                shared.scheduler.activate(1);
+                shared.take_turn(1);
+                shared.scheduler.deactivate(1);
+            });
+            shared.take_turn(0);
+            shared.scheduler.deactivate(0);
+            other.join().expect("no panic");
+        },
+    );
+}
+
+#[test]
+fn slot_scheduler_ends_a_turn_bounded() {
+    explore("slot_scheduler_ends_a_turn_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+        let next = in_thread(&shared, |shared| {
+            shared.take_turn(1);
+            shared.scheduler.deactivate(1);
+        });
+        let turn = shared.take_turn(0);
+        shared.scheduler.end_quantum(turn);
+        shared.take_turn(0);
+        next.join().expect("no panic");
+    });
+}
+
+#[test]
+fn slot_scheduler_ends_a_turn_by_timer_bounded() {
+    explore(
+        "slot_scheduler_ends_a_turn_by_timer_bounded",
+        Model::new().preemptions(1).choices(1),
+        || {
+            let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+            let next = in_thread(&shared, |shared| {
+                shared.take_turn(1);
+                shared.scheduler.deactivate(1);
+            });
+            let member = in_thread(&shared, |shared| {
+                shared.take_turn(0);
+                shared.take_turn(0);
+                shared.scheduler.deactivate(0);
+            });
+            shared.scheduler.end_quantum(shared.scheduler.turn());
+            next.join().expect("no panic");
+            member.join().expect("no panic");
+        },
+    );
+}
+
+#[test]
+fn slot_scheduler_evicts_bounded() {
+    explore("slot_scheduler_evicts_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+        shared.scheduler.wait_for_turn(0);
+        let next = in_thread(&shared, |shared| {
+            shared.scheduler.wait_for_turn(1);
+            shared.scheduler.deactivate(1);
+        });
+        shared.scheduler.end_quantum(shared.scheduler.turn());
+        shared.scheduler.evict_overstayers(shared.scheduler.turn());
+        next.join().expect("no panic");
+        shared.scheduler.deactivate(0);
+    });
+}
+
+#[test]
+fn slot_scheduler_lowers_priority_bounded() {
+    explore(
+        "slot_scheduler_lowers_priority_bounded",
+        Model::new().preemptions(2).choices(1),
+        || {
+            let shared = Processors::with_preemption(Preemption::Priority, &[[Some(0)], [Some(1)]]);
+            shared.scheduler.wait_for_turn(0);
+            let next = in_thread(&shared, |shared| {
+                shared.scheduler.wait_for_turn(1);
+                shared.scheduler.deactivate(1);
+            });
+            shared.scheduler.end_quantum(shared.scheduler.turn());
+            shared.scheduler.update_priorities(&mut Vec::new());
+            next.join().expect("no panic");
+            shared.scheduler.deactivate(0);
+        },
+    );
+}
+
+#[test]
+fn slot_scheduler_sees_a_holder_bounded() {
+    explore("slot_scheduler_sees_a_holder_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0)], [Some(1)]]);
+        let first = shared.scheduler.turn();
+        let member = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.take_turn(0))
+        };
+        shared.scheduler.end_quantum(first);
+        let seen = shared.scheduler.holder(0);
+        // Berth 1 takes no part: it is slot 0's turn again.
+        shared.scheduler.deactivate(1);
+        let passed = member.join().expect("no panic");
+        assert!(!passed.is_same_turn(first) || seen == Some(0), "it stays, and nobody knows");
+    });
+}
+
+#[test]
+fn slot_scheduler_migrates_bounded() {
+    explore("slot_scheduler_migrates_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0), None]]);
+        let member = in_thread(&shared, |shared| {
+            let _ = shared.take_turn(0);
+        });
+        shared.scheduler.migrate(0, 1);
+        publish(&shared.scheduler, &[[None, Some(0)]]);
+        member.join().expect("no panic");
+        shared.take_turn(0);
+        assert_eq!((shared.scheduler.holder(0), shared.scheduler.holder(1)), (None, Some(0)));
+    });
+}
+
+#[test]
+fn slot_scheduler_unites_slots_bounded() {
+    explore("slot_scheduler_unites_slots_bounded", Model::new().preemptions(2).choices(1), || {
+        let shared = Processors::new(&[[Some(0), None], [Some(1), None]]);
+        let other = in_thread(&shared, |shared| {
+            let _ = shared.take_turn(1);
+        });
+        shared.take_turn(0);
+        // Slot 1 is given up: its member sits beside the other from now on, which stays until the
+        // end.
+        shared.scheduler.migrate(1, 1);
+        publish(&shared.scheduler, &[[Some(0), Some(1)]]);
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn gang_parker_wakes() {
+    explore("gang_parker_wakes", Model::new(), || {
+        let parker = Arc::new((Parker::new(), AtomicU32::fresh(0)));
+        let ringer = {
+            let parker = parker.clone();
+            thread::spawn(move || {
+                // Relaxed: the bell orders it.
+                parker.1.store(1, Ordering::Relaxed);
+                parker.0.unpark();
+            })
+        };
+        loop {
+            parker.0.prepare();
+            // Relaxed: as above.
+            if parker.1.load(Ordering::Relaxed) != 0 {
+                parker.0.cancel();
+                break;
+            }
+            parker.0.park(Deadline::NEVER);
+        }
+        ringer.join().expect("no panic");
+    });
+}
+
+/// Three exchanges: the third writes where the first was read.
+fn exchange(buffers: &ExchangeBuffers, barrier: &Central, me: usize) {
+    barrier.member_state(me);
+    for phase in 0..3_u64 {
+        // SAFETY: its own place, before it arrives for this phase.
+        unsafe { buffers.write(me, phase, phase * 10 + me as u64) };
+        let crossed = barrier.wait_at(&mut (), &mut <Patient>::start(), Deadline::NEVER);
+        let _ = crossed.expect("whole");
+        // SAFETY: after the crossing, and before the next arrival.
+        assert_eq!(unsafe { buffers.read::<u64>(1 - me, phase) }, phase * 10 + 1 - me as u64);
+    }
+}
+
+#[test]
+fn exchange_buffers_three_exchanges() {
+    explore("exchange_buffers_three_exchanges", Model::new().choices(0), || {
+        let shared = Arc::new((ExchangeBuffers::new(2), Central::new(2).expect("two are few")));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || exchange(&shared.0, &shared.1, 1))
+        };
+        exchange(&shared.0, &shared.1, 0);
+        other.join().expect("no panic");
+    });
+}
