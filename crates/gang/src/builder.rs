@@ -54,8 +54,25 @@ const SPIN: Duration = Duration::from_micros(100);
 /// The same if there are more seats than processors.
 const CROWDED_SPIN: Duration = Duration::from_micros(4);
 
+impl GangExecutor {
+    /// Starts an executor with so many virtual processors, 0 for one for each CPU that the process
+    /// may use, and the defaults of [`GangExecutorBuilder`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] and what would mend it.
+    pub fn new(processors: usize) -> Result<Self, BuildError> {
+        Self::builder().processors(processors).build()
+    }
+
+    /// Returns a builder with the defaults.
+    pub fn builder() -> GangExecutorBuilder {
+        GangExecutorBuilder::new()
+    }
+}
+
 impl GangExecutorBuilder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             processors: 0,
             slots: SLOTS,

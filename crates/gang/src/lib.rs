@@ -11,9 +11,9 @@ mod data;
 mod declare;
 mod error;
 mod executor;
-
 mod member;
 mod metrics;
+mod panics;
 mod scheduler;
 mod spawn;
 mod state;

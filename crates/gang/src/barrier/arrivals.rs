@@ -64,7 +64,7 @@ use machine::clock::Deadline;
 use machine::park::{self, Woken};
 use machine::topology::CachePadded;
 
-use super::Broken;
+use super::interface::Broken;
 
 /// The bit of a word for which a member sleeps.
 const ASLEEP: u64 = 1;

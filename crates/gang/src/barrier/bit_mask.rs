@@ -41,8 +41,8 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
+use super::interface::{Barrier, Broken, Crossing, WrongSize};
 use super::phase_word::{Phase, PhaseWord};
-use super::{Barrier, Broken, Crossing, WrongSize};
 
 /// A barrier for up to 64 members that tells who is missing. Its members wait through
 /// [`Waiter`](super::Waiter)s.

@@ -15,7 +15,7 @@ use machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::{Arrival, ArrivalWord};
-use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members sleep at once, and which members need no names for.
 ///

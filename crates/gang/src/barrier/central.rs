@@ -15,8 +15,8 @@ use machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
+use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::spin_then_sleep::spin_then_sleep;
-use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier in one word, which members need no names for.
 ///

@@ -43,8 +43,8 @@ use stanchion_competitive::cost;
 
 use super::adaptive_policy::{AdaptivePolicy, LONG_NS, MIN_AWAKE_CROWDED_NS, MIN_AWAKE_NS};
 use super::arrivals::{Arrival, ArrivalWord};
+use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::member_table::{Announcement, MemberTable};
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Looks before the first question, if all members can be on a processor: a crossing by two threads
 /// takes about so long.

@@ -72,8 +72,8 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
+use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// One arrival. The bits below are those of the reason and of sleepers.
 const ONE: u32 = ASLEEP << 1;

@@ -26,7 +26,7 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
-use super::Broken;
+use super::interface::Broken;
 use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};
 
 /// The number of a phase, as it stands in the word.

@@ -29,7 +29,7 @@ use machine::clock::Deadline;
 use machine::park::{self, Woken};
 use machine::wait::{WaitPolicy, wait_until_deadline};
 
-use super::REASON_BITS;
+use super::interface::REASON_BITS;
 
 /// The bit of a word for which a member sleeps, above the reason.
 pub(super) const ASLEEP: u32 = 1 << REASON_BITS;

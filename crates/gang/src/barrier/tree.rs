@@ -54,9 +54,9 @@ use machine::clock::Deadline;
 use machine::topology::CachePadded;
 use machine::wait::WaitPolicy;
 
+use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::phase_word::{Phase, PhaseWord};
 use super::spin_then_sleep::{sleep_while, spin_then_sleep, wake_if_asleep};
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Children of a node: the paper's number, which made its words fit and was the best of those tried
 /// there.

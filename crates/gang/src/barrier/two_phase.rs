@@ -19,7 +19,7 @@ use stanchion_competitive::cost;
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
 use super::blocking::Blocking;
-use super::{Broken, Crossing, WrongSize};
+use super::interface::{Broken, Crossing, WrongSize};
 
 /// A barrier whose members spin for a time before they sleep, and which members need no names for.
 ///

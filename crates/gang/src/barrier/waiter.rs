@@ -9,7 +9,7 @@ use core::time::Duration;
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
-use super::{Barrier, Broken, Crossing};
+use super::interface::{Barrier, Broken, Crossing};
 
 /// One member of a [`Barrier`], which it reaches through `R`: a reference, or an `Arc`.
 ///

@@ -20,7 +20,7 @@ use machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
-use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members yield until all have come, and which members need no names for.
 ///

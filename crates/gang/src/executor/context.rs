@@ -1,88 +1,152 @@
-//! Where a member's thread stands: its berth in the gate, and what it has seen there last.
+//! What a thread is told to run a member, and what it knows while it does.
 
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::clock::{Ticks, now};
 use machine::topology::{self, Pinned};
-use machine::wait::WaitPolicy;
 
-use super::core::GangExecutor;
+use super::gang_executor::GangExecutor;
+use crate::matrix::GangKey;
 use crate::scheduler::{Preemption, SlotScheduler, Turn};
+use crate::state::GangState;
+
+/// A gang without its types.
+pub(crate) trait SpawnedGang: Send + Sync {
+    /// Returns what the members share.
+    fn state(&self) -> &Arc<GangState>;
+
+    /// Runs the closure as the member of `context`.
+    ///
+    /// # Safety
+    ///
+    /// Called once for each member.
+    unsafe fn run(&self, context: &Rc<MemberContext>);
+
+    /// Drops the members' outcomes and returns the first panic, if no thread has taken the outcomes
+    /// before.
+    ///
+    /// # Safety
+    ///
+    /// The gang is done.
+    unsafe fn take_panic(&self) -> Option<Box<dyn core::any::Any + Send>>;
+}
+
+/// A command to a thread of an executor.
+pub(super) enum Command {
+    /// To run a member of this gang.
+    Run(Arc<dyn SpawnedGang>, MemberTask),
+    /// To end.
+    Exit,
+}
+
+/// Which member a thread runs.
+pub(super) struct MemberTask {
+    /// A handle that keeps the executor alive while the member runs.
+    pub(super) executor: GangExecutor,
+    /// The gang's key in the matrix.
+    pub(super) key: GangKey,
+    /// The member's index.
+    pub(super) index: usize,
+    /// The scheduling entities of all members, by index.
+    pub(super) entities: Arc<[usize]>,
+}
 
 machine::thread_local! {
-    /// Where the thread stands, if it runs a member.
+    /// The context of the thread, if it runs a member.
     static CURRENT: Cell<*const MemberContext> = Cell::new(core::ptr::null());
 }
 
-/// The processor that a thread is kept on, and for which seat.
-pub(crate) struct Pin {
+/// The CPU that a thread is pinned to.
+pub(super) struct Pin {
+    /// The virtual processor for which it is.
     processor: usize,
-    /// Nothing, if the system refused.
+    /// The pin, undone when it is dropped. None if the system refused it.
     _pinned: Option<Pinned>,
 }
 
+/// The context of a thread that runs a member. Only that thread uses it.
 pub(crate) struct MemberContext {
-    executor: GangExecutor,
-    index: usize,
-    entities: Arc<[usize]>,
+    /// Which member it is.
+    task: MemberTask,
+    /// The turn in which the member last found itself on.
     seen_turn: Cell<Turn>,
-    /// Takes no part in gang scheduling: blocked, or waiting for another gang.
+    /// True while the member takes no part in the rotation: it is blocked, or waits for a gang.
     inactive: Cell<bool>,
+    /// The CPU that the thread is pinned to, if it is.
     pin: RefCell<Option<Pin>>,
 }
 
 impl MemberContext {
-    /// Of member `index` of a gang that has these berths.
-    pub(crate) fn new(
-        executor: GangExecutor,
-        index: usize,
-        entities: Arc<[usize]>,
-        pin: Option<Pin>,
-    ) -> Self {
+    pub(super) fn new(task: MemberTask, pin: Option<Pin>) -> Self {
         Self {
-            executor,
-            index,
-            entities,
+            task,
             seen_turn: Cell::new(Turn::FIRST),
             inactive: Cell::new(false),
             pin: RefCell::new(pin),
         }
     }
 
-    /// Lets `body` run as what this thread does; afterwards the pin is for the next member.
-    pub(crate) fn run(self: Rc<Self>, body: impl FnOnce(&Rc<Self>)) -> Option<Pin> {
+    /// Runs `body` with this as the thread's context. Returns the pin, for the next member.
+    pub(super) fn run(self: Rc<Self>, body: impl FnOnce(&Rc<Self>)) -> Option<Pin> {
         CURRENT.with(|current| current.set(&raw const *self));
         body(&self);
         CURRENT.with(|current| current.set(core::ptr::null()));
         self.pin.take()
     }
 
-    /// The post of the calling thread, if it runs a member.
-    pub(crate) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {
+    /// Calls `body` with the context of the calling thread, if it runs a member.
+    pub(super) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {
         let current = CURRENT.with(Cell::get);
-        // SAFETY: set while the post lives, on its own thread, by `during`.
+        // SAFETY: `run` sets it on this thread, and removes it before the context is dropped.
         body(unsafe { current.as_ref() })
     }
 
+    /// Sleeps until all members of `gang` have ended. If the calling thread runs a member itself,
+    /// it gives its processor up meanwhile.
+    pub(crate) fn wait_for(gang: &GangState) {
+        if gang.completion.is_done() {
+            return;
+        }
+        Self::with_current(|current| match current {
+            Some(context) => context.suspended(|| gang.completion.wait()),
+            None => gang.completion.wait(),
+        });
+    }
+
     pub(crate) fn executor(&self) -> &GangExecutor {
-        &self.executor
+        &self.task.executor
     }
 
-    pub(crate) fn scheduler(&self) -> &SlotScheduler {
-        self.executor.scheduler()
+    /// Returns the member's index.
+    pub(crate) fn index(&self) -> usize {
+        self.task.index
     }
 
-    pub(crate) fn entity(&self) -> usize {
-        self.entities[self.index]
+    fn scheduler(&self) -> &SlotScheduler {
+        &self.task.executor.core().scheduler
     }
 
+    pub(super) fn entity(&self) -> usize {
+        self.task.entities[self.task.index]
+    }
+
+    /// Returns the member's virtual processor.
     pub(crate) fn processor(&self) -> usize {
         self.scheduler().processor_of(self.entity())
     }
 
-    /// Stays if the gang is on; else leaves until it is on again.
+    /// Returns for how many nanoseconds a member at a barrier spins.
+    pub(crate) fn spin_ns(&self) -> u64 {
+        self.task.executor.core().settings.spin_ns
+    }
+
+    /// Returns for how many nanoseconds the member may run on if nothing happens.
+    pub(crate) fn remaining_ns(&self) -> u64 {
+        self.scheduler().remaining_ns(self.seen_turn.get())
+    }
+
+    /// Returns at once if the gang is on. Else gives the processor up until it is on again.
     #[inline]
     pub(crate) fn check_turn(&self) {
         if !self.scheduler().is_current(self.seen_turn.get()) && !self.inactive.get() {
@@ -90,162 +154,53 @@ impl MemberContext {
         }
     }
 
-    /// Goes through the gate.
+    /// Sleeps until the gang is on, then pins the thread.
     #[cold]
     pub(crate) fn wait_for_turn(&self) {
         self.seen_turn.set(self.scheduler().wait_for_turn(self.entity()));
         let processor = self.processor();
-        let cpus = self.executor.cpus();
+        let cpus = &self.task.executor.core().settings.cpus;
         let mut pin = self.pin.borrow_mut();
+        // The member was moved, or is the first on this thread.
         if !cpus.is_empty() && pin.as_ref().is_none_or(|pin| pin.processor != processor) {
-            // The one before first: they are given back in reverse order.
+            // Drop the old pin first: pins are undone in reverse order.
             *pin = None;
             let pinned = topology::pin(cpus[processor % cpus.len()]).ok();
             *pin = Some(Pin { processor, _pinned: pinned });
         }
     }
 
-    /// The thread's member has ended.
+    /// Takes the member out of the rotation, if it takes part.
     pub(crate) fn deactivate(&self) {
         if !self.inactive.replace(true) {
             self.scheduler().deactivate(self.entity());
         }
     }
 
-    /// Does something during which the seat is free for others.
-    pub(crate) fn suspended<R>(&self, body: impl FnOnce() -> R) -> R {
-        struct Return<'p>(&'p MemberContext);
-        impl Drop for Return<'_> {
-            fn drop(&mut self) {
-                self.0.reactivate();
-            }
-        }
-        if self.inactive.get() {
-            return body();
-        }
-        self.deactivate();
-        let _return = Return(self);
-        // No call of `body` ends early for a signal that was under way.
-        let _undisturbed = (self.scheduler().preemption() == Preemption::Signal)
-            .then(machine::control::undisturbed);
-        body()
-    }
-
-    fn reactivate(&self) {
+    /// Takes the member into the rotation again, and sleeps until its gang is on.
+    pub(crate) fn reactivate(&self) {
         self.inactive.set(false);
         self.scheduler().activate(self.entity());
         self.wait_for_turn();
     }
 
-    /// Returns how a member waits at a barrier of its gang.
-    pub(crate) fn barrier_wait(&self) -> BarrierWait<'_> {
-        BarrierWait { context: Some(self), stage: Stage::Brief(BRIEF_PAUSES) }
-    }
-}
-
-/// The waiting of a member at its gang's barrier.
-///
-/// The member spins while the gang is on, and leaves the seat when it is not. When that has lasted
-/// for the executor's `spin`, it yields between two looks. When that was in vain too, the member
-/// takes no part in gang scheduling any more, gives its seat away, and sleeps until the barrier
-/// wakes it.
-///
-/// Why it does not ask why another member has not come: one that is blocked, one that sleeps
-/// without having said so, and one that has more to do than the others all keep it waiting for
-/// longer than sleeping costs.
-pub(crate) struct BarrierWait<'p> {
-    context: Option<&'p MemberContext>,
-    stage: Stage,
-}
-
-enum Stage {
-    /// Most waits end here: the clock has not been read.
-    Brief(u32),
-    /// Looks at the clock and at the round, since then.
-    Spinning(Ticks),
-    /// Looks at the round, and has yielded so often.
-    Yielding(u32),
-    /// The post is away.
-    Sleeping,
-}
-
-/// Pauses before it reads the clock, and looks at the round: at most 1 µs on any processor known.
-const BRIEF_PAUSES: u32 = 16;
-
-/// Yields before it gives its seat away and sleeps.
-const YIELDS: u32 = 64;
-
-impl WaitPolicy for BarrierWait<'_> {
-    /// Without a post: yields at once.
-    fn start() -> Self {
-        Self { context: None, stage: Stage::Yielding(0) }
-    }
-
-    #[inline]
-    fn pause(&mut self) {
-        let Some(context) = self.context else { return machine::thread::yield_now() };
-        match &mut self.stage {
-            Stage::Brief(left) => {
-                *left -= 1;
-                if *left == 0 {
-                    self.stage = Stage::Spinning(now());
-                }
-                machine::hint::spin_loop();
+    /// Runs `body` while the processor is free for other members.
+    pub(crate) fn suspended<R>(&self, body: impl FnOnce() -> R) -> R {
+        struct Reactivate<'c>(&'c MemberContext);
+        impl Drop for Reactivate<'_> {
+            fn drop(&mut self) {
+                self.0.reactivate();
             }
-            Stage::Spinning(since) => {
-                if now().nanos_since(*since) >= context.executor.spin_ns() {
-                    self.stage = Stage::Yielding(0);
-                }
-                context.check_turn();
-                machine::hint::spin_loop();
-            }
-            Stage::Yielding(yields) if *yields < YIELDS => {
-                *yields += 1;
-                context.check_turn();
-                machine::thread::yield_now();
-            }
-            Stage::Yielding(_) => {
-                context.deactivate();
-                self.stage = Stage::Sleeping;
-            }
-            // The barrier puts the thread to sleep instead.
-            Stage::Sleeping => machine::thread::yield_now(),
         }
-    }
-
-    fn sleeps(&self) -> bool {
-        matches!(self.stage, Stage::Sleeping)
-    }
-
-    fn pausing(&self) -> u64 {
-        match (self.context, &self.stage) {
-            (Some(context), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
-                let spent = match stage {
-                    Stage::Spinning(since) => now().nanos_since(*since),
-                    _ => 0,
-                };
-                context
-                    .executor
-                    .spin_ns()
-                    .saturating_sub(spent)
-                    .min(context.scheduler().remaining_ns(context.seen_turn.get()))
-            }
-            _ => 0,
+        // Suspended already: the outer call returns the member to the rotation.
+        if self.inactive.get() {
+            return body();
         }
-    }
-
-    fn paused(&mut self, nanos: u64) {
-        let _ = nanos;
-        if let Stage::Brief(_) = self.stage {
-            self.stage = Stage::Spinning(now());
-        }
-    }
-}
-
-impl Drop for BarrierWait<'_> {
-    fn drop(&mut self) {
-        if let (Some(context), Stage::Sleeping) = (self.context, &self.stage) {
-            context.reactivate();
-        }
+        self.deactivate();
+        let _reactivate = Reactivate(self);
+        // No call of `body` ends early for a signal that was under way.
+        let _undisturbed = (self.scheduler().preemption() == Preemption::Signal)
+            .then(machine::control::undisturbed);
+        body()
     }
 }

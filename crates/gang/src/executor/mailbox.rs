@@ -1,48 +1,31 @@
-//! A thread's desk: where it finds what it is to do next.
-
-use std::sync::Arc;
+//! A mailbox: where a thread finds its next command.
 
 use machine::clock::Deadline;
 use stanchion_competitive::Mutex;
 
-use super::core::GangExecutor;
-use crate::matrix::GangKey;
 use crate::scheduler::Parker;
-use crate::state::SpawnedGang;
 
-/// To be a member of a gang.
-pub(crate) struct MemberTask {
-    pub(crate) gang: Arc<dyn SpawnedGang>,
-    /// The gang's name in the matrix.
-    pub(crate) key: GangKey,
-    pub(crate) executor: GangExecutor,
-    pub(crate) index: usize,
-    pub(crate) entities: Arc<[usize]>,
-}
-
-pub(crate) enum Command {
-    Run(MemberTask),
-    Exit,
-}
-
-pub(crate) struct Mailbox {
+/// A mailbox for one command at a time, from which one thread receives.
+pub(super) struct Mailbox<C> {
+    /// The receiver sleeps on it.
     parker: Parker,
-    command: Mutex<Option<Command>>,
+    /// The command that was sent and is not yet received.
+    command: Mutex<Option<C>>,
 }
 
-impl Mailbox {
-    pub(crate) fn new() -> Self {
-        Self { parker: Parker::new(), command: Mutex::new(None) }
+impl<C> Mailbox<C> {
+    pub(super) fn new() -> Self {
+        Self { parker: Parker::default(), command: Mutex::new(None) }
     }
 
-    /// Says what is to be done next. One at a time.
-    pub(crate) fn send(&self, command: Command) {
+    /// Sends a command. The receiver has received the one before.
+    pub(super) fn send(&self, command: C) {
         *self.command.lock() = Some(command);
         self.parker.unpark();
     }
 
-    /// Sleeps until there is something to do.
-    pub(crate) fn receive(&self) -> Command {
+    /// Sleeps until there is a command.
+    pub(super) fn receive(&self) -> C {
         loop {
             self.parker.prepare();
             if let Some(command) = self.command.lock().take() {

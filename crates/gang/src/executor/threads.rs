@@ -1,7 +1,7 @@
-//! The threads of an executor: a member is a thread of the system, taken from those that are idle.
+//! The threads of an executor. A member is a thread of the system, taken from the idle ones.
 //!
-//! Why a thread a member and not a stack that any thread runs: members block, hold locks of others,
-//! and have thread-locals. What a switch costs is that of the system.
+//! Why a thread for each member, and not a stack that any thread runs: members block, hold locks of
+//! other code, and have thread-locals. A switch costs as much as the system's.
 
 use std::io;
 use std::rc::Rc;
@@ -11,36 +11,14 @@ use machine::control::{self, Interrupted, Place};
 use machine::thread::{self, JoinHandle};
 use machine::topology;
 
-use super::context::{MemberContext, Pin};
+use super::context::{Command, MemberContext, MemberTask, Pin, SpawnedGang};
 use super::core::Core;
-use super::mailbox::{Command, Mailbox, MemberTask};
+use super::mailbox::Mailbox;
+use crate::panics::ignoring_panics;
 use crate::scheduler::Preemption;
-use crate::state::ignoring_panics;
 
-/// The threads that somebody may have to wait for.
-#[derive(Default)]
-pub(crate) struct ThreadHandles {
-    handles: Vec<JoinHandle<()>>,
-    started: usize,
-}
-
-impl ThreadHandles {
-    pub(crate) fn keep(&mut self, thread: JoinHandle<()>) {
-        self.handles.push(thread);
-        self.started += 1;
-    }
-
-    pub(crate) fn take(&mut self) -> Vec<JoinHandle<()>> {
-        core::mem::take(&mut self.handles)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.started
-    }
-}
-
-/// Starts a thread, which waits at the desk that this returns.
-pub(crate) fn start(core: &Arc<Core>) -> io::Result<(Arc<Mailbox>, JoinHandle<()>)> {
+/// Starts a thread. It waits for commands in the mailbox that this returns.
+pub(super) fn start(core: &Arc<Core>) -> io::Result<(Arc<Mailbox<Command>>, JoinHandle<()>)> {
     let mailbox = Arc::new(Mailbox::new());
     let mut builder = thread::Builder::new().name("gang-member".into());
     if let Some(bytes) = core.settings.stack_size {
@@ -48,41 +26,41 @@ pub(crate) fn start(core: &Arc<Core>) -> io::Result<(Arc<Mailbox>, JoinHandle<()
     }
     let handle = {
         let (core, mailbox) = (core.clone(), mailbox.clone());
-        // Not that of one slot, if a member starts it.
+        // The affinity of the whole process: a member that starts the thread may be pinned.
         let affinity = topology::affinity();
         builder.spawn(move || {
             affinity.adopt();
-            worker_loop(&core, &mailbox);
+            run_commands(&core, &mailbox);
         })?
     };
     Ok((mailbox, handle))
 }
 
-fn worker_loop(core: &Arc<Core>, mailbox: &Arc<Mailbox>) {
+fn run_commands(core: &Arc<Core>, mailbox: &Arc<Mailbox<Command>>) {
     let mut pin: Option<Pin> = None;
     core.scheduler.preemption().begin_member();
-    while let Command::Run(order) = mailbox.receive() {
-        pin = run_member(core, mailbox, order, pin);
+    while let Command::Run(gang, task) = mailbox.receive() {
+        pin = run_member(core, mailbox, gang, task, pin);
     }
 }
 
-/// Is a member of a gang until that member has ended.
+/// Runs a member of `gang` to its end.
 fn run_member(
     core: &Arc<Core>,
-    mailbox: &Arc<Mailbox>,
-    order: MemberTask,
+    mailbox: &Arc<Mailbox<Command>>,
+    gang: Arc<dyn SpawnedGang>,
+    task: MemberTask,
     pin: Option<Pin>,
 ) -> Option<Pin> {
-    let MemberTask { gang, key, executor, index, entities } = order;
-    let state = gang.state().clone();
-    let context = Rc::new(MemberContext::new(executor.clone(), index, entities, pin));
+    let (state, key, executor) = (gang.state().clone(), task.key, task.executor.clone());
+    let context = Rc::new(MemberContext::new(task, pin));
     let pin = {
-        // Until the berth is about to be another's.
-        let _reached = allow_interruption(core, context.entity());
+        // Until the entity is about to be another member's.
+        let _allowed = allow_interruption(core, context.entity());
         context.run(|context| {
-            // SAFETY: once, for this member.
-            unsafe { gang.run(index, context) };
-            // The closure, if nobody else has it: what it owns may panic when it is dropped.
+            // SAFETY: called once for this member.
+            unsafe { gang.run(context) };
+            // This may drop the closure. The values that it owns may panic then.
             ignoring_panics(|| drop(gang));
             context.deactivate();
         })
@@ -91,18 +69,21 @@ fn run_member(
     if core.complete_member(&state, key, mailbox) {
         state.completion.set_done();
     }
-    // Last of all: it may be the last handle, and tell this thread to end.
+    // Last of all: it may be the last handle, and send this thread the command to end.
     drop(executor);
     pin
 }
 
-/// How others reach the thread of a member.
+/// The thread of an entity, as a signal handler sees it.
 struct InterruptTarget {
+    /// The executor's core.
     core: Arc<Core>,
+    /// The entity that the thread runs.
     entity: usize,
 }
 
-// SAFETY: the place is the berth's, and `interrupted` may run in a handler (`scheduler/preemption.rs`).
+// SAFETY: the place is the entity's, always the same. `interrupted` may run in a signal handler
+// (`scheduler/enforcement.rs`).
 unsafe impl Interrupted for InterruptTarget {
     fn place(&self) -> &Place {
         self.core.scheduler.control(self.entity)
@@ -113,12 +94,13 @@ unsafe impl Interrupted for InterruptTarget {
     }
 }
 
-/// Lets the calling thread, which is about to be the member at that berth, be taken off as the
-/// executor does.
+/// Lets other threads interrupt the calling thread, which is about to run `entity`, if the executor
+/// switches in a way that needs it.
 fn allow_interruption(core: &Arc<Core>, entity: usize) -> Option<control::Allowed> {
     if core.scheduler.preemption() == Preemption::None {
         return None;
     }
-    // Refused if there is no memory for its handler, for one: then it is taken off where it looks.
+    // The system may refuse, for example for lack of memory for the handler. Then the member leaves
+    // its processor where it checks.
     control::allow(Arc::new(InterruptTarget { core: core.clone(), entity })).ok()
 }

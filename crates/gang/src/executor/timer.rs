@@ -1,4 +1,5 @@
-//! The clock: a thread that ends quanta, and puts those out of their seats who have not left them. Asleep without a deadline unless two slots take turns.
+//! The timer: a thread that ends quanta, and evicts members that have not left their processors.
+//! It sleeps without a deadline unless two slots take turns.
 
 use std::io;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use machine::thread::{self, JoinHandle};
 use super::core::Core;
 use crate::scheduler::Turn;
 
-pub(crate) fn start(core: Arc<Core>) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name("gang-clock".into()).spawn(move || run(&core))
+/// Starts the timer of an executor.
+pub(super) fn start(core: Arc<Core>) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name("gang-timer".into()).spawn(move || run(&core))
 }
 
 fn run(core: &Core) {
@@ -19,8 +21,9 @@ fn run(core: &Core) {
     let mut preferred = Vec::new();
     loop {
         scheduler.timer.prepare();
-        // No lock: who has it may be waiting for the allocator, and that for the turn of a member that was stopped there.
-        if core.timer_exits() {
+        // Without the lock. Its owner may be waiting for the allocator, and the allocator's lock
+        // for the turn of a member that was stopped in it.
+        if core.is_over() {
             return;
         }
         let deadline = scheduler.tick(core.settings.grace_ns, &mut checked);

@@ -17,7 +17,8 @@
 
 use core::cmp::Reverse;
 
-use super::{GangKey, Matrix, NumberSet, Packing, Placement, find_slot};
+use super::allocation::{GangKey, Matrix, Packing, Placement, find_slot};
+use super::number_set::NumberSet;
 
 /// A gang has another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@
 //! Source: Ousterhout 1982, section 3.1 (alternate selection); Feitelson and Rudolph, "Distributed Hierarchical Control for Parallel Processing",
 //! IEEE Computer 23(5), 1990, for what slots that are not filled lose.
 
-use super::{GangKey, Matrix, ProcessorSet};
+use super::allocation::{GangKey, Matrix, ProcessorSet};
 
 /// What runs on seats that a slot leaves empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,30 +1,29 @@
-//! A member of a gang, as its closure sees it.
+//! A member of a gang as its closure sees it.
 
 use core::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::exchanged::Exchanged;
 #[cfg(feature = "mpi")]
-use super::ranks::Ranks;
+use super::mpi::Ranks;
 use super::thread_member::ThreadMember;
 use crate::data::Data;
 use crate::error::Ended;
-use crate::executor::GangExecutor;
-use crate::executor::MemberContext;
+use crate::executor::{GangExecutor, MemberContext};
 use crate::state::GangState;
 
 /// One of the threads that run together as a gang.
 ///
-/// All members of a gang run the same closure; their [`index`](Self::index) tells them apart.
-/// Barriers and collectives are to be called by all of them, in the same order. Each call returns
-/// [`Ended`] once the gang has been cancelled, or a member has panicked or returned an error; the
-/// barriers and collectives also if a member has returned that should have come. Hand it on with
-/// `?`.
+/// All members of a gang run the same closure. Each has an [`index`](Self::index) of its own. All of
+/// them must call barriers and collectives, in the same order. Each call returns [`Ended`] once the
+/// gang has been cancelled, or a member has panicked or returned an error. A barrier or collective
+/// also returns it if a member has returned that should have come. Propagate it with `?`.
 pub struct Member {
+    /// How the member reaches the others.
     backend: Backend,
 }
 
-/// How a member reaches the others.
 enum Backend {
     /// A thread of an executor.
     Thread(ThreadMember),
@@ -33,7 +32,7 @@ enum Backend {
     Ranks(Rc<Ranks>),
 }
 
-/// The same of both kinds of members.
+/// Calls the same method on both kinds of members.
 macro_rules! on_backend {
     ($member:expr, $one:ident => $done:expr) => {
         match $member {
@@ -45,8 +44,8 @@ macro_rules! on_backend {
 }
 
 impl Member {
-    pub(crate) fn new(index: usize, gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
-        Self { backend: Backend::Thread(ThreadMember::new(index, gang, context)) }
+    pub(crate) fn new(gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
+        Self { backend: Backend::Thread(ThreadMember::new(gang, context)) }
     }
 
     #[cfg(feature = "mpi")]
@@ -54,21 +53,21 @@ impl Member {
         Self { backend: Backend::Ranks(ranks) }
     }
 
-    /// Which member this is, from 0.
+    /// Returns the index of this member, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
         on_backend!(&self.backend, member => member.index())
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a gang is never empty")]
     pub fn len(&self) -> usize {
         on_backend!(&self.backend, member => member.len())
     }
 
-    /// On which seat it sits: from 0, less than the executor has. It may be given another while its
-    /// gang is off. A rank of an MPI job sits on the seat of its own number.
+    /// Returns the virtual processor of this member: from 0, less than the executor has. It may
+    /// change while the gang is off. The processor of a rank of an MPI job is its index.
     #[must_use]
     pub fn processor(&self) -> usize {
         match &self.backend {
@@ -78,8 +77,8 @@ impl Member {
         }
     }
 
-    /// The number of the gang: see [`GangHandle::id`](crate::GangHandle::id). 0 for the ranks of an
-    /// MPI job.
+    /// Returns the number of the gang: see [`GangHandle::id`](crate::ScopedGangHandle::id). 0 for
+    /// the ranks of an MPI job.
     #[must_use]
     pub fn gang(&self) -> u64 {
         match &self.backend {
@@ -89,12 +88,12 @@ impl Member {
         }
     }
 
-    /// The executor, to spawn another gang. [Joining](crate::GangHandle::join) that gang gives this
-    /// member's seat away meanwhile.
+    /// Returns the executor, to spawn another gang. This member gives its processor up while it
+    /// [joins](crate::ScopedGangHandle::join) that gang.
     ///
     /// # Panics
     ///
-    /// If this is a rank of an MPI job: there is none. Build one for the gangs of a process.
+    /// If this is a rank of an MPI job, which has no executor. Build one for the gangs of a process.
     #[must_use]
     pub fn executor(&self) -> &GangExecutor {
         match &self.backend {
@@ -106,7 +105,7 @@ impl Member {
         }
     }
 
-    /// What this member returns to end the gang for the others too.
+    /// Returns the error by which this member ends the gang for the others too.
     ///
     /// ```
     /// use stanchion_gang::{GangError, GangExecutor, Member};
@@ -129,13 +128,14 @@ impl Member {
         Ended::Left { member: self.index() }
     }
 
-    /// Leaves the seat if the gang's turn is over, and returns when it is on again. A load or two
-    /// while it is on, and while gangs take turns a look at the clock. A rank of an MPI job goes on
-    /// at once: it learns at the next barrier or collective that the gang has ended.
+    /// Gives the processor up if the gang's turn is over, and returns when the gang is on again.
+    /// Costs a load or two while the gang is on, and a look at the clock while gangs take turns. A
+    /// rank of an MPI job goes on at once: it learns at the next barrier or collective that the
+    /// gang has ended.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     #[inline]
     pub fn checkpoint(&mut self) -> Result<(), Ended> {
         match &mut self.backend {
@@ -145,8 +145,8 @@ impl Member {
         }
     }
 
-    /// Does something that blocks, in the kernel or elsewhere: the seat is free for others
-    /// meanwhile, and the gang does not take part in the rotation if all its members are blocked.
+    /// Runs `body`, which blocks in the kernel or elsewhere, while the processor is free for other
+    /// members. If all members of a gang are blocked, the gang takes no part in the rotation.
     ///
     /// Under [`Switching::Signal`](crate::Switching::Signal) no signal of the executor arrives in
     /// `body`, so none of its system calls ends with `EINTR` for one. That costs two system calls.
@@ -158,27 +158,27 @@ impl Member {
         }
     }
 
-    /// Waits until all members have come here. What a member did before happens before what any
-    /// does after.
+    /// Waits until all members have arrived here. What a member did before happens before what any
+    /// member does after.
     ///
     /// A member that waits spins while its gang is on, for as long as
-    /// [`GangExecutorBuilder::spin`](crate::GangExecutorBuilder::spin) says. Then it yields the
-    /// processor 64 times. Then it gives its seat away and sleeps until the others have come,
-    /// whatever keeps them. It does not wake up in between.
+    /// [`GangExecutorBuilder::spin`](crate::GangExecutorBuilder::spin) says. Then it yields the CPU
+    /// 64 times. Then it gives its processor up and sleeps until the others have arrived, whatever
+    /// keeps them. It does not wake up in between.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why: not all will come.
+    /// [`Ended`] and the reason: not all members will arrive.
     #[inline]
     pub fn barrier(&mut self) -> Result<(), Ended> {
         on_backend!(&mut self.backend, member => member.barrier())
     }
 
-    /// The value that member `root` has given; what the others give is not looked at.
+    /// Returns the value that member `root` has given. The values of the others are ignored.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -188,12 +188,12 @@ impl Member {
         on_backend!(&mut self.backend, member => member.broadcast(root, value))
     }
 
-    /// The values of all members, folded by `op` in the order of their indices, so that the result
-    /// is the same in every run: for member `root`, and `None` for the others.
+    /// Folds the values of all members by `op` in the order of their indices, so that the result is
+    /// the same in every run. Returns it to member `root`, and `None` to the others.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -208,12 +208,12 @@ impl Member {
         on_backend!(&mut self.backend, member => member.reduce(Some(root), value, op))
     }
 
-    /// The values of all members, folded by `op` in the order of their indices, so that the result
-    /// is the same in every run and for every member.
+    /// Folds the values of all members by `op` in the order of their indices, so that the result is
+    /// the same in every run and for every member.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -223,11 +223,11 @@ impl Member {
         Ok(folded.expect("it is for all"))
     }
 
-    /// The values of all members, by index: for member `root`, and `None` for the others.
+    /// Returns the values of all members, by index, to member `root`, and `None` to the others.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -237,11 +237,11 @@ impl Member {
         on_backend!(&mut self.backend, member => member.gather(Some(root), value))
     }
 
-    /// The values of all members, by index.
+    /// Returns the values of all members, by index.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -251,8 +251,8 @@ impl Member {
         Ok(values.expect("they are for all"))
     }
 
-    /// The lists of all members, by index, which may be of different lengths: for member `root`,
-    /// and `None` for the others.
+    /// Returns the lists of all members, by index, to member `root`, and `None` to the others. The
+    /// lists may be of different lengths.
     ///
     /// ```
     /// use stanchion_gang::{GangExecutor, Member};
@@ -268,7 +268,7 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
@@ -282,17 +282,17 @@ impl Member {
         on_backend!(&mut self.backend, member => member.gather_lists(root, list))
     }
 
-    /// Of the values that member `root` gives, one for each member, the one for this. The others
-    /// give `None`.
+    /// Returns one of the values of member `root`, which gives one for each member. The others give
+    /// `None`.
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
-    /// As [`broadcast`](Self::broadcast); and in `root`, if it does not give as many as there are
-    /// members.
+    /// As [`broadcast`](Self::broadcast). Also in member `root`, if it does not give as many values
+    /// as there are members.
     pub fn scatter<T: Data>(&mut self, root: usize, values: Option<Vec<T>>) -> Result<T, Ended> {
         self.check_root(root);
         let values = if self.index() == root { values.unwrap_or_default() } else { Vec::new() };
@@ -306,9 +306,9 @@ impl Member {
         on_backend!(&mut self.backend, member => member.scatter(root, values))
     }
 
-    /// Hands values to the members before and after this one, and gets what they hand to this one:
-    /// `None` where there is no such member. It is what each step of a stencil needs, and crosses
-    /// one barrier.
+    /// Hands values to the members before and after this one, and returns what they hand to this
+    /// one: `None` where there is no such member. Each step of a stencil needs this. It crosses one
+    /// barrier.
     ///
     /// ```
     /// use stanchion_gang::{GangExecutor, Member};
@@ -323,12 +323,11 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// [`Ended`], and why.
+    /// [`Ended`] and the reason.
     ///
     /// # Panics
     ///
-    /// If the members do not all call this, or if not as many values go to one neighbour as to the
-    /// other.
+    /// If the members do not all call this, or if one neighbour gets more values than the other.
     pub fn exchange_with_neighbours<T: Data>(
         &mut self,
         to_previous: &[T],
@@ -352,9 +351,6 @@ impl Member {
         );
     }
 }
-
-/// What the previous and the next member have handed to this one.
-pub type Exchanged<T> = (Option<Vec<T>>, Option<Vec<T>>);
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

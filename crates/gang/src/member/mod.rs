@@ -2,15 +2,22 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `interface.rs` | the member as its closure sees it |
-//! | `thread_member.rs` | a member that is a thread |
-//! | `ranks/` | members that are the ranks of an MPI job |
+//! | `interface.rs` | `Member`: the member as its closure sees it |
+//! | `thread_member.rs` | `ThreadMember`: a member that is a thread of an executor |
+//! | `barrier_wait.rs` | `BarrierWait`: how such a member waits at its gang's barrier |
+//! | `mpi/` | `Ranks`: the members that are ranks of an MPI job |
+//! | `exchanged.rs` | `Exchanged`: the result of an exchange with the neighbours |
+//!
+//! Imports go downward in this table.
 
+mod barrier_wait;
+mod exchanged;
 mod interface;
 #[cfg(feature = "mpi")]
-mod ranks;
+mod mpi;
 mod thread_member;
 
-pub use interface::{Exchanged, Member};
+pub use exchanged::Exchanged;
+pub use interface::Member;
 #[cfg(feature = "mpi")]
-pub(crate) use ranks::Ranks;
+pub(crate) use mpi::Ranks;

@@ -1,36 +1,38 @@
-//! A member that is a thread of an executor: it meets the others at the gang's barrier, and finds
-//! what they hand over on the gang's board.
+//! A member that is a thread of an executor. It meets the others at the gang's barrier, and finds
+//! the values that they hand over in the gang's exchange buffers.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use machine::clock::Deadline;
 
-use super::interface::Exchanged;
+use super::barrier_wait::BarrierWait;
+use super::exchanged::Exchanged;
 use crate::barrier::{Barrier, Central};
 use crate::data::Data;
 use crate::error::Ended;
 use crate::executor::MemberContext;
 use crate::state::GangState;
 
-pub(crate) struct ThreadMember {
+/// A member that is a thread. Only that thread uses it.
+pub(super) struct ThreadMember {
+    /// Which member it is.
     index: usize,
+    /// What the members share.
     gang: Arc<GangState>,
+    /// The context of the thread.
     context: Rc<MemberContext>,
     /// How many barriers and collectives it has been through.
     phase: u64,
+    /// What it keeps for the barrier.
     barrier_state: <Central as Barrier>::MemberState,
 }
 
 impl ThreadMember {
-    pub(super) fn new(index: usize, gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
-        Self {
-            index,
-            phase: 0,
-            barrier_state: gang.completion.barrier.member_state(index),
-            gang,
-            context,
-        }
+    pub(super) fn new(gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
+        let index = context.index();
+        let barrier_state = gang.completion.barrier.member_state(index);
+        Self { index, gang, context, phase: 0, barrier_state }
     }
 
     pub(super) fn index(&self) -> usize {
@@ -58,12 +60,9 @@ impl ThreadMember {
     #[inline]
     pub(super) fn barrier(&mut self) -> Result<(), Ended> {
         self.checkpoint()?;
-        let mut policy = self.context.barrier_wait();
-        let crossed = self.gang.completion.barrier.wait_at(
-            &mut self.barrier_state,
-            &mut policy,
-            Deadline::NEVER,
-        );
+        let mut policy = BarrierWait::new(&self.context);
+        let barrier = &self.gang.completion.barrier;
+        let crossed = barrier.wait_at(&mut self.barrier_state, &mut policy, Deadline::NEVER);
         drop(policy);
         match crossed {
             Ok(_) => {
@@ -76,33 +75,33 @@ impl ThreadMember {
 
     pub(super) fn broadcast<T: Data>(&mut self, root: usize, value: T) -> Result<T, Ended> {
         if self.index == root {
-            self.write_value(value);
+            self.write(value);
         }
         self.barrier()?;
         Ok(self.read(root))
     }
 
-    /// For `root`, or for all.
+    /// Returns the folded values for `root`, or for all.
     pub(super) fn reduce<T: Data>(
         &mut self,
         root: Option<usize>,
         value: T,
         op: impl Fn(T, T) -> T,
     ) -> Result<Option<T>, Ended> {
-        self.write_value(value);
+        self.write(value);
         self.barrier()?;
         let fold =
             || (1..self.len()).fold(self.read(0), |folded, member| op(folded, self.read(member)));
         Ok(self.is_for(root).then(fold))
     }
 
-    /// For `root`, or for all.
+    /// Returns the values of all for `root`, or for all.
     pub(super) fn gather<T: Data>(
         &mut self,
         root: Option<usize>,
         value: T,
     ) -> Result<Option<Vec<T>>, Ended> {
-        self.write_value(value);
+        self.write(value);
         self.barrier()?;
         let all = || (0..self.len()).map(|member| self.read(member)).collect();
         Ok(self.is_for(root).then(all))
@@ -154,17 +153,17 @@ impl ThreadMember {
         root.is_none_or(|root| root == self.index)
     }
 
-    fn write_value<T: Data>(&self, value: T) {
-        // SAFETY: its own place, before it arrives.
+    fn write<T: Data>(&self, value: T) {
+        // SAFETY: this member's own buffer, before it arrives.
         unsafe { self.gang.exchange.write(self.index, self.phase, value) };
     }
 
     fn write_list<T: Data>(&self, list: Vec<T>) {
-        // SAFETY: its own place, before it arrives.
+        // SAFETY: this member's own buffer, before it arrives.
         unsafe { self.gang.exchange.write_list(self.index, self.phase, list) };
     }
 
-    /// What a member has given, right after the crossing.
+    /// Returns the value that `member` has written. Called right after the crossing.
     fn read<T: Data>(&self, member: usize) -> T {
         // SAFETY: after the crossing, and before the next arrival.
         unsafe { self.gang.exchange.read(member, self.phase - 1) }

@@ -1,149 +1,136 @@
-//! The gate: whether a member may run now, and how seats change hands.
+//! The slot scheduler's tables, and how a member gets and gives up its virtual processor.
 //!
-//! One word says whose turn it is. A member looks at it where it waits and where its program says so; when the word has moved on, and the member's gang
-//! is not on any more, the member leaves its seat, wakes whoever sits there next, and sleeps on a word of its own until its slot returns.
+//! A member has a scheduling entity here: its number in the tables. One word, the turn, says which
+//! slot is on. A member checks it where it waits and where its program says so. If the turn has
+//! changed and the member's gang is not on any more, the member releases its processor, wakes the
+//! member that is next there, and sleeps on a parker of its own until its slot is on again.
 //!
-//! Why the one who leaves wakes the next, and not the one who turns the word: woken earlier, the next would compete for the processor with the one
-//! who is still there. Why a table that says who sits where, and not a list in each slot: a look is then one load, whatever the table is like, and the
-//! table can be rewritten entry by entry while members look at it, because it only says who *may* sit; that nobody sits on another's lap is seen to by
-//! the seats themselves.
+//! Why the leaving member wakes the next one, and not the thread that changes the turn: a member
+//! that is woken earlier competes for the CPU with the member that is still there. Why a table that
+//! says which entity may run where, and not a list in each slot: a check is then one load, whatever
+//! the table is like. The table can also be rewritten entry by entry while members read it, because
+//! it only says which entity *may* run. The holders themselves guarantee that two members never
+//! hold the same processor.
 //!
 //! ```text
-//! round      when it ends (40 bits, 0: open) | epoch (16) | slot (8)
-//! sitting    by slot and seat: nobody, or a berth, and whether it is the berth's own slot or an alternate's
-//! seat       its holder: nobody, or a berth
-//! berth      a member's place in this table: its bell, its seat, whether it is gang scheduling (active)
+//! turn       its end (40 bits, 0: open) | epoch (16) | slot (8)
+//! table      by slot and processor: none, or an entity, and whether this is its gang's home slot
+//! holders    by processor: none, or an entity
+//! entities   a member's parker, its processor, whether it takes part in the rotation (active)
 //!
-//! who goes (leave)                    who turns (turn)                   who comes (pass)
-//! ----------------                    ----------------                   ----------------
-//! (1) seat = nobody                   (4) round = next                   (7) bell = asleep
-//! (2) fence                           (5) fence                          (8) may it sit? then sits down
-//! (3) who is next on this seat, by    (6) for each seat without a        (9) else sleeps on the bell
-//!     the round? rings                    holder: who is next? rings
+//! a member leaves (release)          a thread changes the turn (rotate)  a member comes (wait_for_turn)
+//! -------------------------          ----------------------------------  ------------------------------
+//! (1) holder = none                  (4) turn = next                     (7) parker = asleep
+//! (2) fence                          (5) fence                           (8) may it run? takes the processor
+//! (3) which entity is next here, by  (6) for each processor without a    (9) else sleeps on the parker
+//!     the turn? unparks it               holder: unparks the next
 //! ```
 //!
-//! If (3) does not see (4), (6) sees (1): one of the two rings. To ring is to exchange the bell, which who comes has exchanged in (7): either the ring
-//! finds it asleep and wakes it, or (8) sees what the ringer did before.
+//! If (3) does not see (4), then (6) sees (1). So one of the two unparks the next member. To unpark
+//! is to exchange the parker's word, which the coming member has exchanged in (7). Either the
+//! unpark finds it asleep and wakes it, or (8) sees what the waker did before.
 //!
-//! The paper's bit mask, which says of each processor whether it takes part in gang scheduling in the current slot, is here the berths' `active`: a bit
-//! in a mask of a slot would have to move when a gang moves to another slot, while its member is about to change it.
+//! The paper has a bit mask that says of each processor whether it takes part in gang scheduling in
+//! the current slot. Here that is the `active` of each entity. A bit in a mask of a slot would have
+//! to move when a gang moves to another slot, while its member is about to change it.
 //!
 //! # Invariants
 //!
-//! 1. A seat has one holder. Who does not hold its seat does not run, but for those who overstay, whom the clock has put out of the seat.
-//! 2. A berth's `last_processor` is written by its own thread only, or by a handler of signals on that thread.
-//! 3. Whoever makes it possible for a berth to sit (by the round, the table, or the seat's holder) rings its bell afterwards.
-//! 4. Nothing here allocates, locks or prints: a handler of signals may call all of it.
+//! 1. A processor has at most one holder. A member that holds no processor does not run, apart from
+//!    members that overstay: the timer has evicted those.
+//! 2. The `last_processor` of an entity is written only by its own thread, or by a signal handler
+//!    on that thread.
+//! 3. A thread that makes it possible for an entity to run unparks it afterwards. It does so by
+//!    changing the turn, the table, or the holder.
+//! 4. Nothing here allocates, locks or prints: a signal handler may call all of it.
 //!
 //! # Orderings
 //!
-//! Seats and the round against each other: fences, as above. The round is stored with Release and loaded with Acquire: who sees a round sees the table
-//! as it was written before. Who rings exchanges the bell with Release, who listens with Acquire. `active` against the round: fences (`rotation.rs`).
+//! Holders against the turn: the fences above. The turn is stored with Release and loaded with
+//! Acquire, so a thread that sees a turn sees the table as it was written before. `unpark` exchanges
+//! with Release, `prepare` with Acquire. `active` against the turn: fences (`rotation.rs`).
 //!
 //! Source: Feitelson and Rudolph 1992, section 3.2.
 
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
 use machine::clock::{Deadline, Ticks, now};
 use machine::control::{self, Place};
-use machine::park;
 use machine::topology::CachePadded;
 
+use super::counters::{Counter, Counters};
+use super::parker::Parker;
 use super::preemption::Preemption;
-use super::rotation::{Counter, Counters};
 use super::turn::{self, Turn};
 
-const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
-
-/// The bit of an entry of the table for a berth whose own slot it is.
+/// The bit of a table entry whose slot is the home slot of the entity's gang.
 pub(super) const HOME: u32 = 1 << 31;
 
-/// A name in a table of atomics: 0 is nobody.
+/// Encodes an entity for a table of atomics, in which 0 is none.
 pub(super) fn encoded(entity: usize) -> u32 {
-    u32::try_from(entity + 1).expect("there are fewer berths than 2^31")
+    u32::try_from(entity + 1).expect("there are fewer entities than 2^31")
 }
 
-/// A word to sleep on until somebody rings.
-pub struct Parker(AtomicU32);
-
-impl Parker {
-    pub fn new() -> Self {
-        Self(AtomicU32::fresh(AWAKE))
-    }
-
-    /// Wakes who sleeps here, or keeps it from going to sleep.
-    pub fn unpark(&self) {
-        // Release: what the ringer did before is seen by who listens after it. Pairs with `listen`.
-        if self.0.swap(AWAKE, Ordering::Release) == ASLEEP {
-            park::wake_one(&self.0);
-        }
-    }
-
-    /// About to sleep: whoever rings from here on is heard. What there is to look at is to be looked at after this.
-    pub fn prepare(&self) {
-        // Acquire: pairs with the exchange of `ring`, if that came before.
-        self.0.swap(ASLEEP, Ordering::Acquire);
-    }
-
-    /// Sleeps until somebody rings after [`prepare`](Self::prepare), or until then. May wake for nothing.
-    pub fn park(&self, deadline: Deadline) {
-        park::wait(&self.0, ASLEEP, deadline);
-    }
-
-    /// There is no need to sleep after all.
-    pub fn cancel(&self) {
-        // An exchange and no store: who has rung meanwhile does not ring again, and so the next `listen` still acquires what that ring released.
-        // Relaxed: until then nothing is missed for good.
-        self.0.swap(AWAKE, Ordering::Relaxed);
-    }
-}
-
-/// A member's place in the gate.
+/// What the scheduler knows of one member.
 pub(super) struct Entity {
+    /// The member sleeps on it while its gang is off.
     pub(super) parker: Parker,
-    /// How its thread is reached.
+    /// Through it other threads interrupt the member, or change its priority.
     pub(super) control: Place,
-    /// Where it sits. Written under the executor's lock.
+    /// The member's processor. Written under the executor's lock.
     pub(super) processor: AtomicU32,
-    /// The seat it took last (Invariant 2).
+    /// The processor that the member took last (Invariant 2).
     pub(super) last_processor: AtomicU32,
-    /// Whether it takes part in gang scheduling: not when it is blocked, waits for another gang, or has ended.
+    /// 1 if the member takes part in the rotation. It does not while it is blocked or waits for
+    /// another gang, nor when it has ended. Written by the member, and at its start by the spawner.
     pub(super) active: AtomicU32,
-    /// Since when it has stayed where it should not be, in the gate's time; 0 if it has not.
+    /// The time since which the member has overstayed; 0 if it does not. Written by the timer and
+    /// by the member.
     pub(super) overstaying_since: AtomicU64,
-    /// How often it has, and for how long in all, in nanoseconds.
+    /// How often the timer has evicted the member.
     pub(super) overstay_count: Counter,
+    /// For how many nanoseconds in all the member has overstayed.
     pub(super) overstay_ns: Counter,
 }
 
-/// See the [module](self).
+/// The slot scheduler. See the head of its file.
 pub struct SlotScheduler {
+    /// The current [`Turn`]. Any thread changes it.
     pub(super) turn: CachePadded<AtomicU64>,
+    /// The entity that holds each processor, [encoded]. Members enter and remove themselves; the
+    /// timer removes members that overstay.
     pub(super) holders: Box<[CachePadded<AtomicU32>]>,
+    /// The entity that may run, by slot and processor: [encoded], with [`HOME`]. Written under the
+    /// executor's lock.
     pub(super) table: Box<[AtomicU32]>,
+    /// What is known of each member.
     pub(super) entities: Box<[CachePadded<Entity>]>,
-    /// One more than the last slot that is used.
+    /// One more than the last slot that is used. Written under the executor's lock.
     pub(super) slots_in_use: AtomicU32,
+    /// The timer thread sleeps on it.
     pub(crate) timer: CachePadded<Parker>,
+    /// The means of enforcement.
     pub(super) preemption: Preemption,
+    /// Statistics.
     pub(crate) counters: Counters,
+    /// The moment from which times are counted.
     pub(super) started: Ticks,
+    /// How long a turn lasts.
     pub(super) quantum_ns: u64,
 }
 
 impl SlotScheduler {
-    /// A gate for so many seats and slots, whose slots last `quantum` nanoseconds.
+    /// Creates a scheduler without members.
     pub fn new(processors: usize, slots: usize, quantum_ns: u64) -> Self {
         let entity = |_| {
             CachePadded::new(Entity {
-                parker: Parker::new(),
+                parker: Parker::default(),
                 control: Place::new(),
                 processor: AtomicU32::fresh(0),
                 last_processor: AtomicU32::fresh(0),
                 active: AtomicU32::fresh(0),
                 overstaying_since: AtomicU64::fresh(0),
-                overstay_count: Counter::new(),
-                overstay_ns: Counter::new(),
+                overstay_count: Counter::default(),
+                overstay_ns: Counter::default(),
             })
         };
         Self {
@@ -152,66 +139,74 @@ impl SlotScheduler {
             table: (0..processors * slots).map(|_| AtomicU32::fresh(0)).collect(),
             entities: (0..processors * slots).map(entity).collect(),
             slots_in_use: AtomicU32::fresh(0),
-            timer: CachePadded::new(Parker::new()),
+            timer: CachePadded::new(Parker::default()),
             preemption: Preemption::None,
-            counters: Counters::new(),
+            counters: Counters::default(),
             started: now(),
             quantum_ns,
         }
     }
 
+    /// Returns the number of virtual processors.
     pub fn processors(&self) -> usize {
         self.holders.len()
     }
 
-    /// How many berths there are.
+    /// Returns the number of entities.
     pub fn entities(&self) -> usize {
         self.entities.len()
     }
 
-    /// The gate's time, in units of [`turn::UNIT_NS`].
+    /// Returns the scheduler's time, in units of [`turn::UNIT_NS`].
     pub(super) fn time(&self) -> u64 {
         turn::time(now().nanos_since(self.started))
     }
 
+    /// Returns the current turn.
     pub fn turn(&self) -> Turn {
-        // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
+        // Acquire: pairs with the Release of `replace_turn`: the table is as it was written before
+        // that, or newer.
         Turn::from_bits(self.turn.load(Ordering::Acquire))
     }
 
-    /// The berth that may sit there while that slot is on, and whether it is its own slot.
+    /// Returns the entity that may run on `processor` while `slot` is on, and whether this is its
+    /// home slot.
     pub(super) fn scheduled(&self, slot: usize, processor: usize) -> Option<(usize, bool)> {
-        // Relaxed: a hint, and the round orders what must be seen.
+        // Relaxed: a hint. The turn orders what must be seen.
         let entry = self.table[slot * self.processors() + processor].load(Ordering::Relaxed);
         ((entry & !HOME) as usize).checked_sub(1).map(|entity| (entity, entry & HOME != 0))
     }
 
+    /// Returns the entity that holds `processor`.
     pub fn holder(&self, processor: usize) -> Option<usize> {
-        // Relaxed: the fences order it; see the head of the file.
+        // Relaxed: the fences order it. See the head of the file.
         (self.holders[processor].load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    /// The seat of a berth.
+    /// Returns the processor of `entity`.
     pub fn processor_of(&self, entity: usize) -> usize {
-        // Relaxed: who is given another seat is told by the round.
+        // Relaxed: a member that is given another processor learns it by the turn.
         self.entities[entity].processor.load(Ordering::Relaxed) as usize
     }
 
+    /// Returns whether `entity` may run in `turn`.
     pub(super) fn is_scheduled(&self, turn: Turn, entity: usize) -> bool {
-        let sits = self.scheduled(turn.slot(), self.processor_of(entity));
-        sits.is_some_and(|(sits, _)| sits == entity)
+        let scheduled = self.scheduled(turn.slot(), self.processor_of(entity));
+        scheduled.is_some_and(|(scheduled, _)| scheduled == entity)
     }
 
-    /// Whether a member who went through in `seen` need not do so again. One load, and while there are several slots a look at the clock.
+    /// Returns whether a member that has waited for the turn `seen` need not do so again. Costs one
+    /// load, and a look at the clock while there are several slots.
     #[inline]
-    pub fn is_current(&self, seen: Turn) -> bool {
-        // Relaxed: if it has changed, `wait_for_turn` looks again.
+    pub(crate) fn is_current(&self, seen: Turn) -> bool {
+        // Relaxed: if it has changed, `wait_for_turn` reads it again.
         let same = self.turn.load(Ordering::Relaxed) == seen.bits();
         same && (seen.is_open() || !seen.is_over(self.time()))
     }
 
-    /// For how many nanoseconds a member who went through in `seen` may stay, unless something else happens: 0 if it must go through again.
-    pub fn remaining_ns(&self, seen: Turn) -> u64 {
+    /// Returns for how many nanoseconds a member that has waited for the turn `seen` may run on if
+    /// nothing happens; 0 if it must wait for its turn again.
+    pub(crate) fn remaining_ns(&self, seen: Turn) -> u64 {
         // Relaxed: as above.
         if self.turn.load(Ordering::Relaxed) != seen.bits() {
             return 0;
@@ -219,26 +214,31 @@ impl SlotScheduler {
         if seen.is_open() { self.quantum_ns } else { seen.remaining_ns(self.time()) }
     }
 
-    /// Goes through the gate: returns when the berth holds its seat and its gang is on, and in which round. Ends the round if its time is over.
+    /// Sleeps until `entity` holds its processor and its gang is on, and returns the turn in which
+    /// that is so. Ends the current turn if its time is over.
     pub fn wait_for_turn(&self, entity: usize) -> Turn {
         let _deferred = control::defer();
         let mine = &self.entities[entity];
         let mut slept = false;
         loop {
             let turn = self.turn();
+            // The quantum is over: end the turn before the timer does.
             if !turn.is_open() && turn.is_over(self.time()) {
                 self.end_quantum(turn);
                 continue;
             }
             if self.is_scheduled(turn, entity) {
                 let processor = self.processor_of(entity);
+                // The gang was moved: give up the old processor first.
                 if self.last_processor(entity) != processor {
                     self.release(entity);
                 }
                 if self.try_take(entity, processor) {
                     self.raise_priority();
-                    // With the fence of `turn`: if this does not see the new round, that sees the holder, and leaves it to him to go.
+                    // Pairs with the fence of `dispatch`. If this member does not see the new turn,
+                    // that thread sees the holder, and leaves it to the holder to go.
                     fence(Ordering::SeqCst);
+                    // The turn is still the same: the member is on.
                     if self.turn().is_same_turn(turn) {
                         if slept {
                             self.counters.switches.add(1);
@@ -246,12 +246,16 @@ impl SlotScheduler {
                         self.record_return(entity);
                         return turn;
                     }
+                    // It has changed meanwhile: look again.
                     continue;
                 }
+                // Another member still holds the processor, and wakes this one when it leaves.
             } else {
+                // The gang is off.
                 self.release(entity);
             }
             mine.parker.prepare();
+            // It has become possible in between.
             if self.can_run(entity) {
                 mine.parker.cancel();
                 continue;
@@ -262,35 +266,37 @@ impl SlotScheduler {
         }
     }
 
-    pub(super) fn last_processor(&self, entity: usize) -> usize {
-        // Relaxed: of its own thread (Invariant 2).
+    fn last_processor(&self, entity: usize) -> usize {
+        // Relaxed: written by its own thread (Invariant 2).
         self.entities[entity].last_processor.load(Ordering::Relaxed) as usize
     }
 
-    /// Takes the seat, or has it already.
-    pub(super) fn try_take(&self, entity: usize, processor: usize) -> bool {
+    /// Takes `processor` for `entity`; returns whether the entity holds it now.
+    fn try_take(&self, entity: usize, processor: usize) -> bool {
         let me = encoded(entity);
-        // Relaxed: the fence in `wait_for_turn` acquires what who left it has released, so that what happens on a seat happens one after the other.
+        // Relaxed: the fence in `wait_for_turn` acquires what the last holder has released. So what
+        // happens on a processor happens one after the other.
         let taken =
             self.holders[processor].compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
-        let sits = taken.is_ok() || taken == Err(me);
-        if sits {
+        let holds = taken.is_ok() || taken == Err(me);
+        if holds {
             self.entities[entity].last_processor.store(processor as u32, Ordering::Relaxed);
         }
-        sits
+        holds
     }
 
-    /// Whether the berth could sit down now.
+    /// Returns whether `entity` could take its processor now.
     fn can_run(&self, entity: usize) -> bool {
         let turn = self.turn();
         let holder = self.holder(self.processor_of(entity));
         self.is_scheduled(turn, entity) && holder.is_none_or(|holder| holder == entity)
     }
 
-    /// Leaves the seat that the berth holds, if it does, to whoever is next there.
+    /// Releases the processor that `entity` holds, if it holds one, and wakes the next member there.
     pub(super) fn release(&self, entity: usize) {
         let processor = self.last_processor(entity);
-        // Release: pairs with the fence of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
+        // Release: pairs with the fence of the next holder. Relaxed on failure: the timer has
+        // evicted the member, and there is nothing to be done.
         let left = self.holders[processor].compare_exchange(
             encoded(entity),
             0,
@@ -302,9 +308,9 @@ impl SlotScheduler {
         }
     }
 
-    /// The seat has just become free: wakes who is next there.
+    /// Wakes the member that is next on `processor`, which has just become free.
     pub(super) fn wake_next(&self, processor: usize) {
-        // With the fence of `turn`: one of the two sees what the other did.
+        // Pairs with the fence of `dispatch`: one of the two threads sees what the other did.
         fence(Ordering::SeqCst);
         if let Some((next, _)) = self.scheduled(self.turn().slot(), processor) {
             self.entities[next].parker.unpark();

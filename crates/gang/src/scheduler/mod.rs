@@ -2,16 +2,26 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `dispatch.rs` | the scheduler's tables, and the way of a member through it |
-//! | `rotation.rs` | turns: when one ends, and which slot is next |
-//! | `preemption.rs` | members that are taken off although they do not check |
-//! | `turn.rs` | the slot that is on, in one word |
+//! | `dispatch.rs` | [`SlotScheduler`]: its tables, and how a member gets and gives up its processor |
+//! | `rotation.rs` | when a turn ends, and which slot is next |
+//! | `enforcement.rs` | how members leave that do not check the turn |
+//! | `preemption.rs` | the means of enforcement |
+//! | `turn.rs` | the current turn, in one word |
+//! | `parker.rs` | a word to sleep on |
+//! | `counters.rs` | statistics |
+//!
+//! Imports go downward in this table. Nothing here knows the executor: it calls in with the numbers
+//! of entities and processors.
 
+mod counters;
 mod dispatch;
+mod enforcement;
+mod parker;
 mod preemption;
 mod rotation;
 mod turn;
 
-pub use dispatch::{Parker, SlotScheduler};
+pub use dispatch::SlotScheduler;
+pub use parker::Parker;
 pub use preemption::Preemption;
 pub use turn::Turn;

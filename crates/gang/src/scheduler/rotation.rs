@@ -1,116 +1,60 @@
-//! Rotation: the next slot's turn comes.
+//! Rotation: when a turn ends, and which slot is next.
 //!
-//! | who | when |
+//! | thread | when it ends the turn |
 //! | --- | --- |
-//! | the clock | the quantum is over; of an open turn, a quantum after a member was found to be kept from its seat |
-//! | a member that looks at the round | it sees that the quantum is over, before the clock does |
-//! | a member that takes part no longer | it finds that nobody of the slot does: blocked, ended, or waiting for another gang |
-//! | a member that takes part again | it finds a slot on of which nobody does |
+//! | the timer | the quantum is over; in an open turn, a quantum after a member was found to be kept from its processor |
+//! | a member that checks the turn | it finds the quantum over before the timer does |
+//! | a member that becomes inactive | it finds that no member of the slot is active: all are blocked, have ended, or wait for another gang |
+//! | a member that becomes active | it finds a slot on of which no member is active |
 //!
-//! Turning is one exchange of the round. Whoever succeeds wakes those of the new slot whose seats
-//! nobody holds; the others are woken by who leaves.
+//! To end a turn is one exchange of the turn's word. The thread that succeeds wakes the members of
+//! the new slot whose processors have no holder. The members that leave wake the others.
 //!
 //! ```text
-//! who retires                        who takes part again
-//! -----------                        --------------------
+//! deactivate                         activate
+//! ----------                         --------
 //! (1) active = 0                     (4) active = 1
 //! (2) fence                          (5) fence
 //! (3) is the slot that is on idle?   (6) is the slot that is on idle?
 //!     is another not? turns to it        turns to one that is not
 //! ```
 //!
-//! If (3) does not see (4), (6) sees (1): one of the two turns.
+//! If (3) does not see (4), then (6) sees (1). So one of the two threads ends the turn.
 //!
 //! # Orderings
 //!
-//! `active`: Relaxed, between the fences above. The exchange of the round, Release: those who see
-//! it see the table. What it replaces has been loaded with Acquire.
+//! `active`: Relaxed, between the fences above. The exchange of the turn is Release: a thread that
+//! sees the turn sees the table. The turn that it replaces was loaded with Acquire.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
+use core::time::Duration;
+
+use machine::atomic::{Ordering, fence};
 use machine::clock::Deadline;
 use machine::control;
 
+use super::counters::Counter;
 use super::dispatch::{HOME, SlotScheduler, encoded};
 use super::turn::{self, Turn};
-use core::time::Duration;
-
-/// What the gate counts.
-pub(crate) struct Counters {
-    pub(crate) rotations_by_quantum: Counter,
-    pub(crate) rotations_by_idle: Counter,
-    pub(crate) switches: Counter,
-    pub(crate) overstays: Counter,
-    /// Interruptions that could not be sent, because the program has taken the signal.
-    pub(crate) refused_interruptions: Counter,
-    /// Seats by time, in nanoseconds, of turns that had an end, and the part of it in which nobody
-    /// had the seat.
-    pub(crate) processor_time_ns: Counter,
-    pub(crate) lost_ns: Counter,
-}
-
-/// A number that any thread counts.
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(super) fn new() -> Self {
-        Self(AtomicU64::fresh(0))
-    }
-
-    pub(crate) fn add(&self, more: u64) {
-        // Relaxed: statistics.
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    fn clear(&self) {
-        // Relaxed: statistics.
-        self.0.store(0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        // Relaxed: statistics.
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Counters {
-    pub(super) fn new() -> Self {
-        Self {
-            rotations_by_quantum: Counter::new(),
-            rotations_by_idle: Counter::new(),
-            switches: Counter::new(),
-            overstays: Counter::new(),
-            refused_interruptions: Counter::new(),
-            processor_time_ns: Counter::new(),
-            lost_ns: Counter::new(),
-        }
-    }
-}
-
-/// Why a slot's turn ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    Quantum,
-    Idle,
-}
 
 impl SlotScheduler {
-    /// Whether nobody whose own slot this is takes part.
+    /// Returns whether no member whose home slot this is takes part.
     fn is_slot_idle(&self, slot: usize) -> bool {
         (0..self.processors()).all(|processor| match self.scheduled(slot, processor) {
             // Relaxed: see the head of the file.
             Some((entity, true)) => self.entities[entity].active.load(Ordering::Relaxed) == 0,
+            // No member, or one of another slot, for which this one is not kept on.
             _ => true,
         })
     }
 
-    /// The slot after that one in which somebody takes part, itself last.
+    /// Returns the next slot after `slot` with an active member; `slot` itself comes last.
     fn next_active_slot(&self, slot: usize) -> Option<usize> {
-        // Relaxed: a hint; who makes it larger looks himself afterwards.
+        // Relaxed: a hint. The thread that makes it larger looks itself afterwards.
         let last = self.slots_in_use.load(Ordering::Relaxed) as usize;
         (slot + 1..last).chain(0..last.min(slot + 1)).find(|&next| !self.is_slot_idle(next))
     }
 
-    /// When a turn of `slot` that begins now ends: never, if no other slot wants one.
+    /// Returns the end of a turn of `slot` that begins now: 0, for none, if no other slot wants one.
     fn end_of_turn(&self, slot: usize) -> u64 {
         match self.next_active_slot(slot) {
             Some(other) if other != slot => Turn::after(self.time(), self.quantum_ns),
@@ -118,12 +62,13 @@ impl SlotScheduler {
         }
     }
 
-    /// The time of `turn` is over.
+    /// Ends `turn`, whose time is over.
     pub fn end_quantum(&self, turn: Turn) {
         match self.next_active_slot(turn.slot()) {
             Some(next) if next != turn.slot() => {
-                let _ = self.rotate(turn, next, Cause::Quantum);
+                let _ = self.rotate(turn, next, &self.counters.rotations_by_quantum);
             }
+            // No other slot wants a turn: this one goes on without an end.
             _ => {
                 let open = turn.next(turn.slot(), 0);
                 let _ = self.replace_turn(turn, open);
@@ -131,28 +76,28 @@ impl SlotScheduler {
         }
     }
 
+    /// Replaces the turn `from`, or returns the turn that another thread has put in its place.
     fn replace_turn(&self, from: Turn, to: Turn) -> Result<(), Turn> {
-        // Release: see the head of the file. Relaxed on failure: who lost looks again.
+        // Release: see the head of the file. Relaxed on failure: the turn is read again.
         self.turn
             .compare_exchange(from.bits(), to.bits(), Ordering::Release, Ordering::Relaxed)
             .map(drop)
             .map_err(|_| self.turn())
     }
 
-    /// Turns from `turn` to `slot`, unless somebody was faster: then to what.
-    fn rotate(&self, turn: Turn, slot: usize, cause: Cause) -> Result<(), Turn> {
+    /// Ends `turn`, begins one of `slot`, and counts that in `counter`. Returns the turn that
+    /// another thread has begun, if that was faster.
+    fn rotate(&self, turn: Turn, slot: usize, counter: &Counter) -> Result<(), Turn> {
         self.replace_turn(turn, turn.next(slot, self.end_of_turn(slot)))?;
         self.account(turn);
-        match cause {
-            Cause::Quantum => self.counters.rotations_by_quantum.add(1),
-            Cause::Idle => self.counters.rotations_by_idle.add(1),
-        }
+        counter.add(1);
         self.dispatch(slot);
         Ok(())
     }
 
-    /// Adds up the seat-time of a turn that is over.
+    /// Adds the processor time of `turn`, which is over, to the statistics.
     fn account(&self, turn: Turn) {
+        // An open turn is not counted: no other slot waited for it.
         if turn.is_open() {
             return;
         }
@@ -163,34 +108,39 @@ impl SlotScheduler {
         self.counters.processor_time_ns.add(lasted * self.processors() as u64);
     }
 
-    /// Wakes those of `slot` whose seats are free, and hurries those who have the others.
+    /// Wakes the members of `slot` whose processors are free, and makes the holders of the other
+    /// processors leave.
     fn dispatch(&self, slot: usize) {
-        // With the fences of `leave` and `wait_for_turn`.
+        // Pairs with the fences of `wake_next` and `wait_for_turn`.
         fence(Ordering::SeqCst);
         for processor in 0..self.processors() {
             let next = self.scheduled(slot, processor).map(|(entity, _)| entity);
             match (self.holder(processor), next) {
+                // Free: wake its member.
                 (None, Some(entity)) => self.entities[entity].parker.unpark(),
+                // Held by a member that is off: it wakes the next one when it leaves.
                 (Some(holder), next) if Some(holder) != next => self.preempt(holder),
+                // Held by its member, or wanted by none.
                 _ => {}
             }
         }
     }
 
-    /// If nobody of the slot that is on takes part, it is another's turn.
+    /// Ends the turn if no member of its slot is active and another slot has one that is.
     fn rotate_if_idle(&self) {
+        // Pairs with itself in another thread: see the head of the file.
         fence(Ordering::SeqCst);
         let mut turn = self.turn();
         while self.is_slot_idle(turn.slot()) {
             let Some(next) = self.next_active_slot(turn.slot()) else { return };
-            match self.rotate(turn, next, Cause::Idle) {
+            match self.rotate(turn, next, &self.counters.rotations_by_idle) {
                 Ok(()) => return,
                 Err(now) => turn = now,
             }
         }
     }
 
-    /// The berth takes no part from here on, and leaves its seat. Called by its own thread.
+    /// Takes `entity` out of the rotation and releases its processor. Called by its own thread.
     pub fn deactivate(&self, entity: usize) {
         let _deferred = control::defer();
         self.record_return(entity);
@@ -200,16 +150,18 @@ impl SlotScheduler {
         self.rotate_if_idle();
     }
 
-    /// The berth takes part again: to be followed by [`wait_for_turn`](Self::wait_for_turn).
+    /// Takes `entity` into the rotation again. Its thread then calls
+    /// [`wait_for_turn`](Self::wait_for_turn).
     pub fn activate(&self, entity: usize) {
         let _deferred = control::defer();
         // Relaxed: see the head of the file.
         self.entities[entity].active.store(1, Ordering::Relaxed);
         self.rotate_if_idle();
+        // An open turn may need an end now.
         self.timer.unpark();
     }
 
-    /// Makes a berth ready for a new member. Called under the executor's lock, for a berth that is
+    /// Makes `entity` ready for a new member. Called under the executor's lock, while the entity is
     /// not in the table.
     pub fn assign(&self, entity: usize, processor: usize) {
         let mine = &self.entities[entity];
@@ -221,51 +173,54 @@ impl SlotScheduler {
         mine.overstay_ns.clear();
     }
 
-    /// Gives a berth another seat. Called under the executor's lock, which then publishes the
-    /// table.
+    /// Gives `entity` another processor. Called under the executor's lock, whose owner then
+    /// publishes the table.
     pub fn migrate(&self, entity: usize, processor: usize) {
         // Relaxed: the table publishes it.
         self.entities[entity].processor.store(processor as u32, Ordering::Relaxed);
     }
 
-    /// Writes who sits where into the table: `rows` has an entry for each seat of the slots from 0
-    /// on, and beyond it there is nobody. Called under the executor's lock.
+    /// Writes the table: `rows` has an entry for each processor of the slots from 0 on, and the
+    /// slots behind it are empty. Called under the executor's lock.
     pub fn publish(&self, rows: &[Option<(usize, bool)>]) {
-        let entry = |sits: &Option<(usize, bool)>| {
-            sits.map_or(0, |(entity, home)| encoded(entity) | if home { HOME } else { 0 })
+        let entry = |scheduled: &Option<(usize, bool)>| {
+            scheduled.map_or(0, |(entity, home)| encoded(entity) | if home { HOME } else { 0 })
         };
         let slots = rows.len() / self.processors();
         // Relaxed: under the lock.
         let before = self.slots_in_use.load(Ordering::Relaxed) as usize;
         let end = slots.max(before) * self.processors();
         for (at, word) in self.table[..end].iter().enumerate() {
-            // Relaxed: the round publishes it.
+            // Relaxed: the turn publishes it.
             word.store(rows.get(at).map_or(0, entry), Ordering::Relaxed);
         }
         self.slots_in_use.store(slots as u32, Ordering::Relaxed);
-        // Whoever is on looks again: it may have lost its seat.
+        // Members that are on check again: they may have lost their processors.
         let mut turn = self.turn();
         while let Err(now) = self.replace_turn(turn, turn.next(turn.slot(), turn.end_bits())) {
             turn = now;
         }
         self.dispatch(turn.slot());
         self.rotate_if_idle();
+        // Slots take turns, or a member is kept from its processor: the timer has to end the turn.
         if slots > 1 || self.has_overstayer(self.turn()) {
             self.timer.unpark();
         }
     }
 
-    /// Who holds a seat on which it is not on.
+    /// Returns the holder of `processor` if it is not on there.
     fn overstayer(&self, turn: Turn, processor: usize) -> Option<usize> {
         self.holder(processor).filter(|&holder| {
             !self.is_scheduled(turn, holder) || self.processor_of(holder) != processor
         })
     }
 
-    /// Whether somebody has another's seat. In an open turn that is so if gangs were moved: one
-    /// that has lost its seat to another of its own slot is taken off by no other slot's turn. The
-    /// seats are as who published that has seen them in `call`, or newer: he has rung for the
-    /// clock.
+    /// Returns whether a member is kept from its processor by another.
+    ///
+    /// In an open turn that happens when gangs were moved. A member that has lost its processor to
+    /// another member of its own slot is taken off by no other slot's turn. The holders are those
+    /// that the publisher of the table has seen in `dispatch`, or newer. The publisher has unparked
+    /// the timer.
     fn has_overstayer(&self, turn: Turn) -> bool {
         (0..self.processors()).any(|processor| {
             self.overstayer(turn, processor).is_some()
@@ -273,56 +228,62 @@ impl SlotScheduler {
         })
     }
 
-    /// What the clock has to do now, and when it is to come again. `checked` is the clock's own:
-    /// the turn for which it has looked for those who overstay, which it does `grace` nanoseconds
-    /// after the turn has begun.
-    pub fn tick(&self, grace: u64, checked: &mut Turn) -> Deadline {
+    /// Does what is due of the timer's work, and returns when it has to be called again. `checked`
+    /// is the timer's own: the turn in which it has evicted members that overstay. It does that
+    /// `grace` nanoseconds after the beginning of a turn.
+    pub(crate) fn tick(&self, grace: u64, checked: &mut Turn) -> Deadline {
         loop {
             let turn = self.turn();
             if turn.is_open() {
                 let mut end = self.end_of_turn(turn.slot());
                 if end == 0 {
+                    // No other slot wants a turn, and no member is kept from its processor: sleep.
                     if !self.has_overstayer(turn) {
                         return Deadline::NEVER;
                     }
                     end = Turn::after(self.time(), self.quantum_ns);
                 }
+                // The turn needs an end.
                 let _ = self.replace_turn(turn, turn.with_end(end));
                 continue;
             }
             let time = self.time();
+            // The quantum is over.
             if turn.is_over(time) {
                 self.end_quantum(turn);
                 continue;
             }
             if !checked.is_same_turn(turn) {
                 let left = turn.ns_until_elapsed(time, self.quantum_ns, grace);
+                // The grace lasts: come back at its end.
                 if left > 0 {
                     return Deadline::after(Duration::from_nanos(left));
                 }
+                // The grace is over.
                 *checked = turn;
                 self.evict_overstayers(turn);
                 continue;
             }
+            // Nothing is left to do in this turn: come back at its end.
             return Deadline::after(Duration::from_nanos(turn.remaining_ns(time)));
         }
     }
 
-    /// Puts those out of their seats who have not left them.
+    /// Evicts the members that hold a processor on which they are not on.
     pub fn evict_overstayers(&self, turn: Turn) {
         for processor in 0..self.processors() {
             let Some(holder) = self.overstayer(turn, processor) else { continue };
-            // Relaxed: its own thread reads it, and who prints it.
             let began = self.time();
+            // Relaxed: read by its own thread, and for statistics.
             let _ = self.entities[holder].overstaying_since.compare_exchange(
                 0,
                 began,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
-            // Relaxed: what it did on the seat is not ordered before what the next does. What the
-            // one before it did is, for this exchange is one of a chain that began when that one
-            // left.
+            // Relaxed: what the evicted member did on the processor is not ordered before what the
+            // next holder does. What the holder before it did is ordered: this exchange continues
+            // the release sequence that began when that holder left.
             let out = self.holders[processor].compare_exchange(
                 encoded(holder),
                 0,
@@ -334,17 +295,18 @@ impl SlotScheduler {
                 self.entities[holder].overstay_count.add(1);
                 self.wake_next(processor);
             } else {
+                // It has left just now.
                 self.record_return(holder);
             }
         }
     }
 
-    /// A member that may have overstayed is here.
+    /// Ends the overstay of `entity`, if it overstays, and adds its time to the statistics.
     pub(super) fn record_return(&self, entity: usize) {
-        let overstays = &self.entities[entity].overstaying_since;
+        let overstaying = &self.entities[entity].overstaying_since;
         // Relaxed: statistics.
-        if overstays.load(Ordering::Relaxed) != 0 {
-            let since = overstays.swap(0, Ordering::Relaxed);
+        if overstaying.load(Ordering::Relaxed) != 0 {
+            let since = overstaying.swap(0, Ordering::Relaxed);
             self.entities[entity].overstay_ns.add(self.nanos_since(since));
         }
     }
@@ -353,19 +315,20 @@ impl SlotScheduler {
         self.time().saturating_sub(since) * turn::UNIT_NS
     }
 
-    /// How often a berth has overstayed, if it has, for how long in all, and whether it does now.
-    pub fn overstay_record(&self, entity: usize) -> Option<(u64, Duration, bool)> {
+    /// Returns how often `entity` was evicted, for how long it has overstayed in all, and whether it
+    /// does so now; `None` if it never was.
+    pub(crate) fn overstay_record(&self, entity: usize) -> Option<(u64, Duration, bool)> {
         let mine = &self.entities[entity];
-        let overstay_count = mine.overstay_count.get();
+        let count = mine.overstay_count.get();
         // Relaxed: statistics.
         let since = mine.overstaying_since.load(Ordering::Relaxed);
         let now = if since == 0 { 0 } else { self.nanos_since(since) };
         let lasted = Duration::from_nanos(mine.overstay_ns.get() + now);
-        (overstay_count > 0).then_some((overstay_count, lasted, since != 0))
+        (count > 0).then_some((count, lasted, since != 0))
     }
 
-    /// Whether the member at this berth takes part.
-    pub fn is_active(&self, entity: usize) -> bool {
+    /// Returns whether the member of `entity` takes part in the rotation.
+    pub(super) fn is_active(&self, entity: usize) -> bool {
         // Relaxed: a hint.
         self.entities[entity].active.load(Ordering::Relaxed) != 0
     }

@@ -1,28 +1,29 @@
-//! How a gang ends: as its members mean to, or before.
+//! How a gang ends: as its members mean to, or early.
 //!
-//! Why a word beside the barrier, which can be broken for a reason itself: members look at the word
+//! Why a word beside the barrier, which can be broken for a reason itself: members read the word
 //! where they do not wait, and it says which member it was. Members that sleep at the barrier are
-//! woken when it is broken. Why those that sleep because their slot is off are not: they run only
-//! in their turn, and learn it then.
+//! woken when it is broken. Members that sleep because their slot is off are not woken: they run
+//! only in their turn, and learn it then.
 //!
 //! ```text
-//! ended   0, or why (2 bits) and by which member        left   0, or 1 + the first member that has returned        done   0, then 1
+//! ended   0, or the reason (2 bits) and the member     left   0, or 1 + the first member that returned     done   0, then 1
 //!
-//! a member returns an error, panics; somebody cancels     ended = why, unless it is set;  the barrier is broken
-//! a member returns its result                             left = it, unless it is set;    the barrier is broken: nobody may wait for it
-//! the last member has counted itself out                  done = 1
+//! a member returns an error or panics; a cancel        ended = reason, unless it is set;  the barrier is broken
+//! a member returns its result                          left = member, unless it is set;   the barrier is broken, so that no member waits for it
+//! the last member has counted itself out               done = 1
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. `ended` is set once: who was first says why the gang ended.
-//! 2. `ended` and `left` are set before the barrier is broken, so who finds it broken can say why.
+//! 1. `ended` is set once: the first reason says why the gang ended.
+//! 2. `ended` and `left` are set before the barrier is broken. So a thread that finds the barrier
+//!    broken finds the reason.
 //!
 //! # Orderings
 //!
-//! A barrier that is broken publishes nothing, so Invariant 2 takes fences: Release before breaking
-//! it, Acquire after finding it broken. `done` is stored with Release and loaded with Acquire: who
-//! sees it sees the results.
+//! Breaking the barrier publishes nothing, so Invariant 2 takes fences: Release before breaking it,
+//! Acquire after finding it broken. `done` is stored with Release and loaded with Acquire: a thread
+//! that sees it sees the results.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
@@ -36,33 +37,38 @@ const CANCELLED: u32 = 1;
 const PANICKED: u32 = 2;
 const LEFT: u32 = 3;
 
-/// The barrier of a gang, and how it ends.
+/// The barrier of a gang, and how the gang ends.
 pub struct Completion {
+    /// The barrier at which the members meet.
     pub barrier: Central,
+    /// Why the gang ended early. Written once, by any thread.
     ended: AtomicU32,
+    /// The first member that has returned. Written by it.
     left: AtomicU32,
+    /// 1 if all members have ended. Written by the last member's thread; joiners sleep on it.
     done: AtomicU32,
 }
 
 impl Completion {
+    /// Creates the completion of a gang that runs.
     pub fn new(members: usize) -> Self {
         Self {
-            barrier: Central::with_members(members).expect("as many as there are seats at most"),
+            barrier: Central::with_members(members).expect("a gang has at most 256 members"),
             ended: AtomicU32::fresh(0),
             left: AtomicU32::fresh(0),
             done: AtomicU32::fresh(0),
         }
     }
 
-    /// Ends the gang, unless it has ended: its members learn it when they look.
+    /// Ends the gang early, unless it has ended. Its members learn it when they check.
     pub fn end(&self, why: Ended) {
         let word = match why {
             Ended::Cancelled => CANCELLED,
             Ended::Panicked { member } => PANICKED | (member as u32) << CODE_BITS,
             Ended::Left { member } => LEFT | (member as u32) << CODE_BITS,
         };
-        // Relaxed: the fence orders it before the breaking (Invariant 2); a member that looks early
-        // looks again.
+        // Relaxed: the fence of `break_barrier` orders it before the breaking (Invariant 2). A
+        // member that checks early checks again.
         let _ = self.ended.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
         self.break_barrier(if matches!(why, Ended::Panicked { .. }) {
             Broken::Panicked
@@ -71,7 +77,8 @@ impl Completion {
         });
     }
 
-    /// A member has returned: nobody may wait for it any more. Phases that it was in stay crossed.
+    /// Records that `member` has returned, so that no member waits for it any more. Phases that it
+    /// took part in stay crossed.
     pub fn leave(&self, member: usize) {
         // Relaxed: as above.
         let _ =
@@ -85,10 +92,10 @@ impl Completion {
         self.barrier.break_with(why);
     }
 
-    /// Whether the gang has ended.
+    /// Returns an error if the gang has ended early.
     #[inline]
     pub fn check(&self) -> Result<(), Ended> {
-        // Relaxed: who ends it publishes nothing with it.
+        // Relaxed: the thread that ends it publishes nothing with it.
         match self.ended.load(Ordering::Relaxed) {
             0 => Ok(()),
             word => Err(Self::decode(word)),
@@ -105,7 +112,7 @@ impl Completion {
         }
     }
 
-    /// Why the barrier is broken, which the caller has found.
+    /// Returns why the barrier is broken. Called by a thread that has found it broken.
     #[cold]
     pub fn reason(&self) -> Ended {
         // Acquire: pairs with the fence of `break_barrier`.
@@ -117,13 +124,15 @@ impl Completion {
         })
     }
 
-    /// All members have ended, and nobody but handles and scopes has a share of the closure.
+    /// Records that all members have ended, and that only handles and scopes still have a reference
+    /// to the closure.
     pub fn set_done(&self) {
         // Release: pairs with the Acquire of `is_done`.
         self.done.store(1, Ordering::Release);
         park::wake_all(&self.done);
     }
 
+    /// Returns whether all members have ended.
     pub fn is_done(&self) -> bool {
         // Acquire: pairs with the Release above: the results are there.
         self.done.load(Ordering::Acquire) != 0

@@ -1,15 +1,19 @@
-//! The board: where members put what they hand each other, before a barrier, and read what others have put, after it.
+//! The exchange buffers: a member writes the value that it hands to the others before a barrier,
+//! and reads theirs after it.
 //!
-//! Each member has two places, used in turn. One crossing is then enough for an exchange: a place is written again in the exchange after the next, and
-//! to come there its owner has crossed a barrier at which all have arrived who had read it.
+//! Each member has two buffers, used in turn. One crossing is then enough for an exchange. A buffer
+//! is written again in the exchange after the next. To come there its owner has crossed a barrier at
+//! which all members have arrived that had read it.
 //!
-//! Why not hand a pointer to the value on the giver's stack, which would save large values a copy: if the gang ends meanwhile, the giver returns while
-//! others read.
+//! Why not hand over a pointer to the value on the giver's stack, which would save large values a
+//! copy: if the gang ends meanwhile, the giver returns while others read.
 //!
 //! # Invariants
 //!
-//! 1. Exchange k writes the places of parity k, before the crossing of phase k. It reads them after that crossing and before arriving for phase k + 1.
-//! 2. A member whose crossing has failed stays in its exchange: it may write its place again, which nobody reads.
+//! 1. Exchange k writes the buffers of parity k before the crossing of phase k. It reads them after
+//!    that crossing and before it arrives for phase k + 1.
+//! 2. A member whose crossing has failed stays in its exchange. It may write its buffer again, which
+//!    no member reads.
 
 use core::any::{Any, TypeId};
 use core::mem::MaybeUninit;
@@ -19,40 +23,61 @@ use machine::topology::CachePadded;
 
 use crate::data::Data;
 
-/// Values up to this size, in bytes, are put on the board as they are; larger ones are boxed.
+/// Values up to this size, in bytes, are written into the buffer itself. Larger ones are boxed.
 const INLINE: usize = 64;
 
 #[repr(C, align(16))]
 struct InlineBytes(MaybeUninit<[u8; INLINE]>);
 
-/// What lies in a place.
+/// The contents of a buffer. Its member writes them.
 struct Contents {
-    /// In which exchange it was put there, and of what type it is.
+    /// The exchange in which the buffer was written, and the type of the value.
     written: Option<(u64, TypeId)>,
+    /// The value, if it is small.
     bytes: InlineBytes,
+    /// The value, if it is large, or the list.
     boxed: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Contents {
+    /// Returns the large value or the list that was written in exchange `phase` by `member`.
+    fn boxed<T: 'static>(&self, member: usize, phase: u64) -> &T {
+        self.check::<T>(member, phase);
+        self.boxed.as_ref().and_then(|boxed| boxed.downcast_ref()).expect("checked")
+    }
+
+    fn check<T: 'static>(&self, member: usize, phase: u64) {
+        assert!(
+            self.written == Some((phase, TypeId::of::<T>())),
+            "member {member} has given nothing of this type: all members of a gang must call the same operations in the same order",
+        );
+    }
 }
 
 struct Buffer(UnsafeCell<Contents>);
 
-// SAFETY: what is posted is `Send` and `Sync`, and places are written and read in turns (Invariant 1).
+// SAFETY: the contents are `Send` and `Sync`, and are written and read in turns (Invariant 1).
 unsafe impl Sync for Buffer {}
-// SAFETY: what is posted is `Send`.
+// SAFETY: the contents are `Send`.
 unsafe impl Send for Buffer {}
 
+/// The buffers of a gang.
 pub struct ExchangeBuffers {
+    /// Two for each member, one after the other.
     buffers: Box<[CachePadded<Buffer>]>,
 }
 
+const fn is_inline<T>() -> bool {
+    size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<InlineBytes>()
+}
+
 impl ExchangeBuffers {
+    /// Creates the buffers of a gang.
     pub fn new(members: usize) -> Self {
         let buffer = |_| {
             let bytes = InlineBytes(MaybeUninit::uninit());
-            CachePadded::new(Buffer(UnsafeCell::new(Contents {
-                written: None,
-                bytes,
-                boxed: None,
-            })))
+            let contents = Contents { written: None, bytes, boxed: None };
+            CachePadded::new(Buffer(UnsafeCell::new(contents)))
         };
         Self { buffers: (0..2 * members).map(buffer).collect() }
     }
@@ -61,67 +86,75 @@ impl ExchangeBuffers {
         &self.buffers[2 * member + (phase % 2) as usize].0
     }
 
-    /// Puts a value into the member's place.
+    /// Writes `value` into the buffer of `member`.
     ///
     /// # Safety
     ///
-    /// By the member itself, before it arrives for `phase`, of which it has crossed all before.
+    /// The caller is the member. It has crossed all phases before `phase`, and has not arrived for
+    /// `phase`.
     pub unsafe fn write<T: Data>(&self, member: usize, phase: u64, value: T) {
-        let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<InlineBytes>();
-        // SAFETY: nobody else reads or writes this place now (Invariant 1).
-        self.buffer(member, phase).with_mut(|buffer| {
+        if !is_inline::<T>() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.write_boxed(member, phase, value) };
+        }
+        // SAFETY: no other thread reads or writes this buffer now (Invariant 1).
+        self.buffer(member, phase).with_mut(|contents| {
             // SAFETY: as above.
-            let buffer = unsafe { &mut *buffer };
-            buffer.written = Some((phase, TypeId::of::<T>()));
-            if is_small {
-                let bytes = (&raw mut buffer.bytes).cast::<T>();
-                // SAFETY: there is room for it, and it is aligned.
-                unsafe { bytes.write(value) };
-            } else {
-                buffer.boxed = Some(Box::new(value));
-            }
+            let contents = unsafe { &mut *contents };
+            contents.written = Some((phase, TypeId::of::<T>()));
+            let bytes = (&raw mut contents.bytes).cast::<T>();
+            // SAFETY: there is room for it, and it is aligned.
+            unsafe { bytes.write(value) };
         });
     }
 
-    /// Puts a list into the member's place.
+    /// Writes `list` into the buffer of `member`.
     ///
     /// # Safety
     ///
     /// As for [`write`](Self::write).
     pub unsafe fn write_list<T: Data>(&self, member: usize, phase: u64, list: Vec<T>) {
-        self.buffer(member, phase).with_mut(|buffer| {
+        // SAFETY: as the caller promises.
+        unsafe { self.write_boxed(member, phase, list) };
+    }
+
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    unsafe fn write_boxed<T: Any + Send + Sync>(&self, member: usize, phase: u64, value: T) {
+        self.buffer(member, phase).with_mut(|contents| {
             // SAFETY: as in `write`.
-            let buffer = unsafe { &mut *buffer };
-            buffer.written = Some((phase, TypeId::of::<Vec<T>>()));
-            buffer.boxed = Some(Box::new(list));
+            let contents = unsafe { &mut *contents };
+            contents.written = Some((phase, TypeId::of::<T>()));
+            contents.boxed = Some(Box::new(value));
         });
     }
 
-    /// What a member has put into its place.
+    /// Returns the value that `member` has written.
     ///
     /// # Panics
     ///
-    /// If it has put nothing there in this exchange, or something of another type: the members have not called the same things in the same order.
+    /// If the member has written nothing in this exchange, or a value of another type. Then the
+    /// members have not called the same operations in the same order.
     ///
     /// # Safety
     ///
-    /// After the crossing of `phase`, and before the caller arrives for the next.
+    /// The caller has crossed `phase`, and has not arrived for the next one.
     pub unsafe fn read<T: Data>(&self, member: usize, phase: u64) -> T {
-        self.buffer(member, phase).with(|buffer| {
-            // SAFETY: nobody writes this place now (Invariant 1).
-            let buffer = unsafe { &*buffer };
-            check::<T>(buffer, member, phase);
-            let is_small = size_of::<T>() <= INLINE && align_of::<T>() <= align_of::<InlineBytes>();
-            if is_small {
-                let bytes = (&raw const buffer.bytes).cast::<T>();
-                // SAFETY: a value of this type was written there, in this exchange.
-                return unsafe { bytes.read() };
+        self.buffer(member, phase).with(|contents| {
+            // SAFETY: no thread writes this buffer now (Invariant 1).
+            let contents = unsafe { &*contents };
+            if !is_inline::<T>() {
+                return *contents.boxed::<T>(member, phase);
             }
-            *buffer.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<T>()).expect("checked")
+            contents.check::<T>(member, phase);
+            let bytes = (&raw const contents.bytes).cast::<T>();
+            // SAFETY: a value of this type was written there, in this exchange.
+            unsafe { bytes.read() }
         })
     }
 
-    /// Hands the list that a member has put into its place to `read`.
+    /// Calls `read` with the list that `member` has written.
     ///
     /// # Panics
     ///
@@ -136,20 +169,10 @@ impl ExchangeBuffers {
         phase: u64,
         read: impl FnOnce(&[T]) -> R,
     ) -> R {
-        self.buffer(member, phase).with(|buffer| {
+        self.buffer(member, phase).with(|contents| {
             // SAFETY: as in `read`.
-            let buffer = unsafe { &*buffer };
-            check::<Vec<T>>(buffer, member, phase);
-            let list = buffer.boxed.as_ref().and_then(|boxed| boxed.downcast_ref::<Vec<T>>());
-            read(list.expect("checked"))
+            let contents = unsafe { &*contents };
+            read(contents.boxed::<Vec<T>>(member, phase))
         })
     }
-}
-
-fn check<T: 'static>(buffer: &Contents, member: usize, phase: u64) {
-    let gave = buffer.written.filter(|(when, _)| *when == phase).map(|(_, written)| written);
-    assert!(
-        gave == Some(TypeId::of::<T>()),
-        "member {member} has given nothing of this type: all members of a gang must call the same operations in the same order",
-    );
 }

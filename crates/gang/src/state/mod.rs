@@ -1,10 +1,12 @@
-//! The state of a gang while it runs.
+//! The state of a gang while it runs, which its members share.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `state.rs` | the state that the members of a gang share |
-//! | `completion.rs` | how a gang ends |
-//! | `exchange.rs` | the buffers through which members exchange values |
+//! | `gang_state.rs` | [`GangState`]: all of it, and the count of members that run |
+//! | `completion.rs` | [`Completion`]: the gang's barrier, and how the gang ends |
+//! | `exchange.rs` | [`ExchangeBuffers`]: the buffers through which members exchange values |
+//!
+//! Imports go downward in this table. Nothing here knows the executor or a thread of it.
 
 mod completion;
 mod exchange;
@@ -12,6 +14,4 @@ mod gang_state;
 
 pub use completion::Completion;
 pub use exchange::ExchangeBuffers;
-pub(crate) use gang_state::{
-    Gang, GangState, JoinableGang, SpawnedGang, drop_payload, ignoring_panics, join_result,
-};
+pub(crate) use gang_state::GangState;

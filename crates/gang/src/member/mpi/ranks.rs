@@ -8,8 +8,6 @@
 //! 3. [`Ranks::leave`] meets until all leave. A member that is used afterwards, which takes exchanging it for another by `mem::swap`, meets nobody.
 //! 4. MPI is finalized when the last that could call it is dropped.
 
-mod header;
-
 use std::cell::Cell;
 
 use mpi::datatype::PartitionMut;
@@ -18,10 +16,10 @@ use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use mpi::{Count, Rank};
 
+use super::header::{BYTES, Header, Operation, SMALL, number_of};
 use crate::data::Data;
 use crate::error::Ended;
-use crate::member::Exchanged;
-use header::{BYTES, Header, Operation, SMALL, number_of};
+use crate::member::exchanged::Exchanged;
 
 pub(crate) struct Ranks {
     world: SimpleCommunicator,
