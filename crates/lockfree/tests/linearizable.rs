@@ -23,8 +23,8 @@
 
 use stanchion_lockfree as lockfree;
 
-#[path = "common/places.rs"]
-mod places;
+#[path = "common/slots.rs"]
+mod slots;
 #[path = "common/structures.rs"]
 mod structures;
 
@@ -135,7 +135,7 @@ fn of_family<F: Family>() {
     match (F::ORDER, make().room()) {
         (Order::LastIn, _) => with::<F, _>(Stack::new()),
         (Order::FirstIn, Some(room)) if F::PROGRESS.is_non_blocking() => {
-            let judge = |history: &_| places::judge(room, history);
+            let judge = |history: &_| slots::judge(room, history);
             series(F::NAME, |trial| trial.run_with(make, choices(), perform, judge));
         }
         (Order::FirstIn, room) => with::<F, _>(Queue::bounded(room.unwrap_or(usize::MAX))),
@@ -169,12 +169,12 @@ fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, E: Display>(
 }
 
 /// Checks histories of a queue in which threads hold slots while they push and pop.
-fn by_places<Q: ConcurrentQueue<Item = u64> + Sync>(
+fn by_slots<Q: ConcurrentQueue<Item = u64> + Sync>(
     room: usize,
     trial: Trial<Operation<u64>>,
     make: &dyn Fn() -> Q,
 ) -> Result<Tally, String> {
-    trial.run_with(make, choices(), ask, |history| places::judge(room, history))
+    trial.run_with(make, choices(), ask, |history| slots::judge(room, history))
 }
 
 fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) -> Outcome<u64> {
@@ -191,7 +191,7 @@ fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) ->
 #[test]
 fn bounded_queues_are_linearizable() {
     let _alone = alone();
-    bounded("NikolaevQueue", NikolaevQueue::with_capacity, by_places);
+    bounded("NikolaevQueue", NikolaevQueue::with_capacity, by_slots);
     bounded("LockedRing", LockedRing::<u64>::with_capacity, |room, trial, make| {
         trial.run(&Queue::bounded(room), make, choices(), ask)
     });
@@ -239,7 +239,7 @@ fn queues_that_are_full_too_early_are_found() {
         };
         let trial = Trial::new().threads(THREADS).calls(4).before(3).last([Operation::Pop; 4]);
         let error =
-            by_places(room, trial.histories(1_000), &make).expect_err("it is full too early");
+            by_slots(room, trial.histories(1_000), &make).expect_err("it is full too early");
         assert!(error.contains("not linearizable"), "{room}, {unused}: {error}");
     }
 }

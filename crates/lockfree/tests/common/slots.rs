@@ -1,40 +1,40 @@
-//! The specification of a queue of places that threads can hold: what `NikolaevQueue` promises.
+//! The specification of a queue of slots that threads can hold: what `NikolaevQueue` promises.
 //!
-//! A push takes a place before its value can be popped. A pop frees the place of its value some
+//! A push takes a slot before its value can be popped. A pop frees the slot of its value some
 //! time after it took the value. So a push may be refused although the queue has fewer values than
-//! it has room for, but only if each other place is held: by a push or a pop of another thread that
+//! it has room for, but only if each other slot is held: by a push or a pop of another thread that
 //! goes on at the same moment.
 //!
 //! A specification sees calls and no moments. So a push becomes two calls that last as long as it
-//! did, of which one takes the place and the other pushes the value. A pop becomes one call that
-//! pops the value and one that frees the place.
+//! did, of which one takes the slot and the other pushes the value. A pop becomes one call that
+//! pops the value and one that frees the slot.
 
 use std::collections::VecDeque;
 
 use stanchion_linearizability::specification::{Operation, Outcome, Queue};
 use stanchion_linearizability::{Call, History, Specification, check};
 
-/// A queue with a fixed number of places.
+/// A queue with a fixed number of slots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Places {
+struct Slots {
     /// The values, the oldest first.
     values: VecDeque<u64>,
     /// The number of slots.
     room: usize,
-    /// The pushes that have taken a place and have not pushed their value, in ascending order.
+    /// The pushes that have taken a slot and have not pushed their value, in ascending order.
     filling: Vec<usize>,
-    /// The pops that have taken a value and have not freed its place, in ascending order.
+    /// The pops that have taken a value and have not freed its slot, in ascending order.
     emptying: Vec<usize>,
 }
 
 /// A part of a call of this number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
-    /// The push takes a place.
+    /// The push takes a slot.
     Take(usize),
     /// The rest of a push, the beginning of a pop, or the whole of another call.
     Main(usize, Operation<u64>),
-    /// The pop frees its place.
+    /// The pop frees its slot.
     Free(usize),
 }
 
@@ -51,7 +51,7 @@ fn remove(list: &mut Vec<usize>, number: usize) -> bool {
     position.map(|position| list.remove(position)).is_some()
 }
 
-impl Specification for Places {
+impl Specification for Slots {
     type Operation = Part;
     /// None for the parts that return nothing.
     type Outcome = Option<Outcome<u64>>;
@@ -99,7 +99,7 @@ pub(crate) fn judge(
 ) -> Result<(), String> {
     let refused = |call: &Call<_, _>| call.outcome == Some(Outcome::Full);
     if !history.calls().iter().any(refused) {
-        // The holder of a place matters to refused pushes alone.
+        // The holder of a slot matters to refused pushes alone.
         return check(&Queue::bounded(room), history).map(drop).map_err(|error| error.to_string());
     }
     let mut parts = Vec::new();
@@ -119,6 +119,6 @@ pub(crate) fn judge(
         }
     }
     let history = History::new(parts).expect("each half has the times of its call");
-    let empty = Places { values: VecDeque::new(), room, filling: Vec::new(), emptying: Vec::new() };
+    let empty = Slots { values: VecDeque::new(), room, filling: Vec::new(), emptying: Vec::new() };
     check(&empty, &history).map(drop).map_err(|error| error.to_string())
 }
