@@ -139,9 +139,9 @@ impl<T> Herlihy<T> {
         let blocks = Numbered::new();
         let first = blocks.add(Block::new);
         let block: &Block<T> = blocks.at(first);
-        block.value.with_mut(|place| {
+        block.value.with_mut(|slot| {
             // SAFETY: no other thread has the block yet.
-            unsafe { *place = Some(value) }
+            unsafe { *slot = Some(value) }
         });
         Self {
             root: CachePadded::new(AtomicU64::fresh(first.into())),
@@ -168,19 +168,19 @@ impl<T> Herlihy<T> {
     pub fn get_mut(&mut self) -> &mut T {
         // Relaxed: no other thread has the object.
         let newest = self.root.load(Ordering::Relaxed) as u32;
-        let place = self.blocks.at(newest).value.with_mut(|place| place);
+        let slot = self.blocks.at(newest).value.with_mut(|slot| slot);
         // SAFETY: the root's block is written by no thread, and nothing else reads it while the
         // object is borrowed.
-        let place = unsafe { &mut *place };
-        place.as_mut().expect("the root's block has an object")
+        let slot = unsafe { &mut *slot };
+        slot.as_mut().expect("the root's block has an object")
     }
 
     /// Returns the object itself, for the sole owner.
     pub fn into_inner(self) -> T {
-        let value = self.pin().block.value.with_mut(|place| {
+        let value = self.pin().block.value.with_mut(|slot| {
             // SAFETY: the caller is the sole owner.
-            let place = unsafe { &mut *place };
-            place.take().expect("the root's block has an object")
+            let slot = unsafe { &mut *slot };
+            slot.take().expect("the root's block has an object")
         });
         // Here, and not at the end: if the drop of an old version panics, a value that is being
         // returned already would not be dropped. A variable is.
@@ -296,17 +296,17 @@ impl<'h, T> Spare<'h, T> {
         // The block that was put there last is the likeliest to be in the processor's cache.
         let free = cache.iter().rposition(|number| object.blocks.at(*number).is_free());
         let number = match free {
-            Some(place) => cache.remove(place),
+            Some(index) => cache.remove(index),
             None => object.blocks.add(Block::new),
         };
         Self { object, cache, number }
     }
 
     fn with<R>(&mut self, write: impl FnOnce(&mut T) -> R) -> R {
-        self.object.blocks.at(self.number).value.with_mut(|place| {
+        self.object.blocks.at(self.number).value.with_mut(|slot| {
             // SAFETY: the block is free, and this thread's (Invariant 3).
-            let place = unsafe { &mut *place };
-            write(place.as_mut().expect("it has been copied to"))
+            let slot = unsafe { &mut *slot };
+            write(slot.as_mut().expect("it has been copied to"))
         })
     }
 
@@ -314,12 +314,12 @@ impl<'h, T> Spare<'h, T> {
     where
         T: Clone,
     {
-        self.object.blocks.at(self.number).value.with_mut(|place| {
+        self.object.blocks.at(self.number).value.with_mut(|slot| {
             // SAFETY: as in `with`.
-            let place = unsafe { &mut *place };
-            match place {
-                Some(place) => place.clone_from(value),
-                None => *place = Some(value.clone()),
+            let slot = unsafe { &mut *slot };
+            match slot {
+                Some(slot) => slot.clone_from(value),
+                None => *slot = Some(value.clone()),
             }
         });
     }

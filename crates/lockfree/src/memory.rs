@@ -4,7 +4,7 @@
 //! the node can be taken out and
 //!
 //! - *freed*: the thread reads memory that is not there;
-//! - *used again* at the same place: the thread's compare-exchange finds the pointer it expects,
+//! - *used again* at the same address: the thread's compare-exchange finds the pointer it expects,
 //!   and succeeds although everything has changed (ABA).
 //!
 //! There are two ways out here, behind one trait. A structure takes either as a type parameter.
@@ -140,7 +140,7 @@ pub const HAZARDS: usize = 3;
 pub trait Operation<'s, T> {
     /// The structure's memory.
     type Store: Store<T>;
-    /// The place of a node's value.
+    /// The address of a node's value.
     type Slot: Copy;
 
     /// Returns the pointer in `link`, loaded with Acquire. If it is not null, its node may be
@@ -169,7 +169,7 @@ pub trait Operation<'s, T> {
     /// The node of `pointer` is protected or owned, and not null.
     unsafe fn next(&self, pointer: PointerOf<'s, Self, T>) -> &LinkOf<'s, Self, T>;
 
-    /// Returns the place of the node's value. It means something only if a later compare-exchange
+    /// Returns the address of the node's value. It means something only if a later compare-exchange
     /// shows that the node was still in place.
     ///
     /// # Safety

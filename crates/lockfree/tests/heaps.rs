@@ -182,7 +182,7 @@ impl Words for Faulty {
     }
 }
 
-/// RUSTSEC-2026-0205: a comparison that panics, at every place where one is made. `exact`: the
+/// RUSTSEC-2026-0205: a comparison that panics, at every point where one is made. `exact`: the
 /// smallest comes first.
 fn survives_comparisons_that_panic<'c, H>(new: impl Fn() -> H, dropped: &'c AtomicU64, exact: bool)
 where

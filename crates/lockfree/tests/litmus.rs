@@ -162,8 +162,8 @@ impl<T> core::ops::Deref for Line<T> {
     }
 }
 
-/// The place where threads meet before each round, without a locked instruction. Each stores in a
-/// line of its own how often it has come.
+/// A barrier at which threads meet before each round, without a locked instruction. Each stores in
+/// a line of its own how often it has come.
 struct Meeting(Vec<Line<AtomicU64>>);
 
 /// In place of a thread's count: it comes no more.
@@ -171,7 +171,7 @@ const GONE: u64 = u64::MAX;
 
 /// A thread that takes part; the others wait for it until this is dropped.
 struct Member<'m> {
-    /// The place where the threads meet.
+    /// The barrier at which the threads meet.
     meeting: &'m Meeting,
     /// The number of this thread.
     me: usize,

@@ -65,8 +65,8 @@ impl Entries {
             assert_eq!(self.0.keys().next(), Some(&key), "not the smallest key");
         }
         let values = self.0.get_mut(&key).expect("a key that is not there");
-        let place = values.iter().position(|there| *there == value);
-        values.swap_remove(place.expect("a value that is not there any more"));
+        let position = values.iter().position(|there| *there == value);
+        values.swap_remove(position.expect("a value that is not there any more"));
         if values.is_empty() {
             self.0.remove(&key);
         }

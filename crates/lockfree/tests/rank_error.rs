@@ -15,18 +15,18 @@ fn stated(heaps: usize) -> f64 {
 /// The sum of the rank errors of these pops, of the keys from 0 to `entries`, in this order.
 fn sum_of_rank_errors(entries: usize, popped: &[usize]) -> f64 {
     // Counts of entries by key, as sums over ranges (Fenwick).
-    let mut left: Vec<usize> = (0..=entries).map(|place| place & place.wrapping_neg()).collect();
+    let mut left: Vec<usize> = (0..=entries).map(|index| index & index.wrapping_neg()).collect();
     let mut sum = 0;
     for &key in popped {
-        let mut place = key;
-        while place > 0 {
-            sum += left[place];
-            place &= place - 1;
+        let mut index = key;
+        while index > 0 {
+            sum += left[index];
+            index &= index - 1;
         }
-        let mut place = key + 1;
-        while place <= entries {
-            left[place] -= 1;
-            place += place & place.wrapping_neg();
+        let mut index = key + 1;
+        while index <= entries {
+            left[index] -= 1;
+            index += index & index.wrapping_neg();
         }
     }
     sum as f64
@@ -90,9 +90,9 @@ fn running(heaps: usize, threads: usize, work: impl Fn(&(dyn Fn() + Sync)) + Syn
     let pop = || {
         let before = order.load(SeqCst);
         let (key, ()) = queue.pop_min().expect("there are more entries than pops");
-        let place = order.fetch_add(1, SeqCst);
-        keys[place].store(key, SeqCst);
-        away[place].store(place - before, SeqCst);
+        let position = order.fetch_add(1, SeqCst);
+        keys[position].store(key, SeqCst);
+        away[position].store(position - before, SeqCst);
     };
     thread::scope(|scope| {
         for _ in 0..threads {

@@ -3,8 +3,8 @@
 //! A thread that finds a queue empty or full waits for another thread. That thread may run on
 //! another processor, or wait for the processor of the searching thread. So the search pauses
 //! first, for as long as a few lines take to travel between two processors. Then it yields: a
-//! partner that had no processor fills or empties the queue meanwhile, and the two threads change
-//! places once for many values.
+//! partner that had no processor fills or empties the queue meanwhile, and the two threads
+//! switch once for many values.
 //!
 //! Why not only pauses: a pipeline of 2, 2 and 1 threads on two processors takes 10 times as long,
 //! because each thread sleeps for nearly every value. Why not only yields: where each thread has a

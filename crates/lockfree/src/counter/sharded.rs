@@ -132,14 +132,14 @@ impl ShardedCounter {
     /// Returns the line of the thread with this index. Makes it if it is not there.
     #[inline]
     fn line(&self, index: usize) -> &AtomicU64 {
-        let (segment, place) = place(index);
+        let (segment, offset) = locate(index);
         // Acquire: pairs with the Release of the thread that published the segment.
         let mut lines = self.segments[segment].load(Ordering::Acquire);
         if lines.is_null() {
             lines = self.grow(segment);
         }
-        // SAFETY: a segment has `length` lines, and `place` is below that.
-        let line = unsafe { lines.add(place) };
+        // SAFETY: a segment has `length` lines, and `offset` is below that.
+        let line = unsafe { lines.add(offset) };
         // SAFETY: by Invariant 2 the segment lives as long as the counter.
         unsafe { &*line }
     }
@@ -185,7 +185,7 @@ const fn length(segment: usize) -> usize {
 
 /// Returns the segment of an index, and the line in it.
 #[inline]
-const fn place(index: usize) -> (usize, usize) {
+const fn locate(index: usize) -> (usize, usize) {
     let segment = (index / FIRST + 1).ilog2() as usize;
     (segment, index - FIRST * ((1 << segment) - 1))
 }
@@ -257,16 +257,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_index_has_a_place_of_its_own() {
+    fn every_index_has_a_line_of_its_own() {
         let mut next = (0, 0);
         for index in 0..INDICES {
-            assert_eq!(place(index), next);
+            assert_eq!(locate(index), next);
             next.1 += 1;
             if next.1 == length(next.0) {
                 next = (next.0 + 1, 0);
             }
         }
-        assert!(place(INDICES - 1).0 < SEGMENTS);
+        assert!(locate(INDICES - 1).0 < SEGMENTS);
     }
 
     #[test]

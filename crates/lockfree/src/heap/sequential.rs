@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Tests RUSTSEC-2026-0205: a comparison that panics, at every place where one is made.
+    /// Tests RUSTSEC-2026-0205: a comparison that panics, at every point where one is made.
     fn loses_nothing<'c, S>(dropped: &'c Cell<u64>)
     where
         S: SequentialHeap<Key = Faulty, Value = Counted<'c>>,

@@ -451,8 +451,8 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 }
 
 impl<T> HazardOperation<'_, T> {
-    /// Returns an owned node with a null next. `put` makes its value in its place: a large value
-    /// would not fit the stack.
+    /// Returns an owned node with a null next. `put` makes its value at its final address: a large
+    /// value would not fit the stack.
     pub(crate) fn allocate_with(&self, put: impl FnOnce(*mut T)) -> *mut Node<T> {
         let node = self.allocate_empty();
         // SAFETY: the node is owned.
@@ -461,7 +461,7 @@ impl<T> HazardOperation<'_, T> {
         node
     }
 
-    /// Returns the place of a node's value, for a structure that shares values while their
+    /// Returns the address of a node's value, for a structure that shares values while their
     /// nodes are linked.
     ///
     /// # Safety

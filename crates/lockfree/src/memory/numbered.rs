@@ -20,7 +20,7 @@ const MOST: u32 = u32::MAX - 2;
 /// Elements of type `T`, numbered from 0.
 pub(crate) struct Numbered<T> {
     /// The elements, by their numbers.
-    places: Segments<T, SEGMENTS>,
+    elements: Segments<T, SEGMENTS>,
     /// The number of numbers that have been asked for. Once there are no more, it exceeds that of
     /// the numbers given, so it is wider than they are. Counted up by the threads that ask.
     given: AtomicU64,
@@ -29,13 +29,13 @@ pub(crate) struct Numbered<T> {
 impl<T> Numbered<T> {
     /// Returns a set with no elements.
     pub(crate) const fn new() -> Self {
-        Self { places: Segments::new(), given: AtomicU64::new(0) }
+        Self { elements: Segments::new(), given: AtomicU64::new(0) }
     }
 
     /// Returns a set with memory for `count` elements.
     pub(crate) fn with_capacity(count: usize, make: impl FnMut() -> T) -> Self {
         let numbered = Self::new();
-        numbered.places.reserve(count, make);
+        numbered.elements.reserve(count, make);
         numbered
     }
 
@@ -58,14 +58,14 @@ impl<T> Numbered<T> {
         if number >= u64::from(MOST) {
             full();
         }
-        self.places.get_or_make(number as usize, make);
+        self.elements.get_or_make(number as usize, make);
         number as u32
     }
 
     /// Returns the element of any number, if it is there.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.places.get(number as usize)
+        self.elements.get(number as usize)
     }
 
     /// Returns the element of a number that was given to this thread, or to a thread that passed it
@@ -82,7 +82,7 @@ impl<T> Numbered<T> {
 
 #[cold]
 fn full() -> ! {
-    panic!("{MOST} places are in use, and they are numbered in 32 bits");
+    panic!("{MOST} elements are in use, and they are numbered in 32 bits");
 }
 
 #[cfg(test)]
@@ -90,19 +90,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_stay_where_they_are() {
+    fn elements_stay_where_they_are() {
         let numbered = Numbered::new();
         let mut next = 0;
         let first = numbered.add(|| {
             next += 1;
             next
         });
-        let place = core::ptr::from_ref(numbered.at(first));
+        let address = core::ptr::from_ref(numbered.at(first));
         for number in 1..100 {
             assert_eq!(numbered.add(|| 0), number);
         }
         assert_eq!((numbered.given(), *numbered.at(first)), (100, 1));
-        assert!(core::ptr::eq(place, numbered.at(first)));
+        assert!(core::ptr::eq(address, numbered.at(first)));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl<E, const N: usize> Segments<E, N> {
     }
 
     /// Returns the segment of an index, and the offset in it.
-    const fn place(index: usize) -> (usize, usize) {
+    const fn locate(index: usize) -> (usize, usize) {
         let position = index + FIRST;
         let segment = (position.ilog2() - FIRST.ilog2()) as usize;
         (segment, position - Self::length(segment))
@@ -69,7 +69,7 @@ impl<E, const N: usize> Segments<E, N> {
     /// If `index` is not below the capacity.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&E> {
-        let (segment, offset) = Self::place(index);
+        let (segment, offset) = Self::locate(index);
         // Acquire: pairs with the Release that put the segment in place.
         let elements = self.segments[segment].load(Ordering::Acquire);
         if elements.is_null() {
@@ -88,7 +88,7 @@ impl<E, const N: usize> Segments<E, N> {
         if let Some(element) = self.get(index) {
             return element;
         }
-        self.make(Self::place(index).0, make);
+        self.make(Self::locate(index).0, make);
         self.get(index).expect("a segment stays once it is made")
     }
 
@@ -96,7 +96,7 @@ impl<E, const N: usize> Segments<E, N> {
     /// last segment is made whole.
     pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) -> usize {
         let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return 0 };
-        let segments = Self::place(last).0 + 1;
+        let segments = Self::locate(last).0 + 1;
         for segment in 0..segments {
             self.get_or_make(Self::length(segment) - FIRST, &mut make);
         }
@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn every_index_has_a_place_of_its_own() {
-        let places: Vec<_> = (0..14).map(Segments::<u8, 3>::place).collect();
-        assert_eq!(places[..7], [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]);
-        assert_eq!(places[13], (2, 7));
+        let located: Vec<_> = (0..14).map(Segments::<u8, 3>::locate).collect();
+        assert_eq!(located[..7], [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]);
+        assert_eq!(located[13], (2, 7));
         assert_eq!(Segments::<u8, 3>::CAPACITY, 14);
     }
 

@@ -150,14 +150,14 @@ impl Magazine {
 impl Kept {
     #[inline]
     fn take(&mut self) -> Option<u32> {
-        self.0.iter_mut().find(|place| **place != 0).map(core::mem::take)
+        self.0.iter_mut().find(|slot| **slot != 0).map(core::mem::take)
     }
 
     #[inline]
     fn keep(&mut self, node: u32) -> bool {
         debug_assert_ne!(node, 0, "null is no node");
-        let place = self.0.iter_mut().find(|place| **place == 0);
-        place.map(|place| *place = node).is_some()
+        let slot = self.0.iter_mut().find(|slot| **slot == 0);
+        slot.map(|slot| *slot = node).is_some()
     }
 }
 

@@ -240,9 +240,9 @@ impl<T> Cell<T> {
     /// Puts `value` in, unless the cell has been spoilt. The caller has its number.
     #[inline]
     fn fill(&self, value: T) -> Result<(), T> {
-        self.value.with_mut(|place| {
+        self.value.with_mut(|slot| {
             // SAFETY: the cell is this push's until it is full (Invariant 2).
-            unsafe { place.write(MaybeUninit::new(value)) };
+            unsafe { slot.write(MaybeUninit::new(value)) };
         });
         // Release: pairs with the Acquire of the pop. Relaxed: the value is still this thread's
         // own.
@@ -270,9 +270,9 @@ impl<T> Cell<T> {
     /// There is a value, which belongs to the caller, and no thread reads it again.
     #[inline]
     unsafe fn read(&self) -> T {
-        self.value.with(|place| {
+        self.value.with(|slot| {
             // SAFETY: by the caller's promise no thread writes it now.
-            let value = unsafe { place.read() };
+            let value = unsafe { slot.read() };
             // SAFETY: by the caller's promise there is one.
             unsafe { value.assume_init() }
         })
@@ -485,9 +485,9 @@ fn segment_with<T>(
     before: usize,
     first: Option<T>,
 ) -> Pointer<T> {
-    operation.allocate_with(|place| {
+    operation.allocate_with(|slot| {
         // SAFETY: it is the room in the node for a segment, and the node is this thread's.
-        unsafe { Segment::make(place, before, first) };
+        unsafe { Segment::make(slot, before, first) };
     })
 }
 

@@ -105,14 +105,14 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.locked(|values| {
             values.push_back(value);
             // The cell is charged for the ring's ends. The slot in the ring is a line of its own.
-            values.back().inspect(|place| machine::write(*place));
+            values.back().inspect(|slot| machine::write(*slot));
         });
     }
 
     /// Takes the oldest value.
     pub fn pop(&self) -> Option<T> {
         self.locked(|values| {
-            values.front().inspect(|place| machine::read(*place));
+            values.front().inspect(|slot| machine::read(*slot));
             values.pop_front()
         })
     }

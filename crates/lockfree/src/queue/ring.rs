@@ -27,7 +27,7 @@
 //! 1. A thread that finds the lock held says so in `vain_left`. The next [`VAIN`] calls that change
 //!    nothing then each let [`GIVE_WAY_NS`] pass after the release. A ring on which threads do not
 //!    meet never delays a call.
-//! 2. A holder has at most as many operations to do as the ring has places. So a thread that finds
+//! 2. A holder has at most as many operations to do as the ring has slots. So a thread that finds
 //!    the lock of a small ring held looks again after so long, before it waits as the lock does.
 //!
 //! # Invariants

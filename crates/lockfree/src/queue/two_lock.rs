@@ -258,10 +258,10 @@ impl<T> Tail<T> {
         // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant
         // 1).
         let node = unsafe { &*node };
-        node.value.with_mut(|place| {
+        node.value.with_mut(|slot| {
             // SAFETY: no other thread uses the node, which holds no value (Invariant 2).
-            let place = unsafe { &mut *place };
-            place.write(value);
+            let slot = unsafe { &mut *slot };
+            slot.write(value);
         });
         // Relaxed: published by the next store.
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
@@ -321,8 +321,8 @@ impl<T, L> Head<T, L> {
     fn pop(&self) -> Option<T> {
         let next = self.oldest()?;
         // SAFETY: nodes are not freed (Invariant 1).
-        let place = unsafe { &(*next).value };
-        let value = place.with(|value| {
+        let cell = unsafe { &(*next).value };
+        let value = cell.with(|value| {
             // SAFETY: with the head's lock this value is this thread's (Invariant 3).
             let value = unsafe { &*value };
             // SAFETY: nodes after the dummy hold values (Invariant 2), and the dummy moves on to
@@ -337,8 +337,8 @@ impl<T, L> Head<T, L> {
     /// Calls `look` with the oldest value, for the holder of the lock.
     fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
         // SAFETY: nodes are not freed (Invariant 1).
-        let place = unsafe { &(*self.oldest()?).value };
-        Some(place.with(|value| {
+        let cell = unsafe { &(*self.oldest()?).value };
+        Some(cell.with(|value| {
             // SAFETY: only the holder of this lock touches the values of nodes that are linked
             // (Invariant 3).
             let value = unsafe { &*value };
@@ -384,8 +384,8 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
                 return None;
             }
             // SAFETY: nodes are freed last.
-            let place = unsafe { &(*node).value };
-            let value = place.with(|value| {
+            let cell = unsafe { &(*node).value };
+            let value = cell.with(|value| {
                 // SAFETY: the owner is alone.
                 let value = unsafe { &*value };
                 // SAFETY: nodes after the dummy hold values (Invariant 2). Each is passed once.

@@ -87,8 +87,8 @@ impl Model {
                 };
                 let taken = taken.expect("nothing came out of something");
                 assert_eq!(taken.key(), *first.key(), "not the smallest key");
-                let place = first.get().iter().position(|number| *number == taken.number());
-                first.get_mut().swap_remove(place.expect("a value that is not there any more"));
+                let position = first.get().iter().position(|number| *number == taken.number());
+                first.get_mut().swap_remove(position.expect("a value that is not there any more"));
                 if first.get().is_empty() {
                     first.remove();
                 }

@@ -87,7 +87,7 @@ fn counters_count_what_happened_before() {
     findings.conclude();
 }
 
-/// A queue of one place as one might write it for one producer and one consumer: nothing in it
+/// A queue of one slot as one might write it for one producer and one consumer: nothing in it
 /// orders a push before what comes after it.
 #[derive(Default)]
 struct Careless(AtomicBool);

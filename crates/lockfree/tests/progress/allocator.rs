@@ -25,7 +25,7 @@ fn begin() -> Option<usize> {
         return Some(begin);
     }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping, at a place of the kernel's choice.
+    // SAFETY: a new mapping, at an address of the kernel's choice.
     let space = unsafe {
         libc::mmap(ptr::null_mut(), SIZE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
     };
@@ -45,8 +45,8 @@ unsafe impl GlobalAlloc for Bump {
         if offset + most > SIZE {
             return ptr::null_mut();
         }
-        let place = (begin + offset).next_multiple_of(layout.align());
-        ptr::with_exposed_provenance_mut(place)
+        let address = (begin + offset).next_multiple_of(layout.align());
+        ptr::with_exposed_provenance_mut(address)
     }
 
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}

@@ -51,7 +51,7 @@ impl Board {
     /// A new page.
     pub(crate) fn new() -> io::Result<&'static Self> {
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping, at a place of the kernel's choice.
+        // SAFETY: a new mapping, at an address of the kernel's choice.
         let page = unsafe {
             libc::mmap(ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
         };

@@ -14,8 +14,8 @@
 //! wait for the stopped thread, or at some they do. Of peers it is only known what they should be.
 //! The table tells at which instruction a thread waited first.
 //!
-//! Why not a thread that sleeps at chosen places: it would be stopped only where its author thought
-//! of, and a peer has no such places. Why not signals: the test cannot choose the instruction at
+//! Why not a thread that sleeps at chosen points: it would be stopped only where its author thought
+//! of, and a peer has no such points. Why not signals: the test cannot choose the instruction at
 //! which one comes.
 //!
 //! # Method

@@ -49,7 +49,7 @@ fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
         let found = tracer::search(case.make, filled, operation, limit)?;
         let said = match found.waits {
             None => "the others always finish".to_owned(),
-            Some(place) => format!("the others wait from instruction {place} on"),
+            Some(position) => format!("the others wait from instruction {position} on"),
         };
         verdict.lines.push(format!(
             "    {name:18} {:6} instructions, stopped after {:5}: {said}",

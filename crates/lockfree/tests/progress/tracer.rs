@@ -165,15 +165,15 @@ impl Traced {
         Ok(trace)
     }
 
-    /// Runs the first instructions of the operation, `place` of them; `false` if it has taken
+    /// Runs the first `position` instructions of the operation; `false` if it has taken
     /// another way this time, has ended and stands at the stop after it.
-    fn run_to(&self, trace: &[u64], place: usize) -> Result<bool, Refused> {
-        let at = trace[place];
-        let times = trace[..place].iter().filter(|other| **other == at).count();
+    fn run_to(&self, trace: &[u64], position: usize) -> Result<bool, Refused> {
+        let at = trace[position];
+        let times = trace[..position].iter().filter(|other| **other == at).count();
         // A breakpoint is a handful of requests, a step is one.
-        if times * 6 + 6 > place || breakpoint::counter(self.process)? != trace[0] || at == trace[0]
+        if times * 6 + 6 > position || breakpoint::counter(self.process)? != trace[0] || at == trace[0]
         {
-            for _ in 0..place {
+            for _ in 0..position {
                 if self.has_ended() {
                     self.goes_on()?;
                     return Ok(false);
@@ -298,14 +298,14 @@ pub(crate) fn search(
     let trace = traced.trace()?;
     traced.next_round()?;
     let mut found = Found { instructions: trace.len(), stops: 0, waits: None };
-    for place in (0..trace.len()).step_by(trace.len().div_ceil(limit).max(1)) {
-        if !traced.run_to(&trace, place)? {
+    for position in (0..trace.len()).step_by(trace.len().div_ceil(limit).max(1)) {
+        if !traced.run_to(&trace, position)? {
             traced.next_round()?;
             continue;
         }
         found.stops += 1;
         if !traced.others_run()? {
-            found.waits = Some(place);
+            found.waits = Some(position);
             break;
         }
         // To the end of the operation, to the beginning of the next.

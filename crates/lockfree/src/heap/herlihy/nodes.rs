@@ -139,7 +139,7 @@ impl<B: Block, V> Node<B, V> {
         });
     }
 
-    /// Returns the place of the value, if there is one.
+    /// Returns the address of the value, if there is one.
     pub(super) fn value(&self) -> *mut V {
         self.value.with_mut(|slot| slot.cast())
     }

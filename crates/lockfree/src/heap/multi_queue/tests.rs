@@ -16,15 +16,15 @@ impl Ranks {
     /// Returns the number of smaller keys that are left, and takes `key` out.
     fn take(&mut self, key: usize) -> usize {
         let mut smaller = 0;
-        let mut place = key;
-        while place > 0 {
-            smaller += self.0[place];
-            place &= place - 1;
+        let mut index = key;
+        while index > 0 {
+            smaller += self.0[index];
+            index &= index - 1;
         }
-        let mut place = key + 1;
-        while place < self.0.len() {
-            self.0[place] -= 1;
-            place += place & place.wrapping_neg();
+        let mut index = key + 1;
+        while index < self.0.len() {
+            self.0[index] -= 1;
+            index += index & index.wrapping_neg();
         }
         smaller
     }
@@ -43,11 +43,11 @@ fn filled(heaps: usize, entries: usize) -> (MultiQueue<usize, ()>, Ranks) {
     RANDOM.set(0x9e37_79b9_7f4a_7c15 ^ heaps as u64);
     (0..entries).for_each(|key| queue.push(key, ()));
     let mut left = vec![0; entries + 1];
-    for place in 1..=entries {
-        left[place] += 1;
-        let above = place + (place & place.wrapping_neg());
+    for index in 1..=entries {
+        left[index] += 1;
+        let above = index + (index & index.wrapping_neg());
         if above <= entries {
-            left[above] += left[place];
+            left[above] += left[index];
         }
     }
     (queue, Ranks(left))

@@ -31,8 +31,8 @@ const CHILDREN: usize = 4;
 
 /// Returns the index of the parent of any entry but the root.
 #[inline]
-fn parent(place: usize) -> usize {
-    (place - 1) / CHILDREN
+fn parent(index: usize) -> usize {
+    (index - 1) / CHILDREN
 }
 
 /// A heap of one thread in an array.
@@ -61,8 +61,8 @@ impl<K: Ord, V> QuaternaryHeap<K, V> {
         Self::NEW
     }
 
-    fn key(&self, place: usize) -> &K {
-        &self.entries[place].0
+    fn key(&self, index: usize) -> &K {
+        &self.entries[index].0
     }
 
     /// Returns the smallest child of `parent` among the first `len` entries.
@@ -93,14 +93,14 @@ impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
     #[inline]
     fn push(&mut self, key: K, value: V) {
         let end = self.entries.len();
-        let mut place = end;
-        while place > 0 && key < *self.key(parent(place)) {
-            place = parent(place);
+        let mut index = end;
+        while index > 0 && key < *self.key(parent(index)) {
+            index = parent(index);
         }
         // From here on nothing is compared (Invariant 2).
         self.entries.push((key, value));
         let mut hole = end;
-        while hole > place {
+        while hole > index {
             let above = parent(hole);
             self.entries.swap(hole, above);
             hole = above;
@@ -110,20 +110,20 @@ impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
     #[inline]
     fn pop_min(&mut self) -> Option<(K, V)> {
         let last = self.entries.len().checked_sub(1)?;
-        let mut place = 0;
-        while let Some(child) = self.smallest_child(place, last) {
-            place = child;
+        let mut index = 0;
+        while let Some(child) = self.smallest_child(index, last) {
+            index = child;
         }
-        while place > 0 && *self.key(last) < *self.key(place) {
-            place = parent(place);
+        while index > 0 && *self.key(last) < *self.key(index) {
+            index = parent(index);
         }
         // From here on nothing is compared (Invariant 2).
         let mut carried = self.entries.pop()?;
         if last > 0 {
             // Up the path again: each entry goes where its parent was.
-            while place > 0 {
-                core::mem::swap(&mut self.entries[place], &mut carried);
-                place = parent(place);
+            while index > 0 {
+                core::mem::swap(&mut self.entries[index], &mut carried);
+                index = parent(index);
             }
             core::mem::swap(&mut self.entries[0], &mut carried);
         }

@@ -108,11 +108,11 @@ impl<K: Ord, V> SkewHeap<K, V> {
 
     /// Links the nodes of the path, with `below` at its end. Returns the first of them.
     fn link(&mut self, mut below: u32) -> u32 {
-        while let Some(place) = self.path.pop() {
-            let node = &mut self.nodes[place as usize];
+        while let Some(index) = self.path.pop() {
+            let node = &mut self.nodes[index as usize];
             node.right = node.left;
             node.left = below;
-            below = place;
+            below = index;
         }
         below
     }
@@ -129,10 +129,10 @@ impl<K: Ord, V> SkewHeap<K, V> {
             // Fits, by the assertion.
             return (self.nodes.len() - 1) as u32;
         }
-        let place = self.free;
-        self.free = self.nodes[place as usize].left;
-        self.nodes[place as usize] = node;
-        place
+        let index = self.free;
+        self.free = self.nodes[index as usize].left;
+        self.nodes[index as usize] = node;
+        index
     }
 }
 

@@ -1,6 +1,6 @@
 //! The nodes of a structure with hazard pointers, and the links between them: addresses.
 //!
-//! Why a node is made in its place and not moved there: that of
+//! Why a node is made at its final address and not moved there: that of
 //! [`FaaArrayQueue`](crate::queue::FaaArrayQueue) has 64 values in it, which need not fit the
 //! stack.
 
@@ -67,7 +67,7 @@ impl<T> Link for HazardLink<T> {
     }
 }
 
-/// Makes a node without a value in its final place: a large one would not fit the stack.
+/// Makes a node without a value at its final address: a large one would not fit the stack.
 pub(super) fn make<T>() -> *mut Node<T> {
     let node: *mut Node<T> = Box::into_raw(Box::<Node<T>>::new_uninit()).cast();
     // SAFETY: there is room for a node, this field included.
