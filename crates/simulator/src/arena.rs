@@ -73,7 +73,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::sync::OnceLock;
 
-pub(crate) use identity::{Identities, name, place};
+pub(crate) use identity::{Identities, location, name};
 pub(crate) use reserved::{ArenaStack, Slot};
 
 /// Bytes that never hold two separate blocks of 64 bytes or more: the longest line of the machines

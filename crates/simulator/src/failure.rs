@@ -1,4 +1,4 @@
-//! The reasons why a run did not come to its end, in words that name the thread, the place and a
+//! The reasons why a run did not come to its end, in words that name the thread, its state and a
 //! mend.
 
 use crate::Time;
@@ -150,15 +150,15 @@ fn describe(state: &State) -> String {
 }
 
 fn doing(thread: &Thread, state: &State) -> String {
-    let place = thread.processor;
+    let processor = thread.processor;
     if thread.frozen {
         return "is frozen".to_owned();
     }
     match (thread.status, thread.wait) {
         (Status::Spinning, Wait::Word(word)) => {
-            format!("spins on processor {place} until {} changes", arena::name(word))
+            format!("spins on processor {processor} until {} changes", arena::name(word))
         }
-        (Status::Running | Status::Spinning, _) => format!("runs on processor {place}"),
+        (Status::Running | Status::Spinning, _) => format!("runs on processor {processor}"),
         (Status::Ready, _) => "waits for a processor".to_owned(),
         (Status::Stopped, _) => "is stopped, and its address space does not resume it".to_owned(),
         (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),

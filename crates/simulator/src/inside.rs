@@ -458,7 +458,7 @@ pub fn pull(thread: usize) -> Option<Option<usize>> {
     with(|world, id| {
         let here = world.state.thread(id).processor;
         let pulled = world.state.threads.get_mut(thread)?;
-        let own = pulled.space.is_some() || pulled.place.is_some();
+        let own = pulled.space.is_some() || pulled.entry.is_some();
         (pulled.status == Status::Ready && !own).then(|| pulled.pinned.replace(here))
     })
     .flatten()
@@ -534,7 +534,7 @@ pub fn identity(address: *const ()) -> u64 {
 /// [`Statistics::words`](crate::Statistics::words).
 ///
 /// What has the same name is counted together. Of nested names the one that begins last holds, and
-/// the shortest of those; a name stays with its place, whatever comes to lie there later.
+/// the shortest of those; a name stays with its memory, whatever comes to lie there later.
 ///
 /// Takes no time. Nothing outside a run, and in a run that does not count words.
 pub fn label(address: *const (), bytes: usize, name: &str) {

@@ -29,8 +29,8 @@ pub(crate) struct Locals {
 /// Invariant 2.
 type Key = (usize, TypeId);
 
-fn key<T: 'static, Static>(place: &'_ Static) -> Key {
-    (core::ptr::from_ref(place).addr(), TypeId::of::<T>())
+fn key<T: 'static, Static>(holder: &'_ Static) -> Key {
+    (core::ptr::from_ref(holder).addr(), TypeId::of::<T>())
 }
 
 enum Value {
@@ -47,7 +47,7 @@ impl Locals {
 
     fn set(&mut self, key: Key, value: Value) {
         match self.values.iter_mut().find(|(other, _)| *other == key) {
-            Some(place) => place.1 = value,
+            Some(entry) => entry.1 = value,
             None => self.values.push((key, value)),
         }
     }
@@ -73,7 +73,7 @@ impl Locals {
     fn retire(&mut self) -> Option<Box<dyn Any>> {
         self.values.iter_mut().find_map(|(_, value)| match value {
             Value::Made(_) => match core::mem::replace(value, Value::Dropped) {
-                // SAFETY: it came from `Box::leak` in `made`, and is taken out once: its place says
+                // SAFETY: it came from `Box::leak` in `made`, and is taken out once: its entry says
                 // `Dropped` now.
                 Value::Made(made) => Some(unsafe { Box::from_raw(made.as_ptr()) }),
                 _ => None,
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn what_lies_at_one_address_is_told_apart_by_type() {
-        let place = 0_u64;
-        let (number, letter) = (key::<u32, _>(&place), key::<char, _>(&place));
+        let holder = 0_u64;
+        let (number, letter) = (key::<u32, _>(&holder), key::<char, _>(&holder));
         let mut locals = Locals::default();
         locals.set(number, Value::Made(NonNull::from(Box::leak(Box::new(u32::MAX)))));
         assert!(locals.find(number).is_some() && locals.find(letter).is_none());

@@ -78,7 +78,7 @@ impl State {
                 self.reallocate(at);
             }
         }
-        if self.threads[id.index()].place.is_some() {
+        if self.threads[id.index()].entry.is_some() {
             self.gangs_changed(at);
         }
     }
@@ -147,7 +147,7 @@ impl State {
         let of_slot = |id: &ThreadId| mine(id) && self.is_first_on(*id, processor);
         let first = self.interruptible.then(|| self.ready.iter().position(of_slot)).flatten();
         let first = first.or_else(|| self.ready.iter().position(mine));
-        if let Some(id) = first.and_then(|place| self.ready.remove(place)) {
+        if let Some(id) = first.and_then(|index| self.ready.remove(index)) {
             self.put_on(id, processor, at);
         }
     }
@@ -155,10 +155,10 @@ impl State {
     /// Takes `id` off its processor, into `status`, and gives the processor to another.
     pub(crate) fn take_off(&mut self, id: ThreadId, status: Status, at: Time) {
         let processor = self.threads[id.index()].processor;
-        let place = &mut self.processors[processor];
-        debug_assert_eq!(place.current, Some(id), "only a current thread can be taken off");
-        place.current = None;
-        self.statistics.processors[processor] += at - place.since;
+        let left = &mut self.processors[processor];
+        debug_assert_eq!(left.current, Some(id), "only a current thread can be taken off");
+        left.current = None;
+        self.statistics.processors[processor] += at - left.since;
         self.enter(id, status, at);
         self.threads[id.index()].waited = status == Status::Blocked;
         if status == Status::Ready {
@@ -174,7 +174,7 @@ impl State {
         }
         if status == Status::Ready {
             self.settle(id, at);
-        } else if self.threads[id.index()].place.is_some() {
+        } else if self.threads[id.index()].entry.is_some() {
             self.gangs_changed(at);
         }
     }

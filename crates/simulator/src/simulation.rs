@@ -118,7 +118,7 @@ impl Simulation {
     /// other threads the stopped one looks [blocked](inside::Presence::Blocked), as by a page that
     /// has to be fetched.
     ///
-    /// For tests: a fault that happens only if a thread is stopped in one certain place, or two
+    /// For tests: a fault that happens only if a thread is stopped at one certain point, or two
     /// are, is found by few seeds otherwise, and by none if there are as many processors as
     /// threads. `among` should be about as many accesses as the run makes
     /// ([`Statistics::accesses`]).
@@ -196,11 +196,11 @@ impl Simulation {
         let mut world = World::new(state, slot, self.stack_size);
 
         let result = Rc::new(RefCell::new(None));
-        let place = Rc::clone(&result);
+        let returned = Rc::clone(&result);
         let stack = world.room()?;
         let body = Box::new(move || {
             let value = body();
-            *place.borrow_mut() = Some(value);
+            *returned.borrow_mut() = Some(value);
         });
         let first = world.create(stack, (Some("main".to_owned()), None), Time::ZERO, body);
         world.state.announce_ready(first, Time::ZERO);

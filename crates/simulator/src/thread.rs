@@ -17,7 +17,7 @@ impl ThreadId {
         Self(u32::try_from(index).expect("fewer threads than that fit into a run's memory"))
     }
 
-    /// Its place in the order in which the run's threads were made.
+    /// Its position in the order in which the run's threads were made.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -118,8 +118,8 @@ pub(crate) struct Thread {
     pub(crate) keep: Keep,
     /// The stretch that an interrupt can end.
     pub(crate) open: interrupt::Stretch,
-    /// Its slot and processor, if it is in a gang.
-    pub(crate) place: Option<(usize, usize)>,
+    /// Its entry in the matrix of gangs: slot and processor, if it has one.
+    pub(crate) entry: Option<(usize, usize)>,
     /// Its address space, if it is an activation.
     pub(crate) space: Option<usize>,
     /// Set if the space may resume it: it is stopped, and no handler has asked for it yet.
@@ -154,7 +154,7 @@ impl Thread {
             frozen: false,
             keep: Keep::default(),
             open: interrupt::Stretch::None,
-            place: None,
+            entry: None,
             space: None,
             resumable: false,
             locals: Locals::default(),

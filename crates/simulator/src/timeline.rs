@@ -1,4 +1,4 @@
-//! The timeline: the activity of each thread, its place and its times.
+//! The timeline: the activity of each thread, its processor and its times.
 
 mod axis;
 mod chrome;
@@ -13,7 +13,7 @@ use crate::statistics::Activity;
 use crate::{ThreadId, Time};
 use serde::Serialize;
 
-/// A stretch of a thread's life in which it did one thing in one place.
+/// A stretch of a thread's life in which it did one thing on one processor, or on none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
     /// The thread, as an index into the run's threads.

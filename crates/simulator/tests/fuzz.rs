@@ -271,8 +271,8 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
                     }
                 };
                 if gangs {
-                    let place = (thread / processors, thread % processors);
-                    gang::spawn(None, place, Box::new(body))
+                    let entry = (thread / processors, thread % processors);
+                    gang::spawn(None, entry, Box::new(body))
                 } else {
                     inside::spawn(None, None, Box::new(body))
                 }
@@ -333,7 +333,7 @@ fn balance(statistics: &Statistics) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// No processor has two threads at once, and no thread is at two places.
+/// No processor has two threads at once, and no thread is on two processors.
 fn overlaps(run: &Run<Vec<Entry>>) -> Result<(), TestCaseError> {
     let spans = run.timeline.as_ref().expect("it was asked for").spans();
     let mut by_processor: Vec<_> = spans.iter().filter(|span| span.processor.is_some()).collect();

@@ -77,7 +77,7 @@ fn slots_take_turns_and_their_threads_run_together() {
     let spans = run.timeline.unwrap();
     // The threads of one slot begin their slices within the skew and a switch of one another.
     let slack = Time::micros(300);
-    // While they are made, and when the first have ended, a place is empty, and its processor runs
+    // While they are made, and when the first have ended, an entry is empty, and its processor runs
     // what else there is.
     let over = run.statistics.threads[1..].iter().map(|thread| thread.life.1).min().unwrap();
     let made = run.statistics.threads.last().unwrap().life.0 + Time::millis(50);

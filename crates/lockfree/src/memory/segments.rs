@@ -175,7 +175,7 @@ mod tests {
     use core::cell::Cell;
 
     #[test]
-    fn every_index_has_a_place_of_its_own() {
+    fn every_index_has_an_element_of_its_own() {
         let located: Vec<_> = (0..14).map(Segments::<u8, 3>::locate).collect();
         assert_eq!(located[..7], [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]);
         assert_eq!(located[13], (2, 7));

@@ -60,8 +60,8 @@ impl Identities {
     }
 }
 
-/// The word's place, short: its offset in the run's memory, or block and byte outside.
-pub(crate) fn place(identity: u64) -> String {
+/// The word's location, short: its offset in the run's memory, or block and byte outside.
+pub(crate) fn location(identity: u64) -> String {
     if identity & FOREIGN == 0 {
         return format!("at {identity:#x}");
     }

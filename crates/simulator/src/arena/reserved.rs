@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 
 use super::{ArenaError, Scope, outside};
 use class::Class;
-use space::{GUARD, Place, Space};
+use space::{GUARD, Space, StackRange};
 
 /// Bytes of a slot.
 pub(super) const SLOT: usize = 4 << 30;
@@ -160,8 +160,8 @@ impl Slot {
     ///
     /// If the slot is full or the kernel has no mapping left.
     pub(crate) fn stack(&self, bytes: usize) -> Result<ArenaStack, ArenaError> {
-        let place = SLOTS[self.number].with(|space| space.stack(bytes))?;
-        Ok(ArenaStack { number: self.number, place })
+        let range = SLOTS[self.number].with(|space| space.stack(bytes))?;
+        Ok(ArenaStack { number: self.number, range })
     }
 
     /// Returns the number of the slot.
@@ -189,14 +189,14 @@ pub(crate) struct ArenaStack {
     /// The number of the slot.
     number: usize,
     /// The position of the stack in the slot.
-    place: Place,
+    range: StackRange,
 }
 
 impl Drop for ArenaStack {
     fn drop(&mut self) {
         // SAFETY: the position is this stack's alone, and the thread that drops a stack no longer
         // runs on it.
-        SLOTS[self.number].with(|space| unsafe { space.free_stack(self.place) });
+        SLOTS[self.number].with(|space| unsafe { space.free_stack(self.range) });
     }
 }
 
@@ -205,12 +205,12 @@ impl Drop for ArenaStack {
 unsafe impl Stack for ArenaStack {
     #[inline]
     fn base(&self) -> StackPointer {
-        StackPointer::new(self.place.high).expect("no stack ends at address 0")
+        StackPointer::new(self.range.high).expect("no stack ends at address 0")
     }
 
     #[inline]
     fn limit(&self) -> StackPointer {
-        StackPointer::new(self.place.low - GUARD).expect("no stack begins at address 0")
+        StackPointer::new(self.range.low - GUARD).expect("no stack begins at address 0")
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The states are those of [`mesi`](super::mesi). An access that needs the bus takes it in the
 //! order of issue. Then it waits for its line, if that is still on its way to another processor: a
-//! modified line is in one place at a time, and each processor that wants it gets it after the one
+//! modified line is in one cache at a time, and each processor that wants it gets it after the one
 //! before.
 //!
 //! | access | line | transaction |

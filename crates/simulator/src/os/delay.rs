@@ -1,8 +1,8 @@
 //! Threads that stop for a while, at accesses that the seed chooses: for faults that happen only if
-//! one thread stands in a certain place until others have come far.
+//! one thread stands at a certain point until others have come far.
 //!
 //! Why the slices do not suffice: one ends because its time is up. So the same loop is interrupted
-//! in few places, and a thread is never interrupted if no other thread wants its processor. Here a
+//! at few points, and a thread is never interrupted if no other thread wants its processor. Here a
 //! processor more or less makes no difference. Why not priorities, as the scheduler of the paper
 //! has them: a thread that is not of the first priority would stand still, and on a machine with
 //! many processors all run. The important part of its points at which a priority changes is here:
@@ -39,7 +39,7 @@ const STREAM: u64 = 0x6465_6c61_7973;
 /// The delays of a run that have not been.
 pub(crate) struct Delays {
     /// The number of accesses of the run before each delay: the next one last.
-    places: Vec<u64>,
+    moments: Vec<u64>,
     /// The stream of random numbers.
     random: Random,
 }
@@ -48,9 +48,9 @@ impl Delays {
     /// So many, among so many accesses.
     pub(crate) fn new(seed: u64, count: usize, among: u64) -> Self {
         let mut random = Random::new(seed ^ STREAM);
-        let mut places: Vec<_> = (0..count).map(|_| random.below(among.max(1))).collect();
-        places.sort_unstable_by(|one, other| other.cmp(one));
-        Self { places, random }
+        let mut moments: Vec<_> = (0..count).map(|_| random.below(among.max(1))).collect();
+        moments.sort_unstable_by(|one, other| other.cmp(one));
+        Self { moments, random }
     }
 }
 
@@ -58,7 +58,7 @@ impl State {
     /// Returns whether a thread is to be delayed at the next access.
     #[inline]
     pub(crate) fn is_to_delay(&self) -> bool {
-        self.delays.places.last().is_some_and(|&place| place <= self.memory.totals().all)
+        self.delays.moments.last().is_some_and(|&moment| moment <= self.memory.totals().all)
     }
 
     /// Delays `id`, which is about to make an access, if a thread is to be delayed there. Returns
@@ -67,7 +67,7 @@ impl State {
         if !self.is_to_delay() {
             return false;
         }
-        self.delays.places.pop();
+        self.delays.moments.pop();
         let length = Time::picos(SHORTEST.as_picos() << self.delays.random.below(DOUBLINGS + 1));
         let thread = self.thread_mut(id);
         (thread.wait, thread.outcome) = (Wait::Sleep, Outcome::Open);

@@ -3,8 +3,8 @@
 //! Why not a very long preemption: its end would have to be waited for or cut off, and a thread
 //! that waits for the stopped one would look slow, not stuck. A frozen thread is no reason for a
 //! run to go on. When all others have ended the run has come to its end. When they cannot go on
-//! without it the run fails as a deadlock or at its limit, with the waiting threads and their
-//! places.
+//! without it the run fails as a deadlock or at its limit, with the waiting threads and what they
+//! wait for.
 //!
 //! # Invariants
 //!

@@ -71,12 +71,12 @@ pub(crate) struct Gangs {
     armed: bool,
 }
 
-/// Puts a thread into a slot, pinned to a processor. From any place that it had, it goes away.
+/// Puts a thread into a slot, pinned to a processor. It leaves any entry that it had.
 /// Takes no time beyond the switches that it causes.
 ///
 /// # Panics
 ///
-/// If the place is another thread's, the thread has ended, there is no such processor or no such
+/// If the entry is another thread's, the thread has ended, there is no such processor or no such
 /// slot ([`SLOTS`]), the machine has other applications (a broadcast would not be heard while they
 /// have a processor), or the run has address spaces.
 pub fn assign(thread: ThreadId, slot: usize, processor: usize) {
@@ -127,8 +127,8 @@ pub fn release(thread: ThreadId) {
 ///
 /// let run = Simulation::new(machines::makbilan()).run(|| {
 ///     gang::rotate(Some(Time::millis(50)));
-///     for place in (0..2).flat_map(|slot| (0..10).map(move |processor| (slot, processor))) {
-///         gang::spawn(None, place, Box::new(|| inside::work(100_000_000)));
+///     for entry in (0..2).flat_map(|slot| (0..10).map(move |processor| (slot, processor))) {
+///         gang::spawn(None, entry, Box::new(|| inside::work(100_000_000)));
 ///     }
 /// })?;
 /// assert!(run.statistics.elapsed > Time::millis(200));
@@ -226,7 +226,7 @@ impl State {
         self.release(thread, at);
         self.gangs.slots[slot][processor] = Some(thread);
         let own = self.thread_mut(thread);
-        (own.place, own.pinned) = (Some((slot, processor)), Some(processor));
+        (own.entry, own.pinned) = (Some((slot, processor)), Some(processor));
         match own.status {
             Status::Ready => {
                 self.settle(thread, at);
@@ -241,10 +241,10 @@ impl State {
         self.gangs_changed(at);
     }
 
-    /// Takes `thread` out of its place.
+    /// Takes `thread` out of its entry.
     pub(crate) fn release(&mut self, thread: ThreadId, at: Time) {
         let own = self.thread_mut(thread);
-        if let Some((slot, processor)) = own.place.take() {
+        if let Some((slot, processor)) = own.entry.take() {
             own.pinned = None;
             self.gangs.slots[slot][processor] = None;
             self.gangs_changed(at);
@@ -254,18 +254,18 @@ impl State {
     /// Returns whether `id` has `processor` before others: it is in the processor's slot.
     pub(crate) fn is_first_on(&self, id: ThreadId, processor: usize) -> bool {
         let slot = self.gangs.shown.get(processor).map_or(0, |(slot, _)| *slot);
-        self.threads[id.index()].place == Some((slot, processor))
+        self.threads[id.index()].entry == Some((slot, processor))
     }
 
     /// `id`, which is ready, takes its processor from another that is not of its slot.
     pub(crate) fn claim(&mut self, id: ThreadId, at: Time) {
-        let Some((_, processor)) = self.thread(id).place else { return };
+        let Some((_, processor)) = self.thread(id).entry else { return };
         if self.thread(id).status == Status::Ready && self.is_first_on(id, processor) {
             self.interrupt(processor, at);
         }
     }
 
-    /// A thread that has a place may run now, or may run no longer.
+    /// A thread that has an entry may run now, or may run no longer.
     pub(crate) fn gangs_changed(&mut self, at: Time) {
         let Some(quantum) = self.gangs.quantum else { return };
         let Some(next) = self.next_slot() else { return };
@@ -302,7 +302,7 @@ impl State {
         let can_run = |id: &ThreadId| {
             matches!(self.thread(*id).status, Status::Ready | Status::Running | Status::Spinning)
         };
-        !self.gangs.slots.get(slot).is_some_and(|places| places.iter().flatten().any(can_run))
+        !self.gangs.slots.get(slot).is_some_and(|entries| entries.iter().flatten().any(can_run))
     }
 
     fn broadcast(&mut self, slot: usize, at: Time) {
@@ -325,8 +325,8 @@ impl State {
             return;
         }
         self.gangs.shown[processor] = (slot, number);
-        let place = self.gangs.slots.get(slot).and_then(|places| places[processor]);
-        match place {
+        let entry = self.gangs.slots.get(slot).and_then(|entries| entries[processor]);
+        match entry {
             Some(id) if self.thread(id).status == Status::Ready => self.claim(id, at),
             // A thread that was first is so no longer: others may want its processor.
             _ => self.announce_slices(at),

@@ -89,7 +89,7 @@ pub fn end() -> bool {
 }
 
 /// Returns whether the running thread's slice has ended, and it stays on sufferance: it should come
-/// to a safe place soon. Costs a read.
+/// to a safe point soon. Costs a read.
 #[must_use]
 pub fn is_warned() -> bool {
     touch(Kind::Read);

@@ -129,7 +129,7 @@ impl Words {
         for (&identity, counted) in &self.counted {
             let label = self.label_of(identity);
             let unlabelled = label.is_none();
-            let name = label.map_or_else(|| crate::arena::place(identity), str::to_owned);
+            let name = label.map_or_else(|| crate::arena::location(identity), str::to_owned);
             let key = (unlabelled, name);
             let line = line_of(identity);
             on_line.entry(line).or_default().insert(key.clone());

@@ -78,11 +78,11 @@ mod tests {
             for from in [0, to / 2, to - to / 1_000 - 1] {
                 let (from, to) = (Time::nanos(from), Time::nanos(to));
                 let axis = Axis::new((from, to), 960, 7);
-                let place = |mark: Time| {
+                let position = |mark: Time| {
                     mark.since(from).as_picos() as f64 * 960.0 / to.since(from).as_picos() as f64
                 };
                 for pair in axis.marks.windows(2) {
-                    let gap = place(pair[1].0) - place(pair[0].0);
+                    let gap = position(pair[1].0) - position(pair[0].0);
                     let text = (pair[0].1.len() + pair[1].1.len()) as f64 / 2.0 * 7.0;
                     assert!(gap > text + 7.0, "{pair:?} between {from} and {to}");
                 }

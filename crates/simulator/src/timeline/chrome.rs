@@ -45,10 +45,10 @@ impl Timeline {
             trace.name("thread_name", (PROCESSORS, processor), &name);
         }
         for span in &self.spans {
-            let place =
+            let arguments =
                 span.processor.map(|processor| format!(",\"args\":{{\"processor\":{processor}}}"));
             let name = span.activity.name();
-            trace.event(name, (THREADS, span.thread), span, &place.unwrap_or_default());
+            trace.event(name, (THREADS, span.thread), span, &arguments.unwrap_or_default());
         }
         for occupation in self.occupations() {
             let track = (PROCESSORS, occupation.processor.unwrap_or_default());

@@ -123,12 +123,12 @@ impl Drawing<'_> {
         } else {
             format!("{from} to {to} of {elapsed}")
         };
-        let places = match self.rows {
+        let key = match self.rows {
             Rows::Threads => "p3: on processor 3",
             Rows::Processors => "a name: the thread that had the processor",
         };
         format!(
-            "{part}; in all {} accesses, {} misses, {} lines from other caches; {places}",
+            "{part}; in all {} accesses, {} misses, {} lines from other caches; {key}",
             accesses.all, accesses.misses, accesses.transfers
         )
     }
@@ -171,7 +171,7 @@ impl Display for Drawing<'_> {
         // "time in us" stands below the names, and half of the first mark.
         let left = 2 * GAP + longest.max(14) * LETTER;
         let legend = Legend::new(&grid, rows, self.rows);
-        let place = Layout {
+        let layout = Layout {
             left,
             top: 64 + legend.height(left + WIDTH),
             pitch: match rows {
@@ -184,15 +184,15 @@ impl Display for Drawing<'_> {
             width: left + WIDTH + 2 * GAP + 8 * LETTER,
         };
         let more = self.count() - rows;
-        let height = place.bottom() + if more > 0 { 56 } else { 40 };
+        let height = layout.bottom() + if more > 0 { 56 } else { 40 };
 
         let title = if self.title.is_empty() { "Timeline" } else { &self.title };
-        let room = (place.width - 2 * GAP) / (LETTER + 2);
+        let room = (layout.width - 2 * GAP) / (LETTER + 2);
         writeln!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"11\" role=\"img\">",
-            width = place.width
+            width = layout.width
         )?;
         writeln!(out, "<title>{}</title>", escaped(title))?;
         writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
@@ -201,35 +201,35 @@ impl Display for Drawing<'_> {
             "<text x=\"{GAP}\" y=\"22\" font-size=\"14\" font-weight=\"bold\">{}</text>",
             escaped(&shortened(title, room))
         )?;
-        let summary = shortened(&self.summary(), (place.width - 2 * GAP) / LETTER);
+        let summary = shortened(&self.summary(), (layout.width - 2 * GAP) / LETTER);
         text(out, (GAP, 42), "start", &summary)?;
         legend.draw(out, 62, left + WIDTH)?;
-        text(out, (left + WIDTH + GAP, place.top - 8), "start", "useful")?;
-        self.draw_axis(out, &place)?;
+        text(out, (left + WIDTH + GAP, layout.top - 8), "start", "useful")?;
+        self.draw_axis(out, &layout)?;
         for (row, name) in names.iter().enumerate() {
-            self.draw_row(out, &place, &grid, row, name)?;
+            self.draw_row(out, &layout, &grid, row, name)?;
         }
         if more > 0 {
             let note = format!("and {more} more, which are not drawn");
-            text(out, (place.left, place.bottom() + 44), "start", &note)?;
+            text(out, (layout.left, layout.bottom() + 44), "start", &note)?;
         }
         out.write_str("</svg>\n")
     }
 }
 
 impl Drawing<'_> {
-    fn draw_axis(&self, out: &mut Formatter<'_>, place: &Layout) -> fmt::Result {
+    fn draw_axis(&self, out: &mut Formatter<'_>, layout: &Layout) -> fmt::Result {
         let axis = Axis::new(self.between, WIDTH as u64, LETTER as u64);
-        let bottom = place.bottom();
+        let bottom = layout.bottom();
         let (from, to) = self.between;
         let length = u128::from(to.since(from).as_picos().max(1));
         out.write_str("<path stroke=\"#ddd\" fill=\"none\" d=\"")?;
         let at = |mark: Time| {
             let offset = u128::from(mark.since(from).as_picos());
-            place.left + (offset * WIDTH as u128 / length) as usize
+            layout.left + (offset * WIDTH as u128 / length) as usize
         };
         for (mark, _) in &axis.marks {
-            write!(out, "M{}.5 {}V{}", at(*mark), place.top - 4, bottom + 6)?;
+            write!(out, "M{}.5 {}V{}", at(*mark), layout.top - 4, bottom + 6)?;
         }
         writeln!(out, "\"/>")?;
         for (mark, label) in &axis.marks {
@@ -241,12 +241,12 @@ impl Drawing<'_> {
     fn draw_row(
         &self,
         out: &mut Formatter<'_>,
-        place: &Layout,
+        layout: &Layout,
         grid: &Grid,
         row: usize,
         name: &str,
     ) -> fmt::Result {
-        let (top, bar) = (place.row(row), place.bar());
+        let (top, bar) = (layout.row(row), layout.bar());
         let middle = top + bar / 2 + 4;
         text(out, (GAP, middle), "start", name)?;
         let sums = grid.sums(row);
@@ -260,7 +260,7 @@ impl Drawing<'_> {
                 if high > low {
                     let (x, end) = (column_at(run.from, grid), column_at(run.to, grid));
                     let (y, height, width) = (top + bar - high, high - low, end - x);
-                    let x = place.left + x;
+                    let x = layout.left + x;
                     write!(path, "M{x} {y}h{width}v{height}h-{width}z")?;
                 }
             }
@@ -269,20 +269,20 @@ impl Drawing<'_> {
             }
         }
         writeln!(out, "</g>")?;
-        self.draw_occupants(out, place, grid, row)?;
+        self.draw_occupants(out, layout, grid, row)?;
         let useful = percent(sums[Activity::Useful as usize], whole);
-        text(out, (place.left + WIDTH + GAP, middle), "start", &useful)
+        text(out, (layout.left + WIDTH + GAP, middle), "start", &useful)
     }
 
     /// A mark where an occupant comes, and its name where there is room.
     fn draw_occupants(
         &self,
         out: &mut Formatter<'_>,
-        place: &Layout,
+        layout: &Layout,
         grid: &Grid,
         row: usize,
     ) -> fmt::Result {
-        let (top, bar) = (place.row(row), place.bar());
+        let (top, bar) = (layout.row(row), layout.bar());
         for run in runs(grid.row(row), |cell: &Cell| cell.occupant) {
             let Some(occupant) = run.of else { continue };
             let (x, end) = (column_at(run.from, grid), column_at(run.to, grid));
@@ -290,7 +290,7 @@ impl Drawing<'_> {
             if end - x < 2 * LETTER + name.chars().count() * LETTER {
                 continue;
             }
-            let x = place.left + x;
+            let x = layout.left + x;
             writeln!(out, "<path stroke=\"#000\" d=\"M{x}.5 {top}v{bar}\"/>")?;
             writeln!(
                 out,

@@ -36,10 +36,10 @@ impl Legend {
         Self { entries: entries.collect() }
     }
 
-    /// Places of the entries, as offsets from the first.
-    fn places(&self, width: usize) -> Vec<(usize, usize)> {
+    /// Returns the offsets of the entries from the first.
+    fn offsets(&self, width: usize) -> Vec<(usize, usize)> {
         let (mut x, mut y) = (GAP, 0);
-        let place = |(_, label): &(&str, String)| {
+        let offset = |(_, label): &(&str, String)| {
             let needs = GAP + 4 + (label.chars().count() + 2) * LETTER;
             if x > GAP && x + needs > width {
                 (x, y) = (GAP, y + 16);
@@ -48,15 +48,15 @@ impl Legend {
             x += needs;
             at
         };
-        self.entries.iter().map(place).collect()
+        self.entries.iter().map(offset).collect()
     }
 
     pub(super) fn height(&self, width: usize) -> usize {
-        self.places(width).last().map_or(0, |place| place.1 + 16)
+        self.offsets(width).last().map_or(0, |offset| offset.1 + 16)
     }
 
     pub(super) fn draw(&self, out: &mut Formatter<'_>, top: usize, width: usize) -> fmt::Result {
-        for ((colour, label), (x, y)) in self.entries.iter().zip(self.places(width)) {
+        for ((colour, label), (x, y)) in self.entries.iter().zip(self.offsets(width)) {
             let y = top + y;
             writeln!(
                 out,

@@ -8,7 +8,7 @@ pub(super) const LETTER: usize = 7;
 /// Pixels between things.
 pub(super) const GAP: usize = 12;
 
-/// A text that begins at a place, or has its middle there.
+/// A text that begins at a position, or has its middle there.
 pub(super) fn text(
     out: &mut Formatter<'_>,
     (x, y): (usize, usize),

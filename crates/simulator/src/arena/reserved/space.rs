@@ -67,7 +67,7 @@ pub(super) struct Space {
 
 /// The position of a stack: the pages between the two are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StackRange {
     /// The lower end.
     pub(super) low: usize,
     /// The upper end.
@@ -150,7 +150,7 @@ impl Space {
     }
 
     /// A stack of at least so many bytes, rounded up to a power of two.
-    pub(super) fn stack(&mut self, bytes: usize) -> Result<Place, ArenaError> {
+    pub(super) fn stack(&mut self, bytes: usize) -> Result<StackRange, ArenaError> {
         if bytes >= SLOT / 2 {
             return Err(ArenaError::Long(bytes));
         }
@@ -161,22 +161,22 @@ impl Space {
             // SAFETY: Invariants 2, 3 and 4: a stack on a list is open, and no other code has it.
             *list = unsafe { link(high - size_of::<usize>()).read() };
             self.live += 1;
-            return Ok(Place { low: high - bytes, high });
+            return Ok(StackRange { low: high - bytes, high });
         }
         let number = self.made + 1;
         // Invariant 1: room for the guard as well.
         if self.floor - self.open < bytes + GUARD {
             return Err(ArenaError::Stacks(number));
         }
-        let place = Place { low: self.floor - bytes, high: self.floor };
+        let range = StackRange { low: self.floor - bytes, high: self.floor };
         // Also if the kernel refuses: then Invariant 2 need not ask how much it has opened.
-        self.floor = place.low - GUARD;
+        self.floor = range.low - GUARD;
         // SAFETY: Invariant 1: the range is mapped.
-        let opened = unsafe { os::open(place.low, bytes) };
+        let opened = unsafe { os::open(range.low, bytes) };
         opened.map_err(|error| ArenaError::Kernel { number, error })?;
         self.made = number;
         self.live += 1;
-        Ok(place)
+        Ok(range)
     }
 
     /// Puts a stack back on its list.
@@ -184,11 +184,11 @@ impl Space {
     /// # Safety
     ///
     /// The position was given out by this space, and no code uses the stack any more.
-    pub(super) unsafe fn free_stack(&mut self, place: Place) {
-        let list = &mut self.stacks[stack_class(place.high - place.low)];
+    pub(super) unsafe fn free_stack(&mut self, range: StackRange) {
+        let list = &mut self.stacks[stack_class(range.high - range.low)];
         // SAFETY: the caller's promise and Invariant 2: the stack is open and unused.
-        unsafe { link(place.high - size_of::<usize>()).write(*list) };
-        *list = place.high;
+        unsafe { link(range.high - size_of::<usize>()).write(*list) };
+        *list = range.high;
         self.leave();
     }
 

@@ -205,11 +205,11 @@ impl State {
                     let may = |id: &ThreadId| self.thread(*id).may_run_on(processor);
                     space == ORDINARY && self.ready.iter().any(may)
                 };
-                let place = free.iter().find(useful).or_else(|| free.iter().find(before));
-                let Some(&place) = place.or_else(|| free.first()) else { break };
-                self.spaces.owners[place] = Some(space);
-                self.spaces.given[place] = true;
-                changed.push(place);
+                let next = free.iter().find(useful).or_else(|| free.iter().find(before));
+                let Some(&next) = next.or_else(|| free.first()) else { break };
+                self.spaces.owners[next] = Some(space);
+                self.spaces.given[next] = true;
+                changed.push(next);
             }
         }
         changed.sort_unstable();
