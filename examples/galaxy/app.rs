@@ -40,7 +40,7 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "T", default_value_t = 2, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
     threads: u16,
 
-    /// Seed of the stars' first places.
+    /// Seed of the stars' first positions.
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 

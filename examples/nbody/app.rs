@@ -32,7 +32,7 @@ use std::time::Instant;
 #[command(
     name = "nbody",
     version,
-    after_help = "Exit code 0: done; 1: two runs, or --check, came to other places; 2: the arguments are no good, the pool cannot be built, a frame cannot be written, a block cannot be read, or a copy failed."
+    after_help = "Exit code 0: done; 1: two runs, or --check, came to other positions; 2: the arguments are no good, the pool cannot be built, a frame cannot be written, a block cannot be read, or a copy failed."
 )]
 struct Arguments {
     /// Stars; 2,000 with --memory, where each miss waits.
@@ -99,7 +99,7 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "LENGTH", default_value_t = 0.05)]
     softening: f64,
 
-    /// Seed of the stars' first places and speeds.
+    /// Seed of the stars' first positions and speeds.
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 
@@ -112,7 +112,7 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = at_least_one, requires = "frames")]
     every: u64,
 
-    /// Also runs on one thread without a pool, compares the places, and compares the last forces
+    /// Also runs on one thread without a pool, compares the positions, and compares the last forces
     /// with those by each pair of stars.
     #[arg(long)]
     check: bool,
@@ -207,7 +207,7 @@ impl Over<'_, '_> {
             let Some((frames, every)) = &mut self.frames else { return Ok(()) };
             let step = simulation.steps();
             if step.is_multiple_of(*every) || step == last {
-                frames.write(&image(simulation.places()))?;
+                frames.write(&image(simulation.positions()))?;
             }
             Ok(())
         })
@@ -409,12 +409,12 @@ fn at_once(
     }
     let _ = writeln!(
         err,
-        "nbody: a copy came to other places; please report it with this command line"
+        "nbody: a copy came to other positions; please report it with this command line"
     );
     Ok(1)
 }
 
-/// The first that came to other places.
+/// The first that came to other positions.
 pub(crate) fn wrong(rows: &[Row], alone: Option<&Course>) -> Option<String> {
     let (first, others) = rows.split_first()?;
     let expected = first.course.checksum;

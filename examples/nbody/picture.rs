@@ -12,10 +12,10 @@ const REACH: f64 = 3.0;
 
 /// Red, green and blue of each cell, from the top left row by row: the more bodies, the brighter.
 /// Seen along the third axis.
-pub(crate) fn image(places: impl Iterator<Item = Vector>) -> Vec<u8> {
+pub(crate) fn image(positions: impl Iterator<Item = Vector>) -> Vec<u8> {
     let mut cells = vec![0_u32; SIZE * SIZE];
     let scale = SIZE as f64 / (2.0 * REACH);
-    for [x, y, _] in places {
+    for [x, y, _] in positions {
         let (column, row) = ((REACH + x) * scale, (REACH - y) * scale);
         let shown = 0.0..SIZE as f64;
         if shown.contains(&column) && shown.contains(&row) {

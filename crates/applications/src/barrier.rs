@@ -46,7 +46,7 @@ pub trait MeetingWaits {
     fn barrier(&mut self) -> &mut Waits;
 }
 
-/// A place where threads meet. `S` is the data that they gather.
+/// A barrier at which threads meet. `S` is the data that they gather.
 pub struct Barrier<L, S> {
     /// The data and the arrivals, under the lock under study. Written by parties that arrive.
     gathering: Mutex<L, Gathering<S>>,

@@ -10,7 +10,7 @@ pub struct Body {
     /// Its mass.
     pub mass: f64,
     /// The position.
-    pub place: Vector,
+    pub position: Vector,
     /// The velocity.
     pub speed: Vector,
 }

@@ -106,21 +106,21 @@ pub(crate) fn run<S: Shared, W: Send + 'static>(
     let processors = if seats == Seats::Free { Vec::new() } else { topology::processors() };
     let enough = seats == Seats::Dealt || threads <= processors.len();
     let seated = enough && !processors.is_empty();
-    let place = |thread: usize| seated.then(|| processors[thread % processors.len()]);
+    let assigned = |thread: usize| seated.then(|| processors[thread % processors.len()]);
     let mut handles = Vec::with_capacity(threads - 1);
     let mine = catch_unwind(AssertUnwindSafe(|| {
         // For a thread that cannot be started.
         let breaker = Breaker(&**shared);
         for thread in 1..threads {
             let shared = Arc::clone(shared);
-            let place = place(thread);
+            let assigned = assigned(thread);
             handles.push(thread::spawn(move || {
-                at_place(&*shared, place, |processor| other(&shared, thread, processor))
+                on_processor(&*shared, assigned, |processor| other(&shared, thread, processor))
             }));
         }
         core::mem::forget(breaker);
         // Last, for a thread inherits where its starter may run.
-        at_place(&**shared, place(0), mine)
+        on_processor(&**shared, assigned(0), mine)
     }));
     // All are waited for before the first panic goes on, so that none outlives the call.
     let others: Vec<_> = handles.into_iter().map(thread::JoinHandle::join).collect();
@@ -130,14 +130,14 @@ pub(crate) fn run<S: Shared, W: Send + 'static>(
         .unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn at_place<S: Shared, W>(
+fn on_processor<S: Shared, W>(
     shared: &S,
-    place: Option<usize>,
+    assigned: Option<usize>,
     work: impl FnOnce(Option<usize>) -> W,
 ) -> W {
     // Kept to the end. A refusal changes the speed of the run, not its result.
-    let pinned = place.and_then(|processor| topology::pin(processor).ok());
-    let processor = place.filter(|_| pinned.is_some());
+    let pinned = assigned.and_then(|processor| topology::pin(processor).ok());
+    let processor = assigned.filter(|_| pinned.is_some());
     let breaker = Breaker(shared);
     let result = work(processor);
     core::mem::forget(breaker);

@@ -1,4 +1,4 @@
-//! Galaxy: the same stars in the same places, to the last bit, whatever the threads, chunks and
+//! Galaxy: the same stars at the same positions, to the last bit, whatever the threads, chunks and
 //! locks; and what happens when a lock panics.
 
 mod common;

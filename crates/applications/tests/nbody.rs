@@ -148,7 +148,7 @@ fn energy_is_kept() {
 fn a_pair_goes_round() {
     let body = |side: f64| Body {
         mass: 0.5,
-        place: [side * 0.5, 0.0, 0.0],
+        position: [side * 0.5, 0.0, 0.0],
         // With no softening to speak of: the square of the speed is M / 4 r.
         speed: [0.0, side * 0.5, 0.0],
     };
@@ -163,24 +163,24 @@ fn a_pair_goes_round() {
     for step in 0..steps {
         simulation.step(&Sequential);
         if step + 1 == steps / 2 {
-            let place = simulation.bodies()[0].place;
-            assert!((place[0] + 0.5).abs() < 1e-5, "half way round: {place:?}");
+            let position = simulation.bodies()[0].position;
+            assert!((position[0] + 0.5).abs() < 1e-5, "half way round: {position:?}");
         }
     }
     for (body, start) in simulation.bodies().iter().zip([0.5, -0.5]) {
-        let [x, y, z] = body.place;
+        let [x, y, z] = body.position;
         assert!((x - start).abs() < 1e-5 && y.abs() < 1e-4 && z == 0.0, "{body:?}");
     }
 }
 
 #[test]
 fn bodies_in_one_place_stay_together() {
-    let body = Body { mass: 0.1, place: [0.25, -1.0, 3.0], speed: [1.0, 0.0, 0.0] };
+    let body = Body { mass: 0.1, position: [0.25, -1.0, 3.0], speed: [1.0, 0.0, 0.0] };
     let mut simulation =
         Simulation::new(vec![body; 50], Options::default(), &Sequential).expect("good options");
     (0..64).for_each(|_| simulation.step(&Sequential));
     for body in simulation.bodies() {
-        assert_eq!((body.place, body.speed), ([1.25, -1.0, 3.0], [1.0, 0.0, 0.0]));
+        assert_eq!((body.position, body.speed), ([1.25, -1.0, 3.0], [1.0, 0.0, 0.0]));
     }
 }
 
@@ -188,8 +188,10 @@ fn bodies_in_one_place_stay_together() {
 fn bodies_without_mass_feel_and_do_not_pull() {
     let mut bodies = vec![Body { mass: 1.0, ..Body::default() }];
     bodies.extend(
-        (1..200)
-            .map(|number| Body { place: [1.0, f64::from(number) / 100.0, 0.0], ..Body::default() }),
+        (1..200).map(|number| Body {
+            position: [1.0, f64::from(number) / 100.0, 0.0],
+            ..Body::default()
+        }),
     );
     let mut simulation =
         Simulation::new(bodies, Options::default(), &Sequential).expect("good options");
@@ -201,12 +203,12 @@ fn bodies_without_mass_feel_and_do_not_pull() {
 
 #[test]
 fn one_body_goes_straight_on() {
-    let body = Body { mass: 1.0, place: [0.0; 3], speed: [1.0, 2.0, 3.0] };
+    let body = Body { mass: 1.0, position: [0.0; 3], speed: [1.0, 2.0, 3.0] };
     let mut simulation =
         Simulation::new(vec![body], Options { dt: 0.5, ..Options::default() }, &Sequential)
             .expect("good options");
     simulation.step(&Sequential);
-    assert_eq!(simulation.bodies()[0].place, [0.5, 1.0, 1.5]);
+    assert_eq!(simulation.bodies()[0].position, [0.5, 1.0, 1.5]);
     assert_eq!(
         (simulation.steps(), simulation.nodes(), simulation.spent().interactions),
         (1, 1, 0)

@@ -147,14 +147,14 @@ fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
     for threads in [1, before.len().min(4), 64] {
         let run =
             agrees(&netlist, Options { cycles: 20, threads, pinned: true, ..Options::default() });
-        let mut places: Vec<usize> =
+        let mut processors: Vec<usize> =
             run.threads.iter().filter_map(|share| share.processor).collect();
-        places.sort_unstable();
-        places.dedup();
+        processors.sort_unstable();
+        processors.dedup();
         if threads > before.len() {
-            assert!(places.is_empty(), "{threads} threads on {places:?}");
+            assert!(processors.is_empty(), "{threads} threads on {processors:?}");
         } else if cfg!(target_os = "linux") {
-            assert_eq!(places, before[..threads], "one each");
+            assert_eq!(processors, before[..threads], "one each");
         }
         assert_eq!(machine::topology::processors(), before);
     }

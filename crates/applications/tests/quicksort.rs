@@ -163,8 +163,8 @@ fn a_pool_that_gives_an_interval_out_twice_is_survived() {
         let mut expected = numbers(2_000, options.seed);
         expected.sort_unstable();
         assert_eq!(run.fault.is_none(), run.numbers == expected);
-        if let Some(Fault { place, found, expected: belongs }) = run.fault {
-            assert_eq!((run.numbers[place], expected[place]), (found, belongs));
+        if let Some(Fault { index, found, expected: belongs }) = run.fault {
+            assert_eq!((run.numbers[index], expected[index]), (found, belongs));
         }
     }
 }

@@ -76,9 +76,9 @@ proptest! {
     #[test]
     fn a_real_netlist_with_some_bytes_changed(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut bytes = circuits::S27.as_bytes().to_vec();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in changes {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         let lines = bytes.split(|&byte| byte == b'\n').count();
         match Netlist::parse(&bytes) {

@@ -45,14 +45,14 @@ fn every_format_of_a_matrix() {
 /// of `distance`.
 #[test]
 fn every_kind_of_coordinates() {
-    let file = |kind: &str, places: &str| {
-        read(&format!("DIMENSION: 3\nEDGE_WEIGHT_TYPE: {kind}\nNODE_COORD_SECTION\n{places}"))
+    let file = |kind: &str, points: &str| {
+        read(&format!("DIMENSION: 3\nEDGE_WEIGHT_TYPE: {kind}\nNODE_COORD_SECTION\n{points}"))
     };
     let three = |instance: Instance| [(0, 1), (0, 2), (1, 2)].map(|(a, b)| instance.distance(a, b));
     // 5, the root of 2, and the root of 13.
-    let places = "1 0 0\n2 3 4\n3 1.0 1.0e0\nEOF";
-    assert_eq!(three(file("EUC_2D", places)), [5, 1, 4]);
-    assert_eq!(three(file("CEIL_2D", places)), [5, 2, 4]);
+    let points = "1 0 0\n2 3 4\n3 1.0 1.0e0\nEOF";
+    assert_eq!(three(file("EUC_2D", points)), [5, 1, 4]);
+    assert_eq!(three(file("CEIL_2D", points)), [5, 2, 4]);
     // The roots of 10 (3.16, up to 4), of 25 (5), and of ((10 - 15)^2 + 5^2) / 10 = 5 (2.24, up to
     // 3). In any order.
     assert_eq!(three(file("ATT", "3 15 5\n1 0 0\n2 10 0\n")), [4, 5, 3]);
@@ -201,12 +201,12 @@ proptest! {
     /// symmetric.
     #[test]
     fn any_change_of_a_file(
-        place in any::<prop::sample::Index>(),
+        position in any::<prop::sample::Index>(),
         change in prop_oneof![Just("\n"), Just(" "), Just("1"), Just("-"), Just("EOF"), Just("\nDIMENSION: 4"), Just("")],
         cut in 0_usize..30,
     ) {
         let mut text = explicit("FULL_MATRIX", "0 1 2 3\n1 0 4 5\n2 4 0 6\n3 5 6 0");
-        let at = place.index(text.len());
+        let at = position.index(text.len());
         let end = (at + cut).min(text.len());
         text.replace_range(at..end, change);
         if let Ok(instance) = Instance::parse(text.as_bytes()) {

@@ -50,7 +50,7 @@ impl Encounter {
         let towards = (speed * speed - across * across).sqrt();
         let body = |mass, share: f64| Body {
             mass,
-            place: [share * START, 0.0, 0.0],
+            position: [share * START, 0.0, 0.0],
             speed: [-share * towards, share * across, 0.0],
         };
         Self { bodies: [body(1.0, -ratio / total), body(ratio, 1.0 / total)] }
@@ -60,14 +60,14 @@ impl Encounter {
     pub fn advance(&mut self, time: f64) {
         self.kick(0.5 * time);
         for body in &mut self.bodies {
-            body.place = add(body.place, body.speed, time);
+            body.position = add(body.position, body.speed, time);
         }
         self.kick(0.5 * time);
     }
 
     fn kick(&mut self, time: f64) {
         let [one, two] = &mut self.bodies;
-        let apart = add(two.place, one.place, -1.0);
+        let apart = add(two.position, one.position, -1.0);
         let square = dot(apart, apart);
         let pull = 1.0 / (square * square.sqrt());
         one.speed = add(one.speed, apart, time * pull * two.mass);
@@ -76,14 +76,14 @@ impl Encounter {
 
     /// Returns the positions of the masses.
     #[must_use]
-    pub fn places(&self) -> [Vector; 2] {
-        self.bodies.map(|body| body.place)
+    pub fn positions(&self) -> [Vector; 2] {
+        self.bodies.map(|body| body.position)
     }
 
     /// Their distance.
     #[must_use]
     pub fn distance(&self) -> f64 {
-        let apart = add(self.bodies[1].place, self.bodies[0].place, -1.0);
+        let apart = add(self.bodies[1].position, self.bodies[0].position, -1.0);
         dot(apart, apart).sqrt()
     }
 
@@ -98,7 +98,7 @@ impl Encounter {
     /// Angular momentum about the origin.
     #[must_use]
     pub fn angular_momentum(&self) -> Vector {
-        let of = |Body { mass, place: [x, y, z], speed: [u, v, w] }: Body| {
+        let of = |Body { mass, position: [x, y, z], speed: [u, v, w] }: Body| {
             [mass * (y * w - z * v), mass * (z * u - x * w), mass * (x * v - y * u)]
         };
         add(of(self.bodies[0]), of(self.bodies[1]), 1.0)
@@ -168,7 +168,7 @@ mod tests {
             encounter.advance(STEP);
         }
         let [one, two] = encounter.bodies;
-        let centre = add(one.place, two.place, two.mass);
+        let centre = add(one.position, two.position, two.mass);
         assert!(dot(centre, centre).sqrt() < 1e-12, "{centre:?}");
     }
 }

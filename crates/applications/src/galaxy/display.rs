@@ -42,11 +42,11 @@ pub(super) enum Change {
     Comes(u32),
 }
 
-/// The cell, counted from the top left row by row, that shows `place`; none if it is beyond the
+/// The cell, counted from the top left row by row, that shows `position`; none if it is beyond the
 /// edge.
 #[inline]
-pub(super) fn cell(place: Vector) -> Option<u32> {
-    let (x, y) = pixel(place)?;
+pub(super) fn cell(position: Vector) -> Option<u32> {
+    let (x, y) = pixel(position)?;
     Some((y * WIDTH + x) as u32)
 }
 

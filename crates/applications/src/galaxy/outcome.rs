@@ -28,7 +28,7 @@ pub struct Options {
     pub steps: u64,
     /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them.
     pub threads: usize,
-    /// Of the stars' first places.
+    /// Of the stars' first positions.
     pub seed: u64,
     /// The second mass, 0 to 1; the first is 1.
     pub ratio: f64,
@@ -97,7 +97,7 @@ pub enum Refused {
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Of the places and speeds of all stars, bit for bit; that of
+    /// Of the positions and speeds of all stars, bit for bit; that of
     /// [`sequential`](super::sequential::run).
     pub checksum: u64,
     /// The number of steps made: all, unless the watcher ended the run.

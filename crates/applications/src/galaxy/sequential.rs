@@ -9,7 +9,7 @@ use machine::clock;
 /// The result of a sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Of the places and speeds of all stars, bit for bit.
+    /// Of the positions and speeds of all stars, bit for bit.
     pub checksum: u64,
     /// The time that it took.
     pub elapsed: Duration,
@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> Result<Outcome, Refused> {
         let mut encounter = start;
         for _ in 0..options.steps {
             encounter.advance(STEP);
-            star.advance(encounter.places(), masses, |_| ());
+            star.advance(encounter.positions(), masses, |_| ());
         }
         checksum = checksum.wrapping_add(star.contribution(number));
     }

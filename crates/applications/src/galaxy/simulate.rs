@@ -163,7 +163,7 @@ impl Course {
             self.encounter.advance(STEP);
             self.step += 1;
         }
-        self.encounter.places()
+        self.encounter.positions()
     }
 }
 
@@ -220,12 +220,12 @@ impl<L: RawMutex> Field<L> {
     }
 
     fn scene(&self, step: u64, ledger: &mut Ledger) -> Scene {
-        let places = ledger.lock(&self.course).at(step);
+        let positions = ledger.lock(&self.course).at(step);
         Scene {
             step,
             of: self.options.steps,
             cells: self.display.cells(ledger),
-            centres: places.map(display::pixel),
+            centres: positions.map(display::pixel),
         }
     }
 }

@@ -22,7 +22,7 @@ const SOFT: f64 = 0.05 * 0.05;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Star {
     /// The position.
-    place: Vector,
+    position: Vector,
     /// The velocity.
     speed: Vector,
     /// The acceleration at this position.
@@ -63,10 +63,10 @@ impl Star {
         let radius = size * unit;
         let speed = (centre.mass * radius * radius * softened(radius * radius)).sqrt();
         let tilt = |[x, y, z]: Vector| if galaxy == 0 { [x, y, z] } else { [x, 0.8 * y, 0.6 * y] };
-        let place = add(centre.place, tilt([x, y, 0.0]), size);
+        let position = add(centre.position, tilt([x, y, 0.0]), size);
         let speed = add(centre.speed, tilt([-y, x, 0.0]), speed / unit);
-        let mut star = Self { place, speed, pull: [0.0; 3], cell: display::cell(place) };
-        star.pull = star.pulled(encounter.places(), encounter.bodies.map(|body| body.mass));
+        let mut star = Self { position, speed, pull: [0.0; 3], cell: display::cell(position) };
+        star.pull = star.pulled(encounter.positions(), encounter.bodies.map(|body| body.mass));
         star
     }
 
@@ -80,10 +80,10 @@ impl Star {
         mut change: impl FnMut(Change),
     ) {
         self.speed = add(self.speed, self.pull, 0.5 * STEP);
-        self.place = add(self.place, self.speed, STEP);
+        self.position = add(self.position, self.speed, STEP);
         self.pull = self.pulled(centres, masses);
         self.speed = add(self.speed, self.pull, 0.5 * STEP);
-        let cell = display::cell(self.place);
+        let cell = display::cell(self.position);
         let before = core::mem::replace(&mut self.cell, cell);
         if before != cell {
             before
@@ -98,7 +98,7 @@ impl Star {
     fn pulled(&self, centres: [Vector; 2], masses: [f64; 2]) -> Vector {
         let mut pull = [0.0; 3];
         for (centre, mass) in centres.into_iter().zip(masses) {
-            let apart = add(centre, self.place, -1.0);
+            let apart = add(centre, self.position, -1.0);
             pull = add(pull, apart, mass * softened(dot(apart, apart)));
         }
         pull
@@ -111,7 +111,7 @@ impl Star {
 
     /// Returns the part of star `number` in the checksum. Sums wrap.
     pub(super) fn contribution(&self, number: u64) -> u64 {
-        let numbers = self.place.iter().chain(&self.speed);
+        let numbers = self.position.iter().chain(&self.speed);
         numbers.fold(mix(number), |sum, number| mix(sum ^ number.to_bits()))
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         let mut encounter = Encounter::new(0.0);
         let masses = encounter.bodies.map(|body| body.mass);
         let mut stars: Vec<Star> = stars(200, 3, &encounter).collect();
-        let radius = |star: &Star| dot(star.place, star.place).sqrt();
+        let radius = |star: &Star| dot(star.position, star.position).sqrt();
         let start: Vec<f64> = stars.iter().map(radius).collect();
         assert!(start.iter().all(|&radius| (0.3..=1.0).contains(&radius)));
         assert!(
@@ -159,7 +159,7 @@ mod tests {
         for _ in 0..2_000 {
             encounter.advance(STEP);
             for (star, start) in stars.iter_mut().zip(&start) {
-                star.advance(encounter.places(), masses, |_| ());
+                star.advance(encounter.positions(), masses, |_| ());
                 assert!((radius(star) / start - 1.0).abs() < 2e-3, "{} from {start}", radius(star));
             }
             travelled += dot(stars[0].speed, stars[0].speed).sqrt() * STEP;
@@ -172,20 +172,20 @@ mod tests {
         let encounter = Encounter::new(1.0);
         let masses = encounter.bodies.map(|body| body.mass);
         let mut star = stars(10, 1, &encounter).nth(7).expect("ten stars");
-        let start = star.place;
+        let start = star.position;
         let mut course = vec![encounter];
         for step in 0..1_000 {
             let mut next = course[step];
             next.advance(STEP);
             course.push(next);
-            star.advance(next.places(), masses, |_| ());
+            star.advance(next.positions(), masses, |_| ());
         }
-        assert!(add(star.place, start, -1.0).iter().any(|way| way.abs() > 1.0));
+        assert!(add(star.position, start, -1.0).iter().any(|way| way.abs() > 1.0));
         star.speed = star.speed.map(|speed| -speed);
         for step in (0..1_000).rev() {
-            star.advance(course[step].places(), masses, |_| ());
+            star.advance(course[step].positions(), masses, |_| ());
         }
-        let miss = add(star.place, start, -1.0);
+        let miss = add(star.position, start, -1.0);
         assert!(dot(miss, miss).sqrt() < 1e-6, "{miss:?}");
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn stars_are_shared_out_by_mass_and_by_seed() {
         let encounter = Encounter::new(0.5);
         let all: Vec<Star> = stars(900, 1, &encounter).collect();
-        let of_first = |star: &&Star| star.place[0] < 0.0;
+        let of_first = |star: &&Star| star.position[0] < 0.0;
         assert_eq!(all.iter().filter(of_first).count(), 600);
         assert_eq!(all, stars(900, 1, &encounter).collect::<Vec<_>>());
         assert_ne!(all, stars(900, 2, &encounter).collect::<Vec<_>>());
@@ -207,7 +207,7 @@ mod tests {
         for index in 0..6 {
             let mut other = star;
             let number =
-                if index < 3 { &mut other.place[index] } else { &mut other.speed[index - 3] };
+                if index < 3 { &mut other.position[index] } else { &mut other.speed[index - 3] };
             *number = f64::from_bits(number.to_bits() ^ 1);
             assert_ne!(other.contribution(0), sum, "number {index}");
         }

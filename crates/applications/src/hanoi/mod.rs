@@ -18,7 +18,7 @@
 //! | [`moves_needed`], [`closed_form`] | the number of moves that there must be |
 //! | `plan` | the order of moves: which one waits for which |
 //! | `board` | pegs, disks and display, 139 locks |
-//! | `post` | the place where a thread waits for its turn, a lock and a word each |
+//! | `post` | the wait of a thread for its turn, a lock and a word each |
 //!
 //! A run makes neither more nor fewer moves than that. In the plan, the steps on each peg keep the
 //! order of the schedule, and disks are carried at the same time.

@@ -1,4 +1,4 @@
-//! The place where a thread waits for its turn on a peg: a letter under a lock, and a word to sleep
+//! The wait of a thread for its turn on a peg: a letter under a lock, and a word to sleep
 //! on.
 //!
 //! This is the condition variable of a monitor, for one waiter. The lock is of the kind that is

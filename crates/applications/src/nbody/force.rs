@@ -7,7 +7,7 @@
 //!
 //! Near each other bodies pull less than Newton says: the potential of mass m is
 //! `-m / sqrt(d² + ε²)`, Plummer's softening. So no step is too long for a pair that meets, and
-//! bodies in one place do not divide by zero.
+//! bodies at one position do not divide by zero.
 
 use super::cache::BLOCK;
 use super::tree::{Node, Point};
@@ -47,11 +47,11 @@ pub(super) fn by_tree(
     touch: &mut impl FnMut(usize),
 ) -> Pull {
     touch(me / BLOCK);
-    let place = points[me].place;
+    let position = points[me].position;
     let mut pull = Pull::default();
     let mut next = 0;
     while let Some(node) = nodes.get(next) {
-        let apart = add(node.place, place, -1.0);
+        let apart = add(node.position, position, -1.0);
         let square = dot(apart, apart);
         if square > node.far {
             pull.add(apart, square, node.mass, soft);
@@ -62,7 +62,7 @@ pub(super) fn by_tree(
             (first / BLOCK..=(first + points.len() - 1) / BLOCK).for_each(&mut *touch);
             for (number, point) in (first..).zip(points) {
                 if number != me {
-                    let apart = add(point.place, place, -1.0);
+                    let apart = add(point.position, position, -1.0);
                     pull.add(apart, dot(apart, apart), point.mass, soft);
                 }
             }
@@ -76,11 +76,11 @@ pub(super) fn by_tree(
 
 /// The pull on the point numbered `me`, by each other one.
 pub(super) fn direct(points: &[Point], me: usize, soft: f64) -> Pull {
-    let place = points[me].place;
+    let position = points[me].position;
     let mut pull = Pull::default();
     for (number, point) in points.iter().enumerate() {
         if number != me {
-            let apart = add(point.place, place, -1.0);
+            let apart = add(point.position, position, -1.0);
             pull.add(apart, dot(apart, apart), point.mass, soft);
         }
     }

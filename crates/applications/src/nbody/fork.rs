@@ -173,14 +173,14 @@ where
         return;
     }
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
-    for place in into {
+    for slot in into {
         let next = match (one.peek(), other.peek()) {
             (Some(first), Some(second)) if first < second => one.next(),
             (Some(_), None) => one.next(),
             _ => other.next(),
         };
         if let Some(next) = next {
-            *place = *next;
+            *slot = *next;
         }
     }
 }

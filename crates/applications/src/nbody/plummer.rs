@@ -43,18 +43,18 @@ pub fn plummer(number: usize, seed: u64) -> Vec<Body> {
     let length = 3.0 * PI / 16.0;
     let mut bodies: Vec<Body> = (0..number as u64)
         .map(|which| {
-            let Body { place, speed, .. } = draw(&mut Uniform::new(seed, which));
+            let Body { position, speed, .. } = draw(&mut Uniform::new(seed, which));
             let speed = speed.map(|along| along / length.sqrt());
-            Body { mass, place: place.map(|along| along * length), speed }
+            Body { mass, position: position.map(|along| along * length), speed }
         })
         .collect();
     let mean = |of: fn(&Body) -> Vector| {
         let sum = bodies.iter().map(of).fold([0.0; 3], |sum, one| add(sum, one, 1.0));
         sum.map(|along| along * mass)
     };
-    let (place, speed) = (mean(|body| body.place), mean(|body| body.speed));
+    let (position, speed) = (mean(|body| body.position), mean(|body| body.speed));
     for body in &mut bodies {
-        body.place = add(body.place, place, -1.0);
+        body.position = add(body.position, position, -1.0);
         body.speed = add(body.speed, speed, -1.0);
     }
     bodies
@@ -77,7 +77,7 @@ fn draw(uniform: &mut Uniform) -> Body {
             break part * escape;
         }
     };
-    Body { mass: 1.0, place: direction(uniform, radius), speed: direction(uniform, speed) }
+    Body { mass: 1.0, position: direction(uniform, radius), speed: direction(uniform, speed) }
 }
 
 /// An arrow of this length that may point anywhere.
@@ -102,7 +102,7 @@ impl Uniform {
     }
 
     fn next(&mut self) -> f64 {
-        // SplitMix64 from a place of its own: the increment is within `mix`.
+        // SplitMix64 from a state of its own: the increment is within `mix`.
         let bits = mix(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (bits >> 11) as f64 / (1_u64 << 53) as f64
@@ -117,7 +117,8 @@ mod tests {
     fn the_model_is_plummer_s() {
         let bodies = plummer(40_000, 3);
         let part = |radius: f64| {
-            let within = bodies.iter().filter(|body| dot(body.place, body.place) < radius * radius);
+            let within =
+                bodies.iter().filter(|body| dot(body.position, body.position) < radius * radius);
             within.count() as f64 / bodies.len() as f64
         };
         let length = 3.0 * PI / 16.0;
@@ -137,9 +138,9 @@ mod tests {
     fn the_centre_rests() {
         let bodies = plummer(1_000, 1);
         for axis in 0..3 {
-            let place: f64 = bodies.iter().map(|body| body.place[axis]).sum();
+            let position: f64 = bodies.iter().map(|body| body.position[axis]).sum();
             let speed: f64 = bodies.iter().map(|body| body.speed[axis]).sum();
-            assert!(place.abs() < 1e-11 && speed.abs() < 1e-11, "{place} {speed}");
+            assert!(position.abs() < 1e-11 && speed.abs() < 1e-11, "{position} {speed}");
         }
     }
 
@@ -147,12 +148,12 @@ mod tests {
     fn no_side_is_preferred() {
         let bodies = plummer(20_000, 2);
         for axis in 0..3 {
-            let right = bodies.iter().filter(|body| body.place[axis] > 0.0).count();
+            let right = bodies.iter().filter(|body| body.position[axis] > 0.0).count();
             let away = bodies.iter().filter(|body| body.speed[axis] > 0.0).count();
             assert!(right.abs_diff(10_000) < 400 && away.abs_diff(10_000) < 400, "{right} {away}");
         }
-        // Places and speeds have nothing to do with each other.
-        let outwards = bodies.iter().filter(|body| dot(body.place, body.speed) > 0.0).count();
+        // Positions and speeds have nothing to do with each other.
+        let outwards = bodies.iter().filter(|body| dot(body.position, body.speed) > 0.0).count();
         assert!(outwards.abs_diff(10_000) < 400, "{outwards}");
     }
 
@@ -161,6 +162,6 @@ mod tests {
         let bodies = plummer(50, 1);
         assert_eq!(bodies, plummer(50, 1));
         assert_ne!(bodies, plummer(50, 2));
-        assert!((1..50).all(|other| bodies[0].place != bodies[other].place));
+        assert!((1..50).all(|other| bodies[0].position != bodies[other].position));
     }
 }

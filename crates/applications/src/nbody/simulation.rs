@@ -32,7 +32,7 @@ use crate::mix::mix;
 use crate::pace::Pace;
 use machine::clock;
 
-/// Bodies that are moved, measured or brought to their places at once.
+/// Bodies that are moved, measured or brought to their positions at once.
 const GRAIN: usize = 512;
 
 /// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a
@@ -101,7 +101,7 @@ impl Simulation {
             return Err(Refused::Bodies(bodies.len()));
         }
         let good = |body: &Body| {
-            let mut numbers = body.place.iter().chain(&body.speed).chain([&body.mass]);
+            let mut numbers = body.position.iter().chain(&body.speed).chain([&body.mass]);
             body.mass >= 0.0 && numbers.all(|number| number.abs() <= 1e100)
         };
         if let Some(bad) = bodies.iter().position(|body| !good(body)) {
@@ -136,7 +136,7 @@ impl Simulation {
         let dt = self.options.dt;
         each(fork, &mut self.bodies, GRAIN, &|_, Felt { body, pull, .. }| {
             body.speed = add(body.speed, pull.acceleration, 0.5 * dt);
-            body.place = add(body.place, body.speed, dt);
+            body.position = add(body.position, body.speed, dt);
         });
         self.pull(fork);
         each(fork, &mut self.bodies, GRAIN, &|_, Felt { body, pull, .. }| {
@@ -153,7 +153,7 @@ impl Simulation {
         let bodies = &self.bodies;
         each(fork, &mut self.keys, GRAIN, &|index, key| {
             pace.compute(BODY);
-            *key = (cube.key(bodies[index].body.place), index as u32);
+            *key = (cube.key(bodies[index].body.position), index as u32);
         });
         self.reorder(fork);
         self.nodes = tree::build(fork, cube, &self.keys, &self.points, theta);
@@ -185,14 +185,14 @@ impl Simulation {
         core::mem::swap(&mut self.bodies, &mut self.spare_bodies);
         let bodies = &self.bodies;
         each(fork, &mut self.points, GRAIN, &|index, point| {
-            let Body { place, mass, .. } = bodies[index].body;
-            *point = Point { place, mass };
+            let Body { position, mass, .. } = bodies[index].body;
+            *point = Point { position, mass };
         });
     }
 
     /// The cube around all bodies.
     fn bounds<F: Fork>(&self, fork: &F) -> Cube {
-        let of = |felt: &Felt| (felt.body.place, felt.body.place);
+        let of = |felt: &Felt| (felt.body.position, felt.body.position);
         let both = |one: (Vector, Vector), other: (Vector, Vector)| {
             let low = core::array::from_fn(|axis| one.0[axis].min(other.0[axis]));
             let high = core::array::from_fn(|axis| one.1[axis].max(other.1[axis]));
@@ -227,8 +227,8 @@ impl Simulation {
     }
 
     /// Returns the positions of the bodies, in an unspecified order.
-    pub fn places(&self) -> impl ExactSizeIterator<Item = Vector> + '_ {
-        self.points.iter().map(|point| point.place)
+    pub fn positions(&self) -> impl ExactSizeIterator<Item = Vector> + '_ {
+        self.points.iter().map(|point| point.position)
     }
 
     /// The bodies, in the order in which they were given.
@@ -248,12 +248,12 @@ impl Simulation {
         fork.enter(|| energy(fork, &self.bodies))
     }
 
-    /// Of places and speeds of all bodies, bit for bit.
+    /// Of positions and speeds of all bodies, bit for bit.
     #[must_use]
     pub fn checksum(&self) -> u64 {
         let of = |felt: &Felt| {
-            let Body { place, speed, .. } = felt.body;
-            let numbers = place.into_iter().chain(speed);
+            let Body { position, speed, .. } = felt.body;
+            let numbers = position.into_iter().chain(speed);
             numbers.fold(mix(felt.number.into()), |sum, number| mix(sum ^ number.to_bits()))
         };
         self.bodies.iter().map(of).fold(0, u64::wrapping_add)

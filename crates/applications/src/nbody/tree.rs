@@ -44,7 +44,7 @@ const GRAIN: usize = 1_024;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Point {
     /// The position.
-    pub(super) place: Vector,
+    pub(super) position: Vector,
     /// The mass.
     pub(super) mass: f64,
 }
@@ -62,15 +62,15 @@ impl Cube {
     /// Around two opposite corners of a box.
     pub(super) fn around(low: Vector, high: Vector) -> Self {
         let side = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
-        // All in one place: any cube will do.
+        // All at one position: any cube will do.
         Self { corner: low, side: if side > 0.0 { side } else { 1.0 } }
     }
 
-    /// The key of a place: the bits of its three coordinates, in turn.
-    pub(super) fn key(&self, place: Vector) -> u64 {
+    /// The key of a position: the bits of its three coordinates, in turn.
+    pub(super) fn key(&self, position: Vector) -> u64 {
         let cells = f64::from(1 << LEVELS);
         let bits = |axis: usize| {
-            let cell = (place[axis] - self.corner[axis]) / self.side * cells;
+            let cell = (position[axis] - self.corner[axis]) / self.side * cells;
             // The far side belongs to the last cell.
             spread((cell as u64).min((1 << LEVELS) - 1))
         };
@@ -97,7 +97,7 @@ fn spread(bits: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Node {
     /// The centre of its mass.
-    pub(super) place: Vector,
+    pub(super) position: Vector,
     /// The mass of the bodies in it.
     pub(super) mass: f64,
     /// Square of the distance from which on it pulls like a point.
@@ -220,7 +220,7 @@ impl<F: Fork> Builder<'_, F> {
         let mut node =
             Node { skip: 1, first: low as u32, count: (high - low) as u32, ..Node::EMPTY };
         let points = self.points[low..high].iter();
-        self.weigh(&mut node, points.map(|point| (point.place, point.mass)), low, level);
+        self.weigh(&mut node, points.map(|point| (point.position, point.mass)), low, level);
         nodes.push(node);
     }
 
@@ -231,7 +231,7 @@ impl<F: Fork> Builder<'_, F> {
         let children = core::iter::from_fn(|| {
             let child = below.get(next)?;
             next += child.skip as usize;
-            Some((child.place, child.mass))
+            Some((child.position, child.mass))
         });
         self.weigh(node, children, low, level);
         node.skip = 1 + below.len() as u32;
@@ -246,26 +246,26 @@ impl<F: Fork> Builder<'_, F> {
         level: u32,
     ) {
         let mut sum = [0.0; 3];
-        for (place, mass) in parts {
-            sum = add(sum, place, mass);
+        for (position, mass) in parts {
+            sum = add(sum, position, mass);
             node.mass += mass;
         }
         // Without mass there is nothing that pulls, from wherever.
-        node.place = if node.mass > 0.0 {
+        node.position = if node.mass > 0.0 {
             sum.map(|along| along / node.mass)
         } else {
-            self.points[low].place
+            self.points[low].position
         };
         let side = self.cube.side / f64::from(1 << level);
-        // The centre of the cube, from a place in it: the corner is at a whole number of sides from
-        // that of the first cube.
-        let place = self.points[low].place;
+        // The centre of the cube, from a position in it: the corner is at a whole number of sides
+        // from that of the first cube.
+        let position = self.points[low].position;
         let middle: Vector = core::array::from_fn(|axis| {
-            let cell = ((place[axis] - self.cube.corner[axis]) / side).floor();
+            let cell = ((position[axis] - self.cube.corner[axis]) / side).floor();
             let cell = cell.clamp(0.0, f64::from(1 << level) - 1.0);
             self.cube.corner[axis] + (cell + 0.5) * side
         });
-        let off = add(node.place, middle, -1.0);
+        let off = add(node.position, middle, -1.0);
         let far = side / self.theta + dot(off, off).sqrt();
         node.far = far * far;
     }
@@ -278,7 +278,8 @@ fn eighth(key: u64, level: u32) -> Option<u64> {
 }
 
 impl Node {
-    const EMPTY: Self = Self { place: [0.0; 3], mass: 0.0, far: 0.0, skip: 0, first: 0, count: 0 };
+    const EMPTY: Self =
+        Self { position: [0.0; 3], mass: 0.0, far: 0.0, skip: 0, first: 0, count: 0 };
 }
 
 #[cfg(test)]
@@ -287,22 +288,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The tree of these places, each of mass 1, and its points.
-    fn tree_of(places: &[Vector], theta: f64) -> (Vec<Node>, Vec<Point>) {
+    /// The tree of these positions, each of mass 1, and its points.
+    fn tree_of(positions: &[Vector], theta: f64) -> (Vec<Node>, Vec<Point>) {
         let mut low = [f64::MAX; 3];
         let mut high = [f64::MIN; 3];
-        for place in places {
+        for position in positions {
             for axis in 0..3 {
-                low[axis] = low[axis].min(place[axis]);
-                high[axis] = high[axis].max(place[axis]);
+                low[axis] = low[axis].min(position[axis]);
+                high[axis] = high[axis].max(position[axis]);
             }
         }
         let cube = Cube::around(low, high);
         let mut keys: Vec<(u64, u32)> =
-            (0..).zip(places).map(|(number, place)| (cube.key(*place), number)).collect();
+            (0..).zip(positions).map(|(number, position)| (cube.key(*position), number)).collect();
         keys.sort_unstable();
-        let points: Vec<Point> =
-            keys.iter().map(|key| Point { place: places[key.1 as usize], mass: 1.0 }).collect();
+        let points: Vec<Point> = keys
+            .iter()
+            .map(|key| Point { position: positions[key.1 as usize], mass: 1.0 })
+            .collect();
         (build(&Sequential, cube, &keys, &points, theta), points)
     }
 
@@ -330,13 +333,13 @@ mod tests {
         };
         assert_eq!(node.mass, range.len() as f64);
         for axis in 0..3 {
-            let mean = points[range.clone()].iter().map(|point| point.place[axis]).sum::<f64>()
+            let mean = points[range.clone()].iter().map(|point| point.position[axis]).sum::<f64>()
                 / range.len() as f64;
-            assert!((node.place[axis] - mean).abs() < 1e-9, "{} {mean}", node.place[axis]);
+            assert!((node.position[axis] - mean).abs() < 1e-9, "{} {mean}", node.position[axis]);
         }
         // What is inside is never far.
         for point in &points[range.clone()] {
-            let apart = add(point.place, node.place, -1.0);
+            let apart = add(point.position, node.position, -1.0);
             assert!(dot(apart, apart) <= node.far, "{point:?} in {node:?}");
         }
         range
@@ -348,13 +351,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_body_is_in_one_leaf(places in prop::collection::vec([coordinate(), coordinate(), coordinate()], 1..200), theta in 0.0..=1.0_f64) {
-            let (nodes, points) = tree_of(&places, theta);
-            prop_assert_eq!(check(&nodes, &points), 0..places.len());
+        fn every_body_is_in_one_leaf(positions in prop::collection::vec([coordinate(), coordinate(), coordinate()], 1..200), theta in 0.0..=1.0_f64) {
+            let (nodes, points) = tree_of(&positions, theta);
+            prop_assert_eq!(check(&nodes, &points), 0..positions.len());
             let big = |node: &Node| node.count as usize > LEAF;
             prop_assert!(nodes.iter().filter(|node| big(node)).all(|node| {
-                let first = points[node.first as usize].place;
-                let apart = |point: &Point| add(point.place, first, -1.0);
+                let first = points[node.first as usize].position;
+                let apart = |point: &Point| add(point.position, first, -1.0);
                 let mut points = points[node.first as usize..][..node.count as usize].iter();
                 points.all(|point| dot(apart(point), apart(point)) < 1e-10)
             }), "only bodies that no key tells apart share a large leaf");
@@ -370,9 +373,9 @@ mod tests {
 
     #[test]
     fn large_trees_are_put_together() {
-        let places: Vec<Vector> =
-            super::super::plummer(20_000, 1).iter().map(|body| body.place).collect();
-        let (nodes, points) = tree_of(&places, 0.5);
+        let positions: Vec<Vector> =
+            super::super::plummer(20_000, 1).iter().map(|body| body.position).collect();
+        let (nodes, points) = tree_of(&positions, 0.5);
         assert_eq!(check(&nodes, &points), 0..20_000);
     }
 

@@ -111,7 +111,7 @@ pub struct Share {
     pub intervals: u64,
     /// Intervals for which the pool had no room, so that it sorted them itself.
     pub kept: u64,
-    /// Numbers it brought to their place.
+    /// Numbers it brought to their final index.
     pub sorted: u64,
     /// The processor it stayed on; none if it was left to the system.
     pub processor: Option<usize>,
@@ -120,22 +120,22 @@ pub struct Share {
 /// The array is wrong: the structure lost an interval or gave it out twice, or the program is
 /// wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("at place {place} is {found}, not {expected}")]
+#[error("at index {index} is {found}, not {expected}")]
 pub struct Fault {
-    /// The first place that is wrong, counted from 0.
-    pub place: usize,
+    /// The first index that is wrong, counted from 0.
+    pub index: usize,
     /// The number there.
     pub found: u32,
     /// The number that belongs there.
     pub expected: u32,
 }
 
-/// The first place where `found` is not what `expected` is when sorted.
+/// Returns the first index where `found` is not what `expected` is when sorted.
 pub(super) fn fault(found: &[u32], mut expected: Vec<u32>) -> Option<Fault> {
     debug_assert_eq!(found.len(), expected.len(), "a sort does not change the array's length");
     expected.sort_unstable();
-    let place = found.iter().zip(&expected).position(|(found, expected)| found != expected)?;
-    Some(Fault { place, found: found[place], expected: expected[place] })
+    let index = found.iter().zip(&expected).position(|(found, expected)| found != expected)?;
+    Some(Fault { index, found: found[index], expected: expected[index] })
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
         let first = [5, 3, 4];
         assert_eq!(fault(&[3, 4, 5], first.to_vec()), None);
         let message = |found: &[u32]| fault(found, first.to_vec()).expect("a fault").to_string();
-        assert_eq!(message(&[3, 5, 4]), "at place 1 is 5, not 4");
-        assert_eq!(message(&[3, 4, 4]), "at place 2 is 4, not 5");
+        assert_eq!(message(&[3, 5, 4]), "at index 1 is 5, not 4");
+        assert_eq!(message(&[3, 4, 4]), "at index 2 is 4, not 5");
     }
 }

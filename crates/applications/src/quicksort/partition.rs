@@ -43,14 +43,14 @@ pub(super) fn split(part: &[AtomicU32], seed: u64) -> usize {
 /// Swaps the median of three numbers to the front, where it keeps the second part from being empty,
 /// and returns it.
 fn to_front(part: &[AtomicU32], seed: u64) -> u32 {
-    let place = |which: u64| (mix(seed.wrapping_add(which)) % part.len() as u64) as usize;
+    let index = |which: u64| (mix(seed.wrapping_add(which)) % part.len() as u64) as usize;
     let mut three = [0, 1, 2].map(|which| {
-        let place = place(which);
-        (part[place].load(Relaxed), place)
+        let index = index(which);
+        (part[index].load(Relaxed), index)
     });
     three.sort_unstable();
-    let (pivot, place) = three[1];
-    part[place].store(part[0].load(Relaxed), Relaxed);
+    let (pivot, index) = three[1];
+    part[index].store(part[0].load(Relaxed), Relaxed);
     part[0].store(pivot, Relaxed);
     pivot
 }
@@ -60,17 +60,17 @@ pub(super) fn insertion_sort(part: &[AtomicU32]) -> u64 {
     let mut moved = 0;
     for next in 1..part.len() {
         let value = part[next].load(Relaxed);
-        let mut place = next;
-        while place > 0 {
-            let before = part[place - 1].load(Relaxed);
+        let mut index = next;
+        while index > 0 {
+            let before = part[index - 1].load(Relaxed);
             if before <= value {
                 break;
             }
-            part[place].store(before, Relaxed);
-            place -= 1;
+            part[index].store(before, Relaxed);
+            index -= 1;
             moved += 1;
         }
-        part[place].store(value, Relaxed);
+        part[index].store(value, Relaxed);
     }
     moved
 }

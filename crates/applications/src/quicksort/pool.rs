@@ -19,7 +19,7 @@ impl Interval {
     }
 
     /// Returns the indices of its numbers.
-    pub(super) fn places(self) -> Range<usize> {
+    pub(super) fn indices(self) -> Range<usize> {
         let first = self.first as usize;
         first..first + self.length as usize
     }

@@ -40,7 +40,7 @@ const WATCH_INTERVALS: u64 = 64;
 /// ```
 #[must_use]
 pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
-    (0..count as u64).map(|place| (mix(mix(seed) ^ place) >> 32) as u32).collect()
+    (0..count as u64).map(|index| (mix(mix(seed) ^ index) >> 32) as u32).collect()
 }
 
 /// Sorts pseudo-random numbers. `pool`, which must be empty, holds the intervals.
@@ -82,7 +82,7 @@ pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
 
 /// Does the same as [`run`] for `numbers` of the caller, however many the options say, with
 /// something [`Around`] the threads, and with a `watch`. The calling thread calls `watch` every 100
-/// ms or so with the number of numbers that are in their places, and once at the end.
+/// ms or so with the number of numbers that are at their final indices, and once at the end.
 ///
 /// # Errors
 ///
@@ -130,8 +130,8 @@ pub fn run_with<P: Pool>(
     Ok(Run { fault: fault(&found, numbers), numbers: found, elapsed, threads: workers })
 }
 
-/// The count of numbers that a thread has brought to their places. Written by it, read by the
-/// watcher.
+/// The count of numbers that a thread has brought to their final indices. Written by it, read by
+/// the watcher.
 #[repr(align(128))]
 struct Tally(AtomicUsize);
 
@@ -232,26 +232,26 @@ impl Worker {
     fn sort<P: Pool>(&mut self, table: &Table<P>, interval: Interval) -> Result<(), Broken> {
         let Options { cutoff, seed, .. } = table.options;
         self.pace.compute(INTERVAL);
-        let places = interval.places();
-        if places.len() <= cutoff {
+        let indices = interval.indices();
+        if indices.len() <= cutoff {
             // Only if the whole array is short.
             self.finish(table, interval);
             return table.outstanding.replace(0);
         }
-        let part = &table.numbers[places.clone()];
+        let part = &table.numbers[indices.clone()];
         self.pace.compute(NUMBER * part.len() as u64);
-        let pivots = mix(seed ^ ((places.start as u64) << 32 | part.len() as u64));
+        let pivots = mix(seed ^ ((indices.start as u64) << 32 | part.len() as u64));
         let first = split(part, pivots);
         let halves = [
-            Interval::new(places.start, first),
-            Interval::new(places.start + first, part.len() - first),
+            Interval::new(indices.start, first),
+            Interval::new(indices.start + first, part.len() - first),
         ];
         for half in halves {
-            if half.places().len() <= cutoff {
+            if half.indices().len() <= cutoff {
                 self.finish(table, half);
             }
         }
-        let long = halves.into_iter().filter(|half| half.places().len() > cutoff);
+        let long = halves.into_iter().filter(|half| half.indices().len() > cutoff);
         table.outstanding.replace(long.clone().count())?;
         for half in long {
             if let Err(half) = table.pool.put(half) {
@@ -263,9 +263,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Brings the numbers of a short interval to their places.
+    /// Brings the numbers of a short interval to their final indices.
     fn finish<P: Pool>(&mut self, table: &Table<P>, interval: Interval) {
-        let part = &table.numbers[interval.places()];
+        let part = &table.numbers[interval.indices()];
         let moved = insertion_sort(part);
         self.pace.compute(NUMBER * (part.len() as u64 + moved));
         self.share.sorted += part.len() as u64;

@@ -103,10 +103,10 @@ pub enum Reason {
         found: Shown,
     },
     /// No name where one must be.
-    #[error("missing name of a net {place}")]
+    #[error("missing name of a net {position}")]
     MissingName {
         /// The position in the line.
-        place: &'static str,
+        position: &'static str,
     },
     /// A name with a character that no name may have.
     #[error("`{found}` is no name of a net: names have no blanks, parentheses, commas or `=`")]

@@ -211,9 +211,9 @@ fn arguments(call: &str) -> Result<Vec<&str>, Reason> {
     list.split(',').map(|net| name(net.trim(), "between the parentheses")).collect()
 }
 
-fn name<'a>(text: &'a str, place: &'static str) -> Result<&'a str, Reason> {
+fn name<'a>(text: &'a str, position: &'static str) -> Result<&'a str, Reason> {
     if text.is_empty() {
-        return Err(Reason::MissingName { place });
+        return Err(Reason::MissingName { position });
     }
     let forbidden = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '=');
     if text.contains(forbidden) {

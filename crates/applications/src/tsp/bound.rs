@@ -56,8 +56,8 @@ impl Reduced {
         let potentials: Vec<i64> =
             exact.into_iter().map(|potential| (potential * SCALE as f64).round() as i64).collect();
         let distances = (0..n * n)
-            .map(|place| {
-                let (from, to) = (place / n, place % n);
+            .map(|index| {
+                let (from, to) = (index / n, index % n);
                 i64::from(instance.distance(from, to)) * SCALE + potentials[from] + potentials[to]
             })
             .collect();
@@ -97,11 +97,11 @@ impl Reduced {
         let (mut city, mut length) = (rest[left].1, 0);
         while left > 0 {
             let mut next = 0;
-            for place in 0..left {
-                let distance = self.distance(city, rest[place].1);
-                rest[place].0 = rest[place].0.min(distance);
-                if rest[place].0 < rest[next].0 {
-                    next = place;
+            for index in 0..left {
+                let distance = self.distance(city, rest[index].1);
+                rest[index].0 = rest[index].0.min(distance);
+                if rest[index].0 < rest[next].0 {
+                    next = index;
                 }
             }
             length += rest[next].0;

@@ -50,7 +50,7 @@ fn geographical(a: (f64, f64), b: (f64, f64)) -> f64 {
     let q1 = (longitude_a - longitude_b).cos();
     let q2 = (latitude_a - latitude_b).cos();
     let q3 = (latitude_a + latitude_b).cos();
-    // The argument may be a little more than 1 for two cities in one place.
+    // The argument may be a little more than 1 for two cities at one point.
     let angle = (0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)).min(1.0).acos();
     (RADIUS * angle + 1.0).trunc()
 }

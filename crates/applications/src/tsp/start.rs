@@ -55,9 +55,9 @@ mod tests {
     #[test]
     fn a_ring_is_gone_round_once() {
         // Twelve cities in a ring, numbered so that neighbours are 5 apart: 5 is prime to 12.
-        let place = |city: usize| city * 5 % 12;
+        let position = |city: usize| city * 5 % 12;
         let ring = Instance::new("", 12, |a, b| {
-            let apart = place(a).abs_diff(place(b));
+            let apart = position(a).abs_diff(position(b));
             apart.min(12 - apart) as u32
         });
         let (length, cities) = tour(&ring);

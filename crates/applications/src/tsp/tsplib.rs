@@ -105,7 +105,7 @@ enum Section {
         cities: usize,
     },
     Coordinates {
-        places: Vec<Option<(usize, f64, f64)>>,
+        points: Vec<Option<(usize, f64, f64)>>,
         metric: Metric,
     },
     /// Lines of the picture of the instance that are still to come.
@@ -167,7 +167,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Instance, ParseError> {
                     distances.push(distance.map_err(|_| at(Reason::Distance(Word::new(word))))?);
                 }
             }
-            Section::Coordinates { places, .. } => city(words, line, places).map_err(at)?,
+            Section::Coordinates { points, .. } => city(words, line, points).map_err(at)?,
             Section::Display(0) => {
                 return Err(at(Reason::UnknownKeyword(Word::new(words))));
             }
@@ -277,8 +277,8 @@ impl Header {
                 Ok(Some(Section::Matrix { distances, format, cities }))
             }
             ("NODE_COORD_SECTION", Weights::From(metric, _)) => {
-                let places = vec![None; cities];
-                Ok(Some(Section::Coordinates { places, metric }))
+                let points = vec![None; cities];
+                Ok(Some(Section::Coordinates { points, metric }))
             }
             // Some matrices come with coordinates for a picture.
             ("NODE_COORD_SECTION", Weights::Explicit) => Ok(Some(Section::Display(cities))),
@@ -293,7 +293,7 @@ impl Header {
             Section::Matrix { distances, format, cities } => {
                 matrix(&distances, format, cities).map(Some)
             }
-            Section::Coordinates { places, metric } => plane(&places, metric).map(Some),
+            Section::Coordinates { points, metric } => plane(&points, metric).map(Some),
         }
     }
 }
@@ -328,7 +328,7 @@ fn matrix(given: &[u32], format: Format, cities: usize) -> Result<Instance, Reas
 }
 
 /// A line with the number of a city and its coordinates.
-fn city(words: &str, line: usize, places: &mut [Option<(usize, f64, f64)>]) -> Result<(), Reason> {
+fn city(words: &str, line: usize, points: &mut [Option<(usize, f64, f64)>]) -> Result<(), Reason> {
     let bad = || Reason::Coordinates(Word::new(words));
     let mut parts = words.split_ascii_whitespace();
     let (Some(number), Some(x), Some(y), None) =
@@ -339,25 +339,25 @@ fn city(words: &str, line: usize, places: &mut [Option<(usize, f64, f64)>]) -> R
     let coordinate =
         |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(bad);
     let (x, y) = (coordinate(x)?, coordinate(y)?);
-    let cities = places.len();
+    let cities = points.len();
     let city = number.parse().ok().filter(|city| (1..=cities).contains(city));
     let city: usize = city.ok_or_else(|| Reason::City { found: Word::new(number), cities })?;
-    if let Some((first, ..)) = places[city - 1] {
+    if let Some((first, ..)) = points[city - 1] {
         return Err(Reason::CityTwice { city, first });
     }
-    places[city - 1] = Some((line, x, y));
+    points[city - 1] = Some((line, x, y));
     Ok(())
 }
 
 /// The distances of cities with coordinates.
-fn plane(places: &[Option<(usize, f64, f64)>], metric: Metric) -> Result<Instance, Reason> {
-    let mut coordinates = Vec::with_capacity(places.len());
-    for (place, city) in places.iter().zip(1..) {
-        let &(_, x, y) = place.as_ref().ok_or(Reason::CityMissing(city))?;
+fn plane(points: &[Option<(usize, f64, f64)>], metric: Metric) -> Result<Instance, Reason> {
+    let mut coordinates = Vec::with_capacity(points.len());
+    for (point, city) in points.iter().zip(1..) {
+        let &(_, x, y) = point.as_ref().ok_or(Reason::CityMissing(city))?;
         coordinates.push((x, y));
     }
     let mut far = None;
-    let instance = Instance::new("", places.len(), |a, b| {
+    let instance = Instance::new("", points.len(), |a, b| {
         metric.distance(coordinates[a], coordinates[b]).unwrap_or_else(|| {
             far.get_or_insert((b + 1, a + 1));
             0
