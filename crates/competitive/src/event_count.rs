@@ -67,7 +67,7 @@ use machine::clock::Deadline;
 
 use crate::sleepers::{Sleepers, Slept};
 
-/// Lets threads sleep until work may have appeared in any of several places, without a lock around
+/// Lets threads sleep until work may have appeared at any of several sources, without a lock around
 /// them.
 ///
 /// - [`notify_one`](Self::notify_one) with no thread registered costs two loads where

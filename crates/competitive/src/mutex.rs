@@ -19,8 +19,8 @@
 //!    behalf of a sleeper. It becomes 0, or the number of a sleeper, only by its holder.
 //! 2. A thread may find its own number in `word` while it waits. Then it has been handed the lock,
 //!    or its policy took the lock when it was asked. The thread did not hold the lock when it came,
-//!    and no other thread writes that number. Its place in the queue tells which of the two it was
-//!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
+//!    and no other thread writes that number. Its position in the queue tells which of the two it
+//!    was ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
 //! # Orderings

@@ -142,7 +142,7 @@ impl<T> OnceLock<T> {
                 let value = init()?;
                 // SAFETY: Invariant 1: no other thread is running, and a value is not lent before
                 // it is done.
-                self.value.with_mut(|place| _ = unsafe { &mut *place }.write(value));
+                self.value.with_mut(|slot| _ = unsafe { &mut *slot }.write(value));
                 Ok(())
             })?;
         }
@@ -257,12 +257,12 @@ impl<T> OnceLock<T> {
     ///
     /// It must be done, and seen to be by an Acquire.
     unsafe fn lend(&self) -> &T {
-        self.value.with(|place| {
+        self.value.with(|slot| {
             // SAFETY: a done value is written only with the cell to itself, and the pointer is good
             // for as long as `self` is borrowed.
-            let place = unsafe { &*place };
+            let slot = unsafe { &*slot };
             // SAFETY: Invariant 2.
-            unsafe { place.assume_init_ref() }
+            unsafe { slot.assume_init_ref() }
         })
     }
 }

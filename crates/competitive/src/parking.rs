@@ -136,7 +136,7 @@ impl Bucket {
     }
 }
 
-/// A place in a queue. It lies on the stack of the thread that waits, alone on its cache lines.
+/// An entry of a queue. It lies on the stack of the thread that waits, alone on its cache lines.
 #[repr(align(128))]
 pub(crate) struct Node {
     /// The mutex's word. A release may have freed it, once the node has left its queue.
@@ -147,7 +147,7 @@ pub(crate) struct Node {
     state: AtomicU32,
     /// The time when its thread came to the mutex.
     arrived: Ticks,
-    /// Its place in the queue (Invariant 1).
+    /// Its links in the queue (Invariant 1).
     entry: Entry<Self>,
     /// While it is the first of its mutex: when no sleeper is handed the mutex. A moment before the
     /// beginning is after the end as well: the clock has begun anew (a suspended machine).
@@ -252,7 +252,7 @@ impl<'n> Waiter<'n> {
                 return true;
             }
             let first = if self.queued {
-                // Woken in vain: it keeps its place.
+                // Woken in vain: it keeps its position.
                 queues.is_head(node)
             } else {
                 // SAFETY: in no queue until now, and its thread does not go on before it has left
@@ -411,7 +411,7 @@ fn wake(bucket: &Bucket, sleeper: &Node, released_at: Ticks, state: u32) -> *con
     bucket.attention.fetch_sub(1, Ordering::Relaxed);
     let release = Release { at: released_at, on: topology::current() };
     // SAFETY: Invariant 2: the bucket is locked, and the sleeper has not been woken yet.
-    sleeper.release.with_mut(|place| unsafe { *place = release });
+    sleeper.release.with_mut(|slot| unsafe { *slot = release });
     // Release: pairs with the sleeper's Acquire. The node may be gone as soon as the bucket is
     // unlocked.
     sleeper.state.store(state, Ordering::Release);

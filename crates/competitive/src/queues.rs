@@ -233,8 +233,8 @@ mod tests {
             for (number, step) in steps {
                 let (node, key) = (&nodes[number], number % 3);
                 let queue = expected.entry(key).or_default();
-                let place = queue.iter().position(|&other| other == number);
-                match place {
+                let position = queue.iter().position(|&other| other == number);
+                match position {
                     _ if step == 0 => {
                         let mut all = queues.remove_all(&KEYS[key]);
                         let mut numbers = Vec::new();
@@ -245,9 +245,9 @@ mod tests {
                         prop_assert_eq!(&numbers, &*queue);
                         queue.clear();
                     }
-                    Some(place) => {
-                        queue.remove(place);
-                        let next = (place == 0).then(|| queue.first().copied()).flatten();
+                    Some(position) => {
+                        queue.remove(position);
+                        let next = (position == 0).then(|| queue.first().copied()).flatten();
                         // SAFETY: by the vector, it is in a queue.
                         let head = unsafe { queues.remove(node) }.map(|node| node.number);
                         prop_assert_eq!(head, next);

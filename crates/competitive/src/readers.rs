@@ -51,12 +51,12 @@ machine::global! {
     static TABLE: [Bucket<Reader>; BUCKETS] = [const { Bucket::new() }; BUCKETS];
 }
 
-/// A place in a queue. It lies on the stack of the thread that waits, alone on its cache lines.
+/// An entry of a queue. It lies on the stack of the thread that waits, alone on its cache lines.
 #[repr(align(128))]
 struct Reader {
     /// See the first table of the header.
     state: AtomicU32,
-    /// Its place in the queue (Invariant 1).
+    /// Its links in the queue (Invariant 1).
     entry: Entry<Self>,
 }
 

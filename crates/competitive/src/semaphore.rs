@@ -96,7 +96,8 @@ const PERMIT: u32 = 8;
 /// # drop(other);
 /// ```
 pub struct Semaphore<G = RawPolicyMutex> {
-    /// The place of the first in line. Written only before any thread of a forked child uses it.
+    /// The mutex that the first in line holds. Written only before any thread of a forked child
+    /// uses it.
     gate: UnsafeCell<G>,
     /// Tells a forked child that the gate is its parent's.
     home: ForkLock,

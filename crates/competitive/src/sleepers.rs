@@ -74,7 +74,7 @@ struct Queue {
     length: usize,
 }
 
-/// A place in the queue. It lies on the stack of the thread that waits, alone on its cache lines.
+/// An entry of the queue. It lies on the stack of the thread that waits, alone on its cache lines.
 #[repr(align(128))]
 struct Sleeper {
     /// Asleep or woken. Written by the waker, under the lock.
@@ -197,8 +197,8 @@ impl Sleepers {
                 let count = BATCH.min(*left).min(queue.length);
                 *left -= count;
                 taken(count);
-                for place in &mut batch[..count] {
-                    *place = queue.pop();
+                for slot in &mut batch[..count] {
+                    *slot = queue.pop();
                 }
                 (count, *left > 0 && queue.length > 0)
             });

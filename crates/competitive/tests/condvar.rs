@@ -19,29 +19,29 @@ assert_impl_all!(Condvar: Send, Sync, Default);
 assert_impl_all!(RawCondvar<*const ()>: Send, Sync);
 const_assert!(cfg!(not(target_pointer_width = "64")) || size_of::<Condvar>() == 40);
 
-/// A channel of one place: every item passes two waits.
+/// A channel of one slot: every item passes two waits.
 fn hand_over<P: Policy + 'static>() {
     within(Duration::from_secs(60), || {
         const ITEMS: usize = 2_000;
-        let place = PolicyMutex::<Option<usize>, P>::new(None);
+        let slot = PolicyMutex::<Option<usize>, P>::new(None);
         let (filled, emptied) = (Condvar::new(), Condvar::new());
         let sum = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     for item in 1..=ITEMS {
-                        let mut place = place.lock();
-                        emptied.wait_while(&mut place, |place| place.is_some());
-                        *place = Some(item);
-                        drop(place);
+                        let mut slot = slot.lock();
+                        emptied.wait_while(&mut slot, |slot| slot.is_some());
+                        *slot = Some(item);
+                        drop(slot);
                         filled.notify_one();
                     }
                 });
                 scope.spawn(|| {
                     for _ in 1..=ITEMS {
-                        let mut place = place.lock();
-                        filled.wait_while(&mut place, |place| place.is_none());
-                        sum.fetch_add(place.take().expect("waited for"), Relaxed);
+                        let mut slot = slot.lock();
+                        filled.wait_while(&mut slot, |slot| slot.is_none());
+                        sum.fetch_add(slot.take().expect("waited for"), Relaxed);
                         emptied.notify_one();
                     }
                 });

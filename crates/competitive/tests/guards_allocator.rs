@@ -1,4 +1,4 @@
-//! Locks in places where no other code may be called: each lock of the default set guards the
+//! Locks in code that may call no other code: each lock of the default set guards the
 //! allocator of its process, under a system call filter that kills a process which opens a file.
 //!
 //! Each case is a child process, because a first wait's work is done once. The child's threads

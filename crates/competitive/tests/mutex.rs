@@ -152,15 +152,15 @@ fn a_forgotten_guard_keeps_it_locked<P: Policy + 'static>() {
 /// still be on its way out of the release.
 fn freed_while_the_other_leaves<P: Policy + 'static>() {
     /// A lock of its own for each round, which ends as junk.
-    struct Place<P: Policy>(std::cell::UnsafeCell<mem::MaybeUninit<PolicyMutex<u32, P>>>);
+    struct Storage<P: Policy>(std::cell::UnsafeCell<mem::MaybeUninit<PolicyMutex<u32, P>>>);
     // SAFETY: written to by the thread that is left alone with it only.
-    unsafe impl<P: Policy> Sync for Place<P> {}
+    unsafe impl<P: Policy> Sync for Storage<P> {}
     // SAFETY: as above.
-    unsafe impl<P: Policy> Send for Place<P> {}
+    unsafe impl<P: Policy> Send for Storage<P> {}
     const JUNK: u8 = 0xA5;
 
-    fn leave<P: Policy>(place: &Place<P>, round: u64) {
-        let lock: *const PolicyMutex<u32, P> = place.0.get().cast();
+    fn leave<P: Policy>(storage: &Storage<P>, round: u64) {
+        let lock: *const PolicyMutex<u32, P> = storage.0.get().cast();
         // SAFETY: two threads come here, and the lock lives until the second has left it.
         let mutex = unsafe { &*lock };
         let mut left = mutex.lock();
@@ -171,13 +171,13 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
         if !last {
             return;
         }
-        let bytes = place.0.get().cast::<u8>();
-        let size = size_of::<Place<P>>();
+        let bytes = storage.0.get().cast::<u8>();
+        let size = size_of::<Storage<P>>();
         // SAFETY: the other thread has left the lock, and a release does not touch it after that.
         unsafe { bytes.write_bytes(JUNK, size) };
         machine::wait::delay(round % 3 * 1_000);
         for at in 0..size {
-            // SAFETY: within the place.
+            // SAFETY: within the storage.
             let byte = unsafe { bytes.add(at) };
             // SAFETY: written above.
             let byte = unsafe { byte.read_volatile() };
@@ -187,21 +187,21 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
 
     in_time(|| {
         let fresh = || {
-            Place(std::cell::UnsafeCell::new(mem::MaybeUninit::new(PolicyMutex::<_, P>::new(2))))
+            Storage(std::cell::UnsafeCell::new(mem::MaybeUninit::new(PolicyMutex::<_, P>::new(2))))
         };
-        let places: Arc<Vec<_>> = Arc::new((0..rounds(3_000)).map(|_| fresh()).collect());
+        let storages: Arc<Vec<_>> = Arc::new((0..rounds(3_000)).map(|_| fresh()).collect());
         let came = Arc::new(AtomicU64::new(0));
         let threads: Vec<_> = (0..2)
             .map(|_| {
-                let (places, came) = (places.clone(), came.clone());
+                let (storages, came) = (storages.clone(), came.clone());
                 thread::spawn(move || {
-                    for (round, place) in (0..).zip(places.iter()) {
+                    for (round, storage) in (0..).zip(storages.iter()) {
                         // Both at once.
                         came.fetch_add(1, Relaxed);
                         while came.load(Relaxed) < 2 * (round + 1) {
                             thread::yield_now();
                         }
-                        leave(place, round);
+                        leave(storage, round);
                     }
                 })
             })

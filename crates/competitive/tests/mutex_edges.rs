@@ -246,7 +246,7 @@ fn a_sleeper_of_ten_milliseconds_is_handed_the_lock() {
         }
         handed
     });
-    // Once in a while another lock that shares the place has had its turn less than 5 ms ago.
+    // Once in a while another lock that shares the bucket has had its turn less than 5 ms ago.
     assert!(handed >= 4, "handed over {handed} times of 5");
 }
 

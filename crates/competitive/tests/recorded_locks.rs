@@ -30,9 +30,9 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { System.dealloc(pointer, layout) }
     }
 }
 
@@ -121,7 +121,7 @@ fn a_forked_child_goes_on_with_the_counts_of_its_parent() {
     let observed = Observation { length_ns: 900, ..Observation::default() };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Places and names are taken and given back all the time.
+        // Slots and names are taken and given back all the time.
         for thread in 0..3 {
             let done = &done;
             scope.spawn(move || {

@@ -144,15 +144,15 @@ fn the_record_outlives_the_lock_and_locks_of_one_name_are_one() {
 }
 
 #[test]
-fn a_lock_that_shares_its_place_counts_all_the_same() {
-    // More of one name than may have a place each.
+fn a_lock_that_shares_its_slot_counts_all_the_same() {
+    // More of one name than may have a slot each.
     let locks: Vec<_> = (0..20).map(|_| recorded::<RandomWalk>("crowd")).collect();
     for lock in &locks {
         meet(lock, 3, 200);
     }
     let [own, shared] = [0..16, 16..20]
         .map(|range| locks[range].iter().map(|lock| lock.waits().count()).collect::<Vec<_>>());
-    assert!(shared.windows(2).all(|pair| pair[0] == pair[1]), "one place: {shared:?}");
+    assert!(shared.windows(2).all(|pair| pair[0] == pair[1]), "one slot: {shared:?}");
     let expected = own.iter().sum::<u64>() + shared[0];
     assert_eq!(waits::snapshot().lock("crowd").map(Distribution::count), Some(expected));
     drop(locks);
@@ -256,7 +256,7 @@ fn more_names_and_locks_than_the_table() {
         assert!(status.success());
         return;
     }
-    // More locks than places, of few names.
+    // More locks than slots, of few names.
     let names: Vec<_> = (0..100).map(|index| waits::intern(&format!("few {index}"))).collect();
     let locks: Vec<_> =
         (0..SLOTS + 100).map(|index| recorded::<Announced>(names[index % names.len()])).collect();
@@ -298,7 +298,7 @@ fn more_names_and_locks_than_the_table() {
     waits::restart();
     let after = waits::snapshot();
     assert_eq!((after.locks.len(), after.overflow), (0, 0));
-    // Places have come back.
+    // Slots have come back.
     let next = recorded::<Announced>("few 0");
     wait_once(&next);
     assert_eq!(next.waits().count(), 1);

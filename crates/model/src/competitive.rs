@@ -76,7 +76,7 @@ pub enum CompetitiveError {
         "length number {index} is {length}: a wait takes a time of 0 or more; drop it or mend what recorded it"
     )]
     Length {
-        /// Its place among those given, from 0.
+        /// Its index among those given, from 0.
         index: usize,
         /// The length.
         length: f64,
@@ -86,7 +86,7 @@ pub enum CompetitiveError {
         "weight number {index} is {weight}: give a finite weight of 0 or more, such as a count"
     )]
     Weight {
-        /// Its place among those given, from 0.
+        /// Its index among those given, from 0.
         index: usize,
         /// The weight.
         weight: f64,

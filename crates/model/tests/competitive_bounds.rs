@@ -227,7 +227,7 @@ proptest! {
                 let next = random_walk_step(threshold, wait, step, switch).unwrap();
                 let near = |at: &(f64, f64)| (at.0 - next).abs() < 1e-7 * switch;
                 match points.iter().position(near) {
-                    Some(place) => arrived[place] += share * chance,
+                    Some(index) => arrived[index] += share * chance,
                     // Thresholds too unlikely to have a weight at all are not listed.
                     None => prop_assert!(share * chance < 1e-300, "no {next} after {threshold}"),
                 }

@@ -190,7 +190,7 @@ impl Shared {
         self.lockers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Finds a name or takes a free place for it; `None` if there is none, or the name is empty or
+    /// Finds a name or takes a free slot for it; `None` if there is none, or the name is empty or
     /// longer than [`MAX_NAME`]. Allocates nothing, takes no lock.
     #[must_use]
     pub fn name(&self, text: &[u8]) -> Option<u32> {

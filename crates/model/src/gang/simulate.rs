@@ -109,7 +109,7 @@ pub fn gang(
     Ok(Estimate::of((0..runs).map(|_| busy(system, grain, iterations, random, |_| 0.0))))
 }
 
-/// Busy waiting without gangs: each thread's quantum comes at a random place in the round and stays
+/// Busy waiting without gangs: each thread's quantum comes at a random time in the round and stays
 /// there for a run.
 ///
 /// Estimates the *rate*, as the paper does when it takes a mean overlap: the mean over runs of

@@ -13,7 +13,7 @@ fn estimate(runs: u32, mut one: impl FnMut() -> u32) -> Estimate {
     Estimate::of((0..runs).map(|_| f64::from(one())))
 }
 
-fn place(random: &mut Random, queues: u32) -> usize {
+fn random_queue(random: &mut Random, queues: u32) -> usize {
     random.below(u64::from(queues)) as usize
 }
 
@@ -47,7 +47,7 @@ pub fn scan(
 fn fill(ready: &mut [u32], threads: u32, random: &mut Random) {
     ready.fill(0);
     for _ in 0..threads {
-        ready[place(random, ready.len() as u32)] += 1;
+        ready[random_queue(random, ready.len() as u32)] += 1;
     }
 }
 
@@ -69,7 +69,7 @@ pub fn idle_processors(
     check(idle, queues, 1)?;
     let mut at = vec![0; idle as usize];
     Ok(estimate(runs, || {
-        at.fill_with(|| place(random, queues));
+        at.fill_with(|| random_queue(random, queues));
         let mut examined = 1;
         while at.iter().all(|&queue| queue != 0) {
             at.iter_mut().for_each(|queue| *queue = (*queue + 1) % queues as usize);
@@ -99,7 +99,7 @@ pub fn scan_with_arrival(
         let mut step = 0;
         loop {
             if step == examined {
-                ready[place(random, queues)] += 1;
+                ready[random_queue(random, queues)] += 1;
             }
             if ready[step as usize] > 0 {
                 break step + 1;
@@ -128,7 +128,7 @@ pub fn two_processors(
     let mut ready = vec![0; queues as usize];
     Ok(estimate(runs, || {
         fill(&mut ready, threads, random);
-        let mut walkers = [Some(place(random, queues)), Some(place(random, queues))];
+        let mut walkers = [Some(random_queue(random, queues)), Some(random_queue(random, queues))];
         let mut examined = 0;
         while walkers.iter().any(Option::is_some) {
             for walker in &mut walkers {
