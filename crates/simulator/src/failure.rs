@@ -1,5 +1,5 @@
 //! The reasons why a run did not come to its end, in words that name the thread, its state and a
-//! mend.
+//! remedy.
 
 use crate::Time;
 use crate::arena;
