@@ -130,7 +130,7 @@ struct Breaks(Arc<AtomicU64>, bool);
 impl Drop for Breaks {
     fn drop(&mut self) {
         self.0.fetch_add(1, Relaxed);
-        assert!(!self.1, "as it was told to");
+        assert!(!self.1, "it panics if asked to");
     }
 }
 

@@ -161,7 +161,7 @@ impl<T> Segment<T> {
     /// there is one.
     ///
     /// # Safety
-    /// There is room for one, and no other thread knows of it.
+    ///
     /// There is room for one, and no other thread knows of it.
     unsafe fn make(room: *mut Self, before: usize, mut first: Option<T>) {
         // SAFETY: by the caller's promise, here and in all blocks below. Each field is in that

@@ -304,10 +304,10 @@ mod tests {
         }
     }
 
-    /// dotnet/runtime#132736: a queue that looked empty while something was in it. Here patience is
-    /// used up again and again.
+    /// dotnet/runtime#132736: a queue that looked empty while something was in it. Here the
+    /// threshold is used up again and again.
     #[test]
-    fn used_up_patience_is_restored() {
+    fn a_used_up_threshold_is_restored() {
         let queue = NikolaevQueue::starting_at(3, 0, Some(17));
         for number in 0..100 {
             for _ in 0..40 {

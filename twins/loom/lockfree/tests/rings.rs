@@ -8,11 +8,13 @@
 //! | `…_is_not_empty` | does `is_empty` see what is always there |
 //! | `…_one_look_of_two` | two threads push to a ring each, then look at the other: does one find a value |
 //!
-//! With 3 preemptions as `…_bounded`: without a bound `nikolaev_never_seems_empty` was seen to have more than 77,000 executions, `nikolaev_never_seems_full`
-//! 37,000, `nikolaev_passed_turn` 57,000, `nikolaev_patience` 41,000, `segments_never_seem_empty` 57,000. Two calls of each thread meet there, and each
-//! call of a ring tries again for as long as its patience lasts.
+//! With 3 preemptions as `…_bounded`: without a bound `nikolaev_never_seems_empty` was seen to have
+//! more than 77,000 executions, `nikolaev_never_seems_full` 37,000, `nikolaev_passed_turn` 57,000,
+//! `nikolaev_threshold` 41,000, `segments_never_seem_empty` 57,000. Two calls of each thread meet
+//! there, and each call of a ring tries again until the threshold is used up.
 //!
-//! Values lie in checked cells, so that a queue which hands a place over without synchronizing fails. Every model prints `model NAME: N executions`.
+//! Values lie in checked cells, so that a queue which hands a place over without synchronizing
+//! fails. Every model prints `model NAME: N executions`.
 
 use machine::sync::Arc;
 use machine::{Model, thread};
@@ -36,7 +38,8 @@ fn numbers(values: impl IntoIterator<Item = Option<Value>>) -> Vec<u32> {
     values.into_iter().flatten().map(|value| *value).collect()
 }
 
-/// One thread pushes, the other pops. Something was in it before, so that a pop does not give up at its door.
+/// One thread pushes, the other pops. Something was in it before, so that a pop does not give up at
+/// its door.
 fn in_and_out<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
     assert!(queue.try_push(value(0)).is_ok());
     assert_eq!(numbers([queue.pop()]), [0]);
@@ -136,15 +139,15 @@ fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue
     assert_eq!(popped, [1, 2]);
 }
 
-/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each
-/// other for as many turns.
+/// With a threshold for what `takers` can use up in these few turns: with the four million of
+/// `with_capacity` a taker and a putter could chase each other for as many turns.
 fn nikolaev(capacity: usize, takers: u64) -> NikolaevQueue<Value> {
     NikolaevQueue::starting_at(capacity, 0, Some(takers))
 }
 
 #[test]
 fn nikolaev_in_and_out() {
-    // As little patience as one taker can need here: it is used up while the other thread pushes.
+    // As low a threshold as one taker can need here: it is used up while the other thread pushes.
     explore("nikolaev_in_and_out", Model::new(), || in_and_out(nikolaev(1, 1)));
 }
 
@@ -248,10 +251,11 @@ fn segments_three_threads_bounded() {
     explore("segments_three_threads_bounded", model, || three_threads(segments(1)));
 }
 
-/// Two pops in vain use the patience up, and move the tail, before the push takes its turn: it must see that.
+/// Two pops in vain use the threshold up, and move the tail, before the push takes its turn: it
+/// must see that.
 #[test]
-fn nikolaev_patience_bounded() {
-    explore("nikolaev_patience_bounded", Model::new().preemptions(3), || {
+fn nikolaev_threshold_bounded() {
+    explore("nikolaev_threshold_bounded", Model::new().preemptions(3), || {
         let queue = nikolaev(1, 1);
         assert!(queue.try_push(value(0)).is_ok());
         assert_eq!(numbers([queue.pop()]), [0]);
@@ -267,7 +271,8 @@ fn nikolaev_patience_bounded() {
     });
 }
 
-/// One thread comes a round later to the slot that the other is about to empty, and marks it unsafe: the next push must see that its turn has been passed.
+/// One thread comes a round later to the slot that the other is about to empty, and marks it
+/// unsafe: the next push must see that its turn has been passed.
 #[test]
 fn nikolaev_passed_turn_bounded() {
     explore("nikolaev_passed_turn_bounded", Model::new().preemptions(3), || {

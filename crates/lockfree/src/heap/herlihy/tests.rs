@@ -36,7 +36,7 @@ fn steady_state_makes_no_nodes() {
     let nodes = heap.depot.nodes.given();
     (0..10).for_each(|_| run());
     assert_eq!(heap.depot.nodes.given(), nodes);
-    assert!(nodes < 500 + 64 + 64, "{nodes} nodes: 500 entries, a path, a desk's worth");
+    assert!(nodes < 500 + 64 + 64, "{nodes} nodes: 500 entries, a path, a cache's worth");
 }
 
 #[test]
@@ -81,7 +81,7 @@ use std::sync::atomic::AtomicU64 as Counter;
 use std::sync::atomic::Ordering::Relaxed;
 static POPPED: Counter = Counter::new(0);
 
-/// A comparison that uses the heap itself has a desk of its own.
+/// A comparison that uses the heap itself has a cache of its own.
 #[test]
 fn a_comparison_may_use_the_heap() {
     use std::cmp;
@@ -122,7 +122,7 @@ fn a_comparison_may_use_the_heap() {
     assert_eq!(values, [100, 1, 7]);
 }
 
-/// A stopped thread keeps its desk; the others get on.
+/// A stopped thread keeps its cache; the others go on.
 #[test]
 fn a_taken_cache_stops_no_other_thread() {
     let heap = HerlihyHeap::new();

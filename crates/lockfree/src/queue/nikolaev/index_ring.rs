@@ -35,15 +35,16 @@
 //! # Why it ends
 //!
 //! Putting: of the 2^order slots at most half hold an index, so an undisturbed thread comes to one
-//! that does not. Taking disturbs it, by marking the slots ahead of it. `patience` ends that. A
+//! that does not. Taking disturbs it, by marking the slots ahead of it. `threshold` ends that. A
 //! taker that came to a slot in vain takes one from it. When it is used up, every thread finds the
 //! ring empty until an index is put in, which sets it to `limit` again. So the takers stop, and a
 //! putter gets through.
 //!
-//! How much patience is enough not to give up too early? When an index is put in, `head` is at most
-//! two rounds behind it, and each slot in between uses up one. Besides, takers that found nothing
-//! *before* may still be about to report it: one each, so the limit allows for [`TAKERS`] of them.
-//! (The paper allows for as many as there are indices, and asks for no more threads than that.)
+//! Which threshold is high enough not to give up too early? When an index is put in, `head` is at
+//! most two rounds behind it, and each slot in between uses up one. Besides, takers that found
+//! nothing *before* may still be about to report it: one each, so the limit allows for [`TAKERS`]
+//! of them. (The paper allows for as many as there are indices, and asks for no more threads than
+//! that.)
 //!
 //! # Invariants
 //!
@@ -51,7 +52,7 @@
 //! 2. A slot's cycle never goes back. In one cycle it holds an index at most once, put there by the
 //!    one thread that has this turn.
 //! 3. A slot of cycle c with an index is emptied only by the one taker that has this turn.
-//! 4. When [`put`](IndexRing::put) returns, `patience` is at least `limit` less the number of
+//! 4. When [`put`](IndexRing::put) returns, `threshold` is at least `limit` less the number of
 //!    takers that found nothing since the putter took its turn. Or it was so when another thread
 //!    took the index out.
 //!
@@ -66,14 +67,14 @@
 //!   putter. (m) was after its thread added to `head`, so the putter that looks at `head` sees
 //!   that.
 //! - **(v)** Release addition of 0 to `tail` by a taker in vain. It pairs with **(n)**, the Acquire
-//!   addition of 1 by a putter: what the taker did to `patience` (Invariant 4).
+//!   addition of 1 by a putter: what the taker did to `threshold` (Invariant 4).
 //! - **(h)** Release addition to `head` by a taker. It pairs with **(e)**, the Acquire load by
 //!   `is_empty`: a thread that sees the taker's turn sees everything that had been put in before.
 //! - **(o)** Release emptying of a slot. It pairs with **(e)** as well: a thread that sees the slot
 //!   empty sees that `head` has moved.
 //!
 //! (v) adds nothing, and is no load. Either it comes before (n), and the putter that reads
-//!     `patience` afterwards knows what the taker did. Or it comes after, and the taker knows that
+//!     `threshold` afterwards knows what the taker did. Or it comes after, and the taker knows that
 //!     an index is about to be put in. A load could miss the latter, and the putter's read the
 //!     former. The slots' exchanges by takers, Relaxed or not, carry on what (m) began, since they
 //!     read the word they change.
@@ -101,14 +102,14 @@ pub(super) struct IndexRing {
     /// The number of times that takers may come in vain before every thread finds the ring empty.
     /// Below 0 it is used up. A number in two's complement. Written by takers in vain, and by
     /// putters.
-    patience: CachePadded<AtomicU64>,
+    threshold: CachePadded<AtomicU64>,
     /// The next turn to put. Counted up by putters, and moved by takers in vain.
     tail: CachePadded<AtomicU64>,
     /// The slots. Written by the threads with a turn.
     slots: Box<[AtomicU64]>,
     /// The logarithm of the number of slots.
     order: u32,
-    /// The value that putters set `patience` to.
+    /// The value that putters set `threshold` to.
     limit: u64,
 }
 
@@ -133,7 +134,7 @@ impl IndexRing {
         }
         Self {
             head: CachePadded::new(AtomicU64::fresh(start)),
-            patience: CachePadded::new(AtomicU64::fresh(if full { limit } else { u64::MAX })),
+            threshold: CachePadded::new(AtomicU64::fresh(if full { limit } else { u64::MAX })),
             tail: CachePadded::new(AtomicU64::fresh(start.wrapping_add(filled))),
             slots: words.into_iter().map(AtomicU64::fresh).collect(),
             order,
@@ -206,8 +207,8 @@ impl IndexRing {
                 // Relaxed: by (v), (n) it is not older than what the takers that were too early to
                 // see the turn wrote. Rarely changed, so that the line stays where it is. Changed
                 // by an exchange, so that no thread subtracts from the old value.
-                if self.patience.load(Relaxed) != self.limit {
-                    self.patience.swap(self.limit, Relaxed);
+                if self.threshold.load(Relaxed) != self.limit {
+                    self.threshold.swap(self.limit, Relaxed);
                 }
                 return;
             }
@@ -217,9 +218,9 @@ impl IndexRing {
     /// Takes the oldest index out.
     #[inline]
     pub(super) fn take(&self) -> Option<usize> {
-        // Relaxed: a thread that knows that an index was put in before knows that patience was set
-        // or enough.
-        if exhausted(self.patience.load(Relaxed)) {
+        // Relaxed: a thread that knows that an index was put in before knows that the threshold was
+        // set or enough.
+        if exhausted(self.threshold.load(Relaxed)) {
             return None;
         }
         loop {
@@ -268,14 +269,14 @@ impl IndexRing {
         }
         let next = turn.wrapping_add(1);
         // Relaxed: (v) publishes it.
-        let patience = self.patience.fetch_sub(1, Relaxed);
+        let threshold = self.threshold.fetch_sub(1, Relaxed);
         // Release (v): pairs with (n).
         let tail = self.tail.fetch_add(0, Release);
         if !before(next, tail) {
             self.catch_up(tail, next);
             return Vain::Empty;
         }
-        if exhausted(patience.wrapping_sub(1)) { Vain::Empty } else { Vain::Next }
+        if exhausted(threshold.wrapping_sub(1)) { Vain::Empty } else { Vain::Next }
     }
 
     /// Moves `tail` to where `head` is, so that the next putter does not come to slots that were
@@ -321,7 +322,7 @@ impl IndexRing {
     pub(super) fn is_empty(&self) -> bool {
         loop {
             // Relaxed: as in `take`.
-            if exhausted(self.patience.load(Relaxed)) {
+            if exhausted(self.threshold.load(Relaxed)) {
                 return true;
             }
             // Acquire (e): pairs with (h).
@@ -370,8 +371,8 @@ const fn before(one: u64, other: u64) -> bool {
     (one.wrapping_sub(other) as i64) < 0
 }
 
-/// Returns whether patience is used up.
+/// Returns whether the threshold is used up.
 #[inline]
-const fn exhausted(patience: u64) -> bool {
-    (patience as i64) < 0
+const fn exhausted(threshold: u64) -> bool {
+    (threshold as i64) < 0
 }
