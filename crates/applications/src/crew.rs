@@ -14,7 +14,7 @@ pub const MAX_THREADS: usize = 64;
 
 /// The processors that threads run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seats {
+pub(crate) enum Affinity {
     /// The system chooses.
     Free,
     /// Each thread stays on a processor of its own. If there are not enough, the system chooses:
@@ -23,7 +23,7 @@ pub(crate) enum Seats {
     /// Each thread stays on one processor, and processors are dealt out in turn. This is for many
     /// threads that wake each other. Left to the system, a woken thread may run where its waker
     /// did. Then all threads take turns on one processor and never find a lock held.
-    Dealt,
+    RoundRobin,
 }
 
 /// A wrapper of the work of each thread of a run. The thread calls it, on its processor, with the
@@ -99,14 +99,14 @@ pub(crate) trait Shared: Send + Sync + 'static {
 pub(crate) fn run<S: Shared, W: Send + 'static>(
     shared: &Arc<S>,
     threads: usize,
-    seats: Seats,
+    affinity: Affinity,
     mine: impl FnOnce(Option<usize>) -> W,
     other: fn(&S, usize, Option<usize>) -> W,
 ) -> Vec<W> {
-    let processors = if seats == Seats::Free { Vec::new() } else { topology::processors() };
-    let enough = seats == Seats::Dealt || threads <= processors.len();
-    let seated = enough && !processors.is_empty();
-    let assigned = |thread: usize| seated.then(|| processors[thread % processors.len()]);
+    let processors = if affinity == Affinity::Free { Vec::new() } else { topology::processors() };
+    let enough = affinity == Affinity::RoundRobin || threads <= processors.len();
+    let pins = enough && !processors.is_empty();
+    let assigned = |thread: usize| pins.then(|| processors[thread % processors.len()]);
     let mut handles = Vec::with_capacity(threads - 1);
     let mine = catch_unwind(AssertUnwindSafe(|| {
         // For a thread that cannot be started.

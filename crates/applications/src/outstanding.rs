@@ -12,7 +12,7 @@
 //! word       moved by                                            meaning
 //! count      a thread that replaces a piece by n: + n - 1        pieces outstanding
 //!            a thread that gives up: | BROKEN                    a thread has panicked
-//! bell       a thread that has put a piece in, if one waits: + 2 look again
+//! signal     a thread that has put a piece in, if one waits: + 2 look again
 //!            a thread that did the last, or gives up: | OVER     no more pieces will come
 //! waiting    a thread that finds the pool empty: + 1, later - 1  threads that wait: a hint
 //! ```
@@ -23,7 +23,7 @@
 //!    So the count is never less than the number of outstanding pieces, and 0 is final.
 //! 2. A thread waits only after the pool was empty for it since its own last put. So if all wait,
 //!    the thread that put last has seen the pool empty after all puts: nothing is outstanding, and
-//!    the bell says `OVER`. A missed change of the bell costs parallel work, and never the end.
+//!    the signal says `OVER`. A missed change of the signal costs parallel work, and never the end.
 //!
 //! # Orderings
 //!
@@ -44,14 +44,14 @@ use machine::wait::{Patient, WaitPolicy, wait_until};
 /// Set in the count once a thread has panicked.
 const BROKEN: usize = 1 << (usize::BITS - 1);
 
-/// Set in the bell when nothing more will come.
+/// Set in the signal when nothing more will come.
 const OVER: u32 = 1;
 
 /// An error: a thread has panicked. The piece that it had in hand will never be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// A word on a line of its own: the bell is watched while the count changes.
+/// A word on a line of its own: the signal is watched while the count changes.
 #[repr(align(128))]
 struct Line<W>(W);
 
@@ -71,7 +71,7 @@ struct Line<W>(W);
 ///     } else {
 ///         outstanding.replace(2).unwrap();
 ///         pool.borrow_mut().extend([rope / 2, rope / 2]);
-///         outstanding.ring();
+///         outstanding.notify();
 ///     }
 /// }
 /// assert_eq!(pieces, 8);
@@ -81,7 +81,7 @@ pub struct Outstanding {
     count: Line<AtomicUsize>,
     /// The word that waiting threads sleep on. Written by threads that put a piece in, and at the
     /// end.
-    bell: Line<AtomicU32>,
+    signal: Line<AtomicU32>,
     /// The number of threads that wait. Written by those threads.
     waiting: Line<AtomicU32>,
 }
@@ -98,7 +98,7 @@ impl Outstanding {
     pub fn new(pieces: usize) -> Self {
         Self {
             count: Line(AtomicUsize::new(pieces)),
-            bell: Line(AtomicU32::new(if pieces == 0 { OVER } else { 0 })),
+            signal: Line(AtomicU32::new(if pieces == 0 { OVER } else { 0 })),
             waiting: Line(AtomicU32::new(0)),
         }
     }
@@ -114,15 +114,15 @@ impl Outstanding {
         // Relaxed, here and below: see the header.
         self.waiting.0.fetch_add(1, Ordering::Relaxed);
         let found = loop {
-            let heard = self.bell.0.load(Ordering::Relaxed);
-            if heard & OVER != 0 {
+            let seen = self.signal.0.load(Ordering::Relaxed);
+            if seen & OVER != 0 {
                 break None;
             }
             if let Some(work) = take() {
                 break Some(work);
             }
-            let rung = |bell: u32| bell != heard;
-            wait_until(&self.bell.0, Ordering::Relaxed, rung, &mut <Patient>::start());
+            let changed = |signal: u32| signal != seen;
+            wait_until(&self.signal.0, Ordering::Relaxed, changed, &mut <Patient>::start());
         };
         self.waiting.0.fetch_sub(1, Ordering::Relaxed);
         found
@@ -130,7 +130,7 @@ impl Outstanding {
 
     /// Says that a piece that [`next`](Self::next) returned is done, and `pieces` others are there
     /// instead, which the caller puts into the pool only *after* this call, and then
-    /// [rings](Self::ring).
+    /// [notifies](Self::notify).
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Outstanding {
             0 => {
                 let before = self.count.0.fetch_sub(1, Ordering::Relaxed);
                 if before == 1 {
-                    self.bell.0.fetch_or(OVER, Ordering::Relaxed);
+                    self.signal.0.fetch_or(OVER, Ordering::Relaxed);
                 }
                 before
             }
@@ -151,10 +151,10 @@ impl Outstanding {
     }
 
     /// Wakes waiting threads, because the caller has put a piece into the pool.
-    pub fn ring(&self) {
+    pub fn notify(&self) {
         if self.waiting.0.load(Ordering::Relaxed) != 0 {
             // The last bit stays as it is.
-            self.bell.0.fetch_add(2, Ordering::Relaxed);
+            self.signal.0.fetch_add(2, Ordering::Relaxed);
         }
     }
 
@@ -162,6 +162,6 @@ impl Outstanding {
     /// in hand will never be done.
     pub fn give_up(&self) {
         self.count.0.fetch_or(BROKEN, Ordering::Relaxed);
-        self.bell.0.fetch_or(OVER, Ordering::Relaxed);
+        self.signal.0.fetch_or(OVER, Ordering::Relaxed);
     }
 }

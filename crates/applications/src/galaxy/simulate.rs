@@ -27,7 +27,7 @@ use super::pool::Pool;
 use super::stars::{Chunk, Star, stars};
 use crate::barrier::{Barrier, Broken, MeetingWaits};
 use crate::body::Vector;
-use crate::crew::{self, Seats, Shared};
+use crate::crew::{self, Affinity, Shared};
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
 use crate::waits::Waits;
@@ -104,7 +104,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &field,
         threads,
-        if pinned { Seats::Own } else { Seats::Free },
+        if pinned { Affinity::Own } else { Affinity::Free },
         |processor| Worker::work(&field, 0, processor, &mut *watch),
         // Only the first watches.
         |field, thread, processor| {

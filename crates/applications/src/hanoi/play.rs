@@ -12,7 +12,7 @@ use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Sh
 use super::plan::{Plan, columns};
 use super::post::{Broken, Post};
 use super::schedule::{Disk, Move, moves_needed};
-use crate::crew::{self, MAX_THREADS, Seats, Shared};
+use crate::crew::{self, Affinity, MAX_THREADS, Shared};
 use crate::named::{Ledger, Locksmith};
 use crate::pace::Pace;
 use crate::waits::Waits;
@@ -88,7 +88,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &game,
         threads,
-        if pinned { Seats::Dealt } else { Seats::Free },
+        if pinned { Affinity::RoundRobin } else { Affinity::Free },
         |processor| Worker::work(&game, 0, processor, &mut *watch),
         |game, thread, processor| Worker::work(game, thread, processor, &mut |_| ()),
     );
@@ -240,7 +240,7 @@ impl Worker {
             None => self.turns.passed(),
         }
         if let Some(next) = next {
-            game.posts[next].ring(&mut self.ledger);
+            game.posts[next].send(&mut self.ledger);
         }
         Ok(())
     }

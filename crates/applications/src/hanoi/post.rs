@@ -100,7 +100,7 @@ impl<L: RawMutex> Post<L> {
     }
 
     /// Sends the letter that was asked for.
-    pub(super) fn ring(&self, ledger: &mut Ledger) {
+    pub(super) fn send(&self, ledger: &mut Ledger) {
         let asleep = {
             let mut letter = ledger.lock(&self.letter);
             machine::write(&*letter);

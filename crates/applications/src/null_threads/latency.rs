@@ -25,12 +25,11 @@
 //!
 //! 1. Between two events all other processors are at rest: a thread that runs waits for its
 //!    processor's own word, and idle processors look.
-//!    word, and idle processors look.
-//! 2. A seat is running if it has started one thread more than it was ordered to finish.
+//! 2. A processor is running if it has started one thread more than it was ordered to finish.
 
 use super::options::{Costs, Refused, check};
 use super::processor::{Processor, Stacks};
-use crate::crew::{self, Seats, Shared};
+use crate::crew::{self, Affinity, Shared};
 use crate::mix::mix;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use machine::clock::{self, Ticks};
@@ -100,14 +99,14 @@ pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>
             threshold: sweep.threshold,
             ..Plan::new(processors)
         }),
-        seats: (0..processors).map(|_| Seat::default()).collect(),
+        records: (0..processors).map(|_| Record::default()).collect(),
         over: AtomicBool::new(false),
     });
     let mut sums = vec![Sums::default(); most];
     let stacks: Vec<Stacks> = crew::run(
         &table,
         processors,
-        Seats::Own,
+        Affinity::Own,
         |_| {
             let mut conductor = Conductor::new(&*table);
             conductor.conduct::<W>(&mut sums);
@@ -144,10 +143,10 @@ impl Sums {
     }
 }
 
-/// A processor, as the others see it.
+/// The words of a processor that the others see.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Seat {
+struct Record {
     /// The number of threads that it was ordered to finish. Written by the first processor.
     orders: AtomicU32,
     /// The time when the last one finished. Written before `starts`.
@@ -165,7 +164,7 @@ struct Table<S> {
     /// The strategy under test.
     strategy: S,
     /// The states of the processors, by number.
-    seats: Vec<Seat>,
+    records: Vec<Record>,
     /// Set when all processors must stop.
     over: AtomicBool,
 }
@@ -175,8 +174,8 @@ impl<S: Strategy> Shared for Table<S> {
     fn give_up(&self) {
         // Relaxed, both: a processor that sees them stops, and looks at nothing else.
         self.over.store(true, Ordering::Relaxed);
-        for seat in &self.seats {
-            seat.orders.fetch_or(OVER, Ordering::Relaxed);
+        for record in &self.records {
+            record.orders.fetch_or(OVER, Ordering::Relaxed);
         }
     }
 }
@@ -189,18 +188,18 @@ fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, thread: usize) -> Stacks
     // SAFETY: each has its own number.
     let place = unsafe { Place::new(thread) };
     let mut processor = Processor::new(&table.strategy, place, table.sweep.costs);
-    let seat = &table.seats[thread];
+    let record = &table.records[thread];
     let mut served = 0;
     let mut finished = clock::now();
     while let Some(started) = processor.wait::<W>(&table.over) {
         let now = clock::now();
         // Relaxed: `starts` publishes both.
-        seat.finished.store(finished.to_bits(), Ordering::Relaxed);
-        seat.started.store(now.to_bits(), Ordering::Relaxed);
+        record.finished.store(finished.to_bits(), Ordering::Relaxed);
+        record.started.store(now.to_bits(), Ordering::Relaxed);
         // Release: pairs with the Acquire of `Conductor::started`.
-        seat.starts.store(served + 1, Ordering::Release);
+        record.starts.store(served + 1, Ordering::Release);
         // Relaxed: an order carries nothing.
-        wait_until(&seat.orders, Ordering::Relaxed, |orders| orders > served, &mut W::start());
+        wait_until(&record.orders, Ordering::Relaxed, |orders| orders > served, &mut W::start());
         served += 1;
         finished = clock::now();
         processor.finish(started);
@@ -216,7 +215,7 @@ struct Conductor<'a, S> {
     creator: Processor<'a, S>,
     /// For each processor, the number of threads that it was ordered to finish, and that it has
     /// started.
-    told: Vec<(u32, u32)>,
+    counts: Vec<(u32, u32)>,
 }
 
 impl<'a, S: Strategy> Conductor<'a, S> {
@@ -224,7 +223,7 @@ impl<'a, S: Strategy> Conductor<'a, S> {
         // SAFETY: the caller is number 0.
         let place = unsafe { Place::new(0) };
         let creator = Processor::new(&table.strategy, place, table.sweep.costs);
-        Self { table, creator, told: vec![(0, 0); table.seats.len()] }
+        Self { table, creator, counts: vec![(0, 0); table.records.len()] }
     }
 
     /// Goes through all rounds; ends early if another has panicked.
@@ -238,8 +237,8 @@ impl<'a, S: Strategy> Conductor<'a, S> {
                 self.creator.create(runnable);
                 sum.create += clock::now().nanos_since(began);
                 if runnable < processors {
-                    let Some(seat) = self.started::<W>() else { return };
-                    sum.until_started += moment(&seat.started).nanos_since(began);
+                    let Some(record) = self.started::<W>() else { return };
+                    sum.until_started += moment(&record.started).nanos_since(began);
                 }
             }
             for (runnable, sum) in sums.iter_mut().enumerate().skip(1).rev() {
@@ -247,46 +246,51 @@ impl<'a, S: Strategy> Conductor<'a, S> {
                 random = mix(random);
                 self.finish(random);
                 if runnable >= processors {
-                    let Some(seat) = self.started::<W>() else { return };
-                    let finished = moment(&seat.finished);
-                    sum.finish_and_start += moment(&seat.started).nanos_since(finished);
+                    let Some(record) = self.started::<W>() else { return };
+                    let finished = moment(&record.finished);
+                    sum.finish_and_start += moment(&record.started).nanos_since(finished);
                 }
             }
         }
     }
 
-    /// The seat that has started one thread more, when one has; `None` if another has panicked.
-    fn started<W: WaitPolicy>(&mut self) -> Option<&'a Seat> {
+    /// The record of the processor that has started one thread more, when one has; `None` if
+    /// another has panicked.
+    fn started<W: WaitPolicy>(&mut self) -> Option<&'a Record> {
         // Not to disturb a processor that looks for the thread (Invariant 1).
         delay(self.table.sweep.settle_ns);
-        let Self { table, told, .. } = self;
+        let Self { table, counts, .. } = self;
         let more = || {
             // Relaxed: the thread that joins sees everything that a panic left behind.
             if table.over.load(Ordering::Relaxed) {
                 return Some(None);
             }
-            let seats = table.seats.iter().zip(told.iter()).enumerate();
+            let records = table.records.iter().zip(counts.iter()).enumerate();
             // Acquire: pairs with the Release of `follow`, which wrote the moments before.
-            let mut seats = seats
-                .filter(|(_, (seat, (_, starts)))| seat.starts.load(Ordering::Acquire) > *starts);
-            seats.next().map(|(index, _)| Some(index))
+            let mut records = records.filter(|(_, (record, (_, starts)))| {
+                record.starts.load(Ordering::Acquire) > *starts
+            });
+            records.next().map(|(index, _)| Some(index))
         };
         let index = retry_until(more, &mut W::start())?;
-        told[index].1 += 1;
-        Some(&table.seats[index])
+        counts[index].1 += 1;
+        Some(&table.records[index])
     }
 
-    /// Tells one of the running threads to finish.
+    /// Orders one of the running threads to finish.
     fn finish(&mut self, random: u64) {
         // Invariant 2.
-        let running =
-            self.told.iter_mut().zip(&self.table.seats).filter(|((told, starts), _)| starts > told);
+        let running = self
+            .counts
+            .iter_mut()
+            .zip(&self.table.records)
+            .filter(|((orders, starts), _)| starts > orders);
         let mut running: Vec<_> = running.collect();
         let chosen = random as usize % running.len();
-        let ((told, _), seat) = &mut running[chosen];
-        *told += 1;
+        let ((orders, _), record) = &mut running[chosen];
+        *orders += 1;
         // Relaxed: an order carries nothing.
-        seat.orders.fetch_add(1, Ordering::Relaxed);
+        record.orders.fetch_add(1, Ordering::Relaxed);
     }
 }
 

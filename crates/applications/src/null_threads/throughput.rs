@@ -2,7 +2,7 @@
 
 use super::options::{Options, Refused, Run};
 use super::processor::{Processor, Stacks};
-use crate::crew::{self, Seats, Shared};
+use crate::crew::{self, Affinity, Shared};
 use crate::mix::mix;
 use core::time::Duration;
 use machine::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused
     let parts: Vec<Part> = crew::run(
         &table,
         processors,
-        Seats::Own,
+        Affinity::Own,
         |_| work::<S, W>(&table, 0),
         |table, thread, _| work::<S, W>(table, thread),
     );

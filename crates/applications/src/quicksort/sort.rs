@@ -10,7 +10,7 @@
 use super::outcome::{Options, Refused, Run, Share, fault};
 use super::partition::{insertion_sort, split};
 use super::pool::{Interval, Pool};
-use crate::crew::{self, Around, Seats, Shared};
+use crate::crew::{self, Affinity, Around, Shared};
 use crate::mix::mix;
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
@@ -117,7 +117,7 @@ pub fn run_with<P: Pool>(
     let workers = crew::run(
         &table,
         threads,
-        if pinned { Seats::Dealt } else { Seats::Free },
+        if pinned { Affinity::RoundRobin } else { Affinity::Free },
         |processor| Worker::work(&table, 0, processor, &mut *watch),
         |table, thread, processor| Worker::work(table, thread, processor, &mut |_| ()),
     );
@@ -259,7 +259,7 @@ impl Worker {
                 self.kept.push(half);
             }
         }
-        table.outstanding.ring();
+        table.outstanding.notify();
         Ok(())
     }
 

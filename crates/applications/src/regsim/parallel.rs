@@ -50,7 +50,7 @@ use super::stats::WaitStatistics;
 use super::stimulus::{contribution, stimulus};
 use super::wiring::Wiring;
 use crate::barrier::{Barrier, Broken};
-use crate::crew::{self, MAX_THREADS, Seats, Shared};
+use crate::crew::{self, Affinity, MAX_THREADS, Shared};
 use crate::pace::{CVAX_INSTRUCTION_NS, Pace, SECTION};
 use core::time::Duration;
 use lock_api::RawMutex;
@@ -221,7 +221,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &simulation,
         threads,
-        if pinned { Seats::Own } else { Seats::Free },
+        if pinned { Affinity::Own } else { Affinity::Free },
         |processor| Worker::work(&simulation, 0, processor),
         Worker::work,
     );

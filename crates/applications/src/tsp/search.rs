@@ -29,7 +29,7 @@ use super::instance::Instance;
 use super::outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share};
 use super::start;
 use super::tour::Tour;
-use crate::crew::{self, Around, MAX_THREADS, Seats, Shared};
+use crate::crew::{self, Affinity, Around, MAX_THREADS, Shared};
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
 use core::fmt;
@@ -168,7 +168,7 @@ where
     let workers = crew::run(
         &search,
         threads,
-        if pinned { Seats::Dealt } else { Seats::Free },
+        if pinned { Affinity::RoundRobin } else { Affinity::Free },
         |processor| Worker::work(&search, 0, processor, &mut *watch),
         |search, thread, processor| Worker::work(search, thread, processor, &mut |_| ()),
     );
@@ -381,7 +381,7 @@ impl Worker {
                 // The best last: it is on top of the stack then.
                 self.next.sort_unstable_by_key(|(bound, _)| core::cmp::Reverse(*bound));
                 self.next.drain(..).for_each(|(bound, tour)| search.put(bound, tour));
-                search.outstanding.ring();
+                search.outstanding.notify();
             }
             taken += 1;
             if self.share.bounds > search.options.limit {

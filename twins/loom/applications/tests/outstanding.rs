@@ -8,14 +8,16 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_applications_loom::outstanding::{Broken, Outstanding};
 
-/// A pool with pieces of rope, to be cut down to length 1, and for each such piece a place where its thread leaves a mark.
+/// A pool with pieces of rope, to be cut down to length 1, and for each such piece a place where
+/// its thread leaves a mark.
 struct Ropes {
     pool: lock_api::Mutex<Lock, Vec<(usize, usize)>>,
     outstanding: Outstanding,
     marks: Vec<UnsafeCell<u32>>,
 }
 
-// SAFETY: only the thread that has taken a piece out of the pool touches the mark of its place, which is what the models check.
+// SAFETY: only the thread that has taken a piece out of the pool touches the mark of its place,
+// which is what the models check.
 unsafe impl Sync for Ropes {}
 
 impl Ropes {
@@ -40,7 +42,7 @@ impl Ropes {
             } else {
                 self.outstanding.replace(2)?;
                 self.pool.lock().extend([(at, 1), (at + 1, length - 1)]);
-                self.outstanding.ring();
+                self.outstanding.notify();
             }
         }
         Ok(())
