@@ -38,13 +38,13 @@ struct Scheduler {
     /// The work that could run.
     ready: RefCell<VecDeque<Work>>,
     /// The events, with their time and activation.
-    told: RefCell<Vec<(u64, ThreadId, Vec<Upcall>)>>,
+    upcalls: RefCell<Vec<(u64, ThreadId, Vec<Upcall>)>>,
 }
 
 impl Scheduler {
     fn new(jobs: Vec<Box<dyn FnOnce()>>) -> Rc<Self> {
         let ready = RefCell::new(jobs.into_iter().map(Work::Job).collect());
-        Rc::new(Self { ready, told: RefCell::default() })
+        Rc::new(Self { ready, upcalls: RefCell::default() })
     }
 
     fn same(count: usize, job: impl Fn(usize) + 'static) -> Rc<Self> {
@@ -57,7 +57,7 @@ impl Scheduler {
     }
 
     fn handle(&self, events: &[Upcall]) -> Next {
-        self.told.borrow_mut().push((inside::now(), inside::current(), events.to_vec()));
+        self.upcalls.borrow_mut().push((inside::now(), inside::current(), events.to_vec()));
         for event in events {
             if let Upcall::Preempted(thread) | Upcall::Unblocked(thread) = event {
                 self.ready.borrow_mut().push_front(Work::Thread(*thread));
@@ -79,7 +79,7 @@ impl Scheduler {
     }
 
     fn count(&self, is: impl Fn(&Upcall) -> bool) -> usize {
-        self.told
+        self.upcalls
             .borrow()
             .iter()
             .flat_map(|(_, _, events)| events)
@@ -135,13 +135,13 @@ fn a_thread_that_blocks_leaves_its_processor_to_another_and_goes_on_when_it_is_r
         ]);
         scheduler.space("jobs", 0, 1);
         inside::work(4 * MS);
-        let first = scheduler.told.borrow()[0].1;
+        let first = scheduler.upcalls.borrow()[0].1;
         assert_eq!(inside::presence(first.index()), Presence::Blocked);
         inside::wake(word.address(), 1);
         inside::work(10 * MS);
-        let told = scheduler.told.borrow().clone();
-        let events: Vec<_> = told.iter().map(|(_, _, events)| events.clone()).collect();
-        let second = told[1].1;
+        let upcalls = scheduler.upcalls.borrow().clone();
+        let events: Vec<_> = upcalls.iter().map(|(_, _, events)| events.clone()).collect();
+        let second = upcalls[1].1;
         assert_eq!(
             events,
             [
@@ -174,7 +174,7 @@ fn a_second_space_takes_half_and_gives_it_back() {
         let two = second.space("second", 0, 4);
         inside::work(2 * MS);
         assert_eq!((one.processors(), two.processors()), (2, 2));
-        assert!(first.count(preempted) >= 2, "it was told of the processors it lost");
+        assert!(first.count(preempted) >= 2, "it was notified of the processors it lost");
         inside::work(30 * MS);
         assert_eq!((one.processors(), two.processors()), (4, 0));
         assert_eq!(first.count(added), 6);
@@ -204,8 +204,8 @@ fn a_space_of_higher_priority_has_all_it_wants() {
         inside::work(12 * MS);
         assert_eq!((background.processors(), urgent.processors()), (3, 0));
         // What it lost while it had no processor it hears with the next one.
-        let told = low.told.borrow();
-        let later: Vec<_> = told.iter().skip(3).flat_map(|(_, _, events)| events).collect();
+        let upcalls = low.upcalls.borrow();
+        let later: Vec<_> = upcalls.iter().skip(3).flat_map(|(_, _, events)| events).collect();
         assert!(later.iter().filter(|event| preempted(event)).count() >= 3, "{later:?}");
     });
     run.unwrap();
@@ -222,8 +222,8 @@ fn a_thread_that_only_reads_and_writes_leaves_its_processor_too() {
         let begin = inside::now();
         high.space("high", 1, 1);
         inside::work(MS);
-        let told = high.told.borrow()[0].0;
-        assert!(told < begin + 120_000, "told after {} ns", told - begin);
+        let notified = high.upcalls.borrow()[0].0;
+        assert!(notified < begin + 120_000, "notified after {} ns", notified - begin);
     });
     run.unwrap();
 }
@@ -271,7 +271,7 @@ fn an_upcall_takes_its_time() {
         let scheduler = Scheduler::same(1, |_| ());
         scheduler.space("jobs", 0, 1);
         inside::work(MS);
-        let (at, _, events) = scheduler.told.borrow()[0].clone();
+        let (at, _, events) = scheduler.upcalls.borrow()[0].clone();
         assert_eq!(events, [Upcall::AddProcessor]);
         at - begin
     });
@@ -284,7 +284,7 @@ fn a_space_can_have_its_own_activation_interrupted() {
         let scheduler = Scheduler::same(1, |_| inside::work(10 * MS));
         let space = scheduler.space("jobs", 0, 1);
         inside::work(2 * MS);
-        let long = scheduler.told.borrow()[0].1;
+        let long = scheduler.upcalls.borrow()[0].1;
         let urgent = Rc::new(Word::new(0));
         let done = Rc::clone(&urgent);
         let job = move || {
@@ -441,9 +441,9 @@ mod fuzz {
         }
     }
 
-    type Told = Vec<(u64, ThreadId, Vec<Upcall>)>;
+    type Upcalls = Vec<(u64, ThreadId, Vec<Upcall>)>;
 
-    fn run(program: &Program) -> Result<(Vec<Told>, u64, Statistics), TestCaseError> {
+    fn run(program: &Program) -> Result<(Vec<Upcalls>, u64, Statistics), TestCaseError> {
         let mut machine = machine(program.processors);
         machine.scheduling.quantum = Time::nanos(program.quantum);
         let simulation = Simulation::new(machine).seed(program.seed).time(Time::millis(10_000));
@@ -472,23 +472,32 @@ mod fuzz {
         });
         let run = run.map_err(|failure| TestCaseError::fail(failure.to_string()))?;
         let (schedulers, done) = run.result;
-        let told = schedulers.iter().map(|scheduler| scheduler.told.borrow().clone()).collect();
-        Ok((told, done.raw(), run.statistics))
+        let upcalls =
+            schedulers.iter().map(|scheduler| scheduler.upcalls.borrow().clone()).collect();
+        Ok((upcalls, done.raw(), run.statistics))
     }
 
     /// Checks that every stop is reported once, in the order in which it can happen: an activation
     /// is blocked before it unblocks, and its own end is never reported.
-    fn check(told: &Told) -> Result<(), TestCaseError> {
+    fn check(upcalls: &Upcalls) -> Result<(), TestCaseError> {
         let mut blocked = std::collections::HashSet::new();
-        for (_, teller, events) in told {
+        for (_, teller, events) in upcalls {
             prop_assert!(!events.is_empty());
             for event in events {
                 match event {
                     Upcall::AddProcessor => {}
-                    Upcall::Blocked(thread) => prop_assert!(blocked.insert(*thread), "{:?}", told),
-                    Upcall::Unblocked(thread) => prop_assert!(blocked.remove(thread), "{:?}", told),
+                    Upcall::Blocked(thread) => {
+                        prop_assert!(blocked.insert(*thread), "{:?}", upcalls)
+                    }
+                    Upcall::Unblocked(thread) => {
+                        prop_assert!(blocked.remove(thread), "{:?}", upcalls)
+                    }
                     Upcall::Preempted(thread) => {
-                        prop_assert!(!blocked.contains(thread) && thread != teller, "{:?}", told);
+                        prop_assert!(
+                            !blocked.contains(thread) && thread != teller,
+                            "{:?}",
+                            upcalls
+                        );
                     }
                 }
             }
@@ -502,17 +511,17 @@ mod fuzz {
 
         #[test]
         fn all_work_is_done_every_stop_is_told_once_and_runs_repeat(program in program()) {
-            let (told, done, statistics) = run(&program)?;
+            let (upcalls, done, statistics) = run(&program)?;
             let jobs: usize = program.spaces.iter().map(|(_, _, jobs)| jobs.len()).sum();
             prop_assert_eq!(done as usize, jobs);
-            told.iter().try_for_each(check)?;
+            upcalls.iter().try_for_each(check)?;
             for thread in &statistics.threads {
                 let spent: Time = Activity::ALL.into_iter().map(|activity| thread.times.of(activity)).sum();
                 prop_assert_eq!(spent, thread.life.1 - thread.life.0, "{:?}", thread);
             }
             let used = &statistics.processors;
             prop_assert!(used.iter().all(|&used| used <= statistics.elapsed), "{:?}", used);
-            prop_assert!((told, done, statistics) == run(&program)?, "another run");
+            prop_assert!((upcalls, done, statistics) == run(&program)?, "another run");
         }
     }
 }

@@ -58,19 +58,19 @@ impl Caches {
         let moves = transfer || kind != Kind::Read;
         let invalidated = entry.moved(processor, kind);
         let turn = self.bus.enter(at, occupied);
-        let (told, begins) = (turn + occupied, turn.max(entry.free));
+        let (reached, begins) = (turn + occupied, turn.max(entry.free));
         if moves {
             entry.free = begins + takes;
         }
         if let Some(owner) = owner
             && kind != Kind::Write
         {
-            entry.leaves(at, owner, told.max(begins));
+            entry.leaves(at, owner, reached.max(begins));
         }
         Done {
             at: begins + takes + beyond,
             // Other caches see the request on the bus, and then wait for the line.
-            reaches: told,
+            reaches: reached,
             hit: false,
             transfer,
             invalidated,

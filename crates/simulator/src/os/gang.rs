@@ -21,7 +21,6 @@
 //!
 //! | a broadcast comes from | when |
 //! | --- | --- |
-//! | --- | --- |
 //! | the alarm | the slot's quantum is over, and another slot has a thread that can run |
 //! | any processor | no thread of the slot can run any more, and one of another slot can |
 //! | a program | it calls [`switch_to`] |

@@ -44,20 +44,20 @@ use crate::world::{outside, spend, synchronize, with};
 /// ```
 pub fn arm(thread: usize, word: *const ()) -> bool {
     synchronize();
-    let (seen, fresh) = with(|world, _| {
+    let (seen, new) = with(|world, _| {
         let word = world.state.identities.of(word);
         let watched = world.state.threads.get_mut(thread);
         let Some(watched) = watched.filter(|thread| thread.status != Status::Ended) else {
             return (false, false);
         };
-        let fresh = !watched.watchers.contains(&word);
-        if fresh {
+        let new = !watched.watchers.contains(&word);
+        if new {
             watched.watchers.push(word);
         }
-        (true, fresh)
+        (true, new)
     })
     .unwrap_or_else(|| outside("machine::watch"));
-    if fresh {
+    if new {
         charge();
     }
     seen

@@ -131,7 +131,7 @@ impl Space {
         } else if class.is_packed() {
             (self.pack(class)?, false)
         } else {
-            (self.fresh(class.bytes, class.align)?, os::CLOSED_IS_ZERO)
+            (self.carve(class.bytes, class.align)?, os::CLOSED_IS_ZERO)
         };
         self.live += 1;
         Some(found)
@@ -196,7 +196,7 @@ impl Space {
     /// their addresses.
     #[cold]
     fn pack(&mut self, class: Class) -> Option<usize> {
-        let line = self.fresh(LINE, LINE)?;
+        let line = self.carve(LINE, LINE)?;
         for at in (line + class.bytes..line + LINE).step_by(class.bytes).rev() {
             // SAFETY: Invariant 2, and the line is new: no other code has it.
             unsafe { link(at).write(self.blocks[class.index]) };
@@ -205,8 +205,8 @@ impl Space {
         Some(line)
     }
 
-    /// Bytes that were never used, at the top.
-    fn fresh(&mut self, bytes: usize, align: usize) -> Option<usize> {
+    /// Returns the address of bytes that were never used, at the top.
+    fn carve(&mut self, bytes: usize, align: usize) -> Option<usize> {
         let at = self.top.max(self.base + LINE).next_multiple_of(align);
         let end = at.checked_add(bytes)?;
         if end > self.open {
