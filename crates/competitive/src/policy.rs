@@ -89,7 +89,7 @@ pub trait Policy: Send + Sync {
         true
     }
 
-    /// Told how long a wait was, when it has ended with the lock.
+    /// Receives the length of a wait that has ended with the lock.
     #[inline]
     fn adjust(&self, wait: &Wait) {
         let _ = wait;

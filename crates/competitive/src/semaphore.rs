@@ -100,7 +100,7 @@ pub struct Semaphore<G = RawPolicyMutex> {
     /// uses it.
     gate: UnsafeCell<G>,
     /// Tells a forked child that the gate is its parent's.
-    home: ForkLock,
+    fork_lock: ForkLock,
     /// The permits, and the state of the first in line. Written by every thread.
     word: AtomicU32,
 }
@@ -145,7 +145,7 @@ impl<G: RawMutex> Semaphore<G> {
         assert!(permits <= Self::MAX_PERMITS, "a semaphore counts at most 2^29 - 1 permits");
         Self {
             gate: UnsafeCell::new(gate),
-            home: ForkLock::new(),
+            fork_lock: ForkLock::new(),
             word: AtomicU32::new(permits * PERMIT),
         }
     }
@@ -449,7 +449,7 @@ impl<G: RawMutex> Semaphore<G> {
 
     /// Returns the gate. In a forked child no thread holds it at first, and nothing is claimed.
     fn gate(&self) -> &G {
-        self.home.adopt(|| {
+        self.fork_lock.adopt(|| {
             self.gate.with_mut(|gate| {
                 // SAFETY: no thread of this process uses the gate before it has come past here.
                 let locked = unsafe { (*gate).is_locked() };
