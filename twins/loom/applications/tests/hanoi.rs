@@ -9,7 +9,8 @@ use common::{Lock, explore};
 use machine::Model;
 use stanchion_applications_loom::hanoi::{self, Options};
 
-/// Two disks, a thread each: the large one waits for the small one to be lifted, the small one for the large one to be lowered.
+/// Two disks, a thread each: the large one waits for the small one to be lifted, the small one for
+/// the large one to be lowered.
 #[test]
 fn two_threads_move_two_disks_bounded() {
     let options = Options {

@@ -1,5 +1,5 @@
-//! Models of Regsim's own protocols: the barrier at the end of a phase, the marks of due objects, and the
-//! giving away of objects. And whole runs, with bounded preemption.
+//! Models of Regsim's own protocols: the barrier at the end of a phase, the marks of due objects,
+//! and the giving away of objects. And whole runs, with bounded preemption.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -40,7 +40,8 @@ fn two_parties_meet_twice_bounded() {
             move || {
                 let mut waits = WaitStatistics::default();
                 for phase in 1..=2 {
-                    // SAFETY: only this party writes its paper, and the other reads it after the second meeting.
+                    // SAFETY: only this party writes its paper, and the other reads it after the
+                    // second meeting.
                     papers.own[who].with_mut(|paper| unsafe { *paper = phase });
                     let add = |sum: &mut u32| *sum += 1;
                     let met = barrier.meet(who, &mut waits, add, |first, _| {
@@ -49,11 +50,11 @@ fn two_parties_meet_twice_bounded() {
                         papers.last.with_mut(|paper| unsafe { *paper += 1 });
                     });
                     assert_eq!(met, Ok(()));
-                    // SAFETY: the last to come wrote it before this party was let go, and writes again only
-                    // when this one has arrived.
+                    // SAFETY: the last to come wrote it before this party was let go, and writes
+                    // again only when this one has arrived.
                     assert_eq!(papers.last.with(|paper| unsafe { *paper }), phase);
-                    // The other's paper of phase 1 may already be overwritten here, so it is read when nobody
-                    // writes any more.
+                    // The other's paper of phase 1 may already be overwritten here, so it is read
+                    // when nobody writes any more.
                     if phase == 2 {
                         // SAFETY: the other wrote it before it arrived, for the last time.
                         assert_eq!(papers.own[1 - who].with(|paper| unsafe { *paper }), 2);
@@ -83,7 +84,8 @@ fn a_party_that_gives_up_lets_the_other_go() {
     });
 }
 
-/// i = 0 -> x = 1 -> y = 0. The first of two threads owns i and x, the other y, and both gates are due at power-up.
+/// i = 0 -> x = 1 -> y = 0. The first of two threads owns i and x, the other y, and both gates are
+/// due at power-up.
 const CHAIN: &[u8] = b"INPUT(i)\nx = NOT(i)\ny = NOT(x)\nOUTPUT(y)\n";
 
 fn chain(buckets: usize) -> Stations<Lock> {
@@ -102,7 +104,8 @@ fn serve(stations: &Stations<Lock>, who: usize, parity: usize) -> usize {
     due.iter().map(|&object| stations.evaluate(object, parity, &mut waits)).sum()
 }
 
-/// y is evaluated while x moves. It may see the old x or the new one, but never stay with the old one.
+/// y is evaluated while x moves. It may see the old x or the new one, but never stay with the old
+/// one.
 fn no_move_is_missed(buckets: usize) {
     let stations = Arc::new(chain(buckets));
     let other = {

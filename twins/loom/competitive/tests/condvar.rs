@@ -1,6 +1,7 @@
 //! Models of the condition variable: whoever would sleep for ever would be reported as a deadlock.
 //!
-//! The mutex is a spin lock where that is enough, because its own steps are modelled elsewhere and multiply what is to be explored.
+//! The mutex is a spin lock where that is enough, because its own steps are modelled elsewhere and
+//! multiply what is to be explored.
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ struct State {
     notified: usize,
 }
 
-// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check that.
+// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check
+// that.
 unsafe impl Send for Payload {}
 
 impl Payload {
@@ -71,7 +73,8 @@ where
         self.mutex.lock().change(|state| state.ready = true);
     }
 
-    /// Waits once, if the condition is not true; no loop, since nobody comes back without being notified.
+    /// Waits once, if the condition is not true; no loop, since nobody comes back without being
+    /// notified.
     fn wait(&self) {
         let mut guard = self.mutex.lock();
         if !guard.is_ready() {
@@ -155,7 +158,8 @@ fn condvar_gives_up() {
     });
 }
 
-/// So many wait, each of whom may give up at any step; who says that it was notified was counted by a notifier, and the other way round.
+/// So many wait, each of whom may give up at any step; who says that it was notified was counted by
+/// a notifier, and the other way round.
 fn count_notified<M>(waiters: usize)
 where
     M: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync + 'static,

@@ -159,7 +159,8 @@ fn event_count_giving_up_swallows_nothing_bounded() {
     });
 }
 
-/// What was done before a notification is seen by who comes back for it, without a look at anything else.
+/// What was done before a notification is seen by who comes back for it, without a look at anything
+/// else.
 #[test]
 fn event_count_notified_is_informed() {
     struct Letter(UnsafeCell<u32>, AtomicU32, EventCount);

@@ -1,8 +1,10 @@
 //! Models of the mutex: whatever the policy says, one holder at a time and no wake-up lost.
 //!
-//! A bounded spin is one look here, so a policy has two things to say: look once and sleep ([`Sleeps`]), or spin for as long as it takes ([`AlwaysSpin`]);
-//! [`Either`] says both, by choice. The other choices of a model are the machine's: a wake-up for no reason, a deadline that passes, a sleeper whose
-//! patience ends. Each is explored in a model of its own, and all together in the bounded ones.
+//! A bounded spin is one look here, so a policy has two things to say: look once and sleep
+//! ([`Sleeps`]), or spin for as long as it takes ([`AlwaysSpin`]); [`Either`] says both, by choice.
+//! The other choices of a model are the machine's: a wake-up for no reason, a deadline that passes,
+//! a sleeper whose patience ends. Each is explored in a model of its own, and all together in the
+//! bounded ones.
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
@@ -11,7 +13,8 @@
 //! | `deadlines::…` | 2 | none |
 //! | `…_bounded` | 2, each locking twice; or 3 | 2 or 3 preemptions, as they print |
 //!
-//! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. A thread that sleeps for ever is a deadlock.
+//! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too.
+//! A thread that sleeps for ever is a deadlock.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -54,7 +57,8 @@ impl Policy for Either {
 /// What the lock protects: counted without atomics, under loom's race checker.
 struct Payload(UnsafeCell<u32>);
 
-// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check that.
+// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check
+// that.
 unsafe impl Send for Payload {}
 
 impl Payload {
@@ -76,7 +80,8 @@ impl Payload {
 type Shared<P> = Arc<PolicyMutex<Payload, P>>;
 
 fn shared<P: Policy>() -> Shared<P> {
-    // The first guess at C calls the kernel eight times: here, where nobody else runs, that adds nothing to explore.
+    // The first guess at C calls the kernel eight times: here, where nobody else runs, that adds
+    // nothing to explore.
     let _ = cost::current();
     Arc::new(PolicyMutex::new(Payload::new()))
 }
@@ -235,7 +240,8 @@ impl Policy for SleepsOnce {
     }
 }
 
-/// A thread was woken, another one is quicker and then releases in turn: the first finds its number in the word, and must see that it was given.
+/// A thread was woken, another one is quicker and then releases in turn: the first finds its number
+/// in the word, and must see that it was given.
 #[test]
 fn a_release_in_turn_to_one_that_spins_again_bounded() {
     let model = plain().preemptions(3);
@@ -338,7 +344,8 @@ mod deadlines {
         });
     }
 
-    /// A waiter that is woken in vain gives up: the wake-up was meant for whoever waits, and the sleeper behind it gets it.
+    /// A waiter that is woken in vain gives up: the wake-up was meant for whoever waits, and the
+    /// sleeper behind it gets it.
     #[test]
     fn past_and_woken_in_vain_bounded() {
         let model = plain().preemptions(2);
@@ -399,7 +406,8 @@ mod in_turn {
         });
     }
 
-    /// A sleeper whose patience ends is handed the lock by a release, and the one behind it is not forgotten.
+    /// A sleeper whose patience ends is handed the lock by a release, and the one behind it is not
+    /// forgotten.
     #[test]
     fn to_who_has_waited_too_long_bounded() {
         let model = Model::new().choices(1).preemptions(2);
@@ -417,7 +425,8 @@ mod in_turn {
         });
     }
 
-    /// And it has just looked for the last time: it has the lock all the same, and does not leave it behind.
+    /// And it has just looked for the last time: it has the lock all the same, and does not leave
+    /// it behind.
     #[test]
     fn to_one_that_gives_up_bounded() {
         let model = plain().preemptions(3);
@@ -427,7 +436,8 @@ mod in_turn {
     }
 }
 
-/// This thread releases the lock, takes it again and hands it over, while another waits with `attempt`, which says how often it had the lock.
+/// This thread releases the lock, takes it again and hands it over, while another waits with
+/// `attempt`, which says how often it had the lock.
 fn released_and_handed_over<P: Policy + 'static>(attempt: fn(&PolicyMutex<Payload, P>) -> u32) {
     let mutex = shared::<P>();
     let guard = mutex.lock();
@@ -459,7 +469,8 @@ fn lock_or_again<P: Policy>(
     }
 }
 
-/// A policy that panics lets go of the lock, if its thread had it, and of its place in the queue: the others go on.
+/// A policy that panics lets go of the lock, if its thread had it, and of its place in the queue:
+/// the others go on.
 mod a_policy_that_panics {
     use super::*;
 
@@ -536,8 +547,8 @@ mod a_policy_that_panics {
         });
     }
 
-    /// A releaser is so late with handing the lock over that a third thread has had it meanwhile. Who comes after the one that panics sees
-    /// what that one wrote.
+    /// A releaser is so late with handing the lock over that a third thread has had it meanwhile.
+    /// Who comes after the one that panics sees what that one wrote.
     #[test]
     fn with_the_lock_handed_over_late_bounded() {
         let model = brief::bounded(Model::new().choices(1), 2, 3);
@@ -584,7 +595,8 @@ fn two_locks_in_one_bucket_bounded() {
     }
 }
 
-/// A table with room for one histogram: the second lock goes without, and takes the place when it has come back.
+/// A table with room for one histogram: the second lock goes without, and takes the place when it
+/// has come back.
 #[test]
 fn two_locks_that_want_a_histogram_bounded() {
     let model = plain().preemptions(2).objects(64);

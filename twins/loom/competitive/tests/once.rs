@@ -1,4 +1,5 @@
-//! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody sleeps for ever.
+//! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody
+//! sleeps for ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -1,6 +1,8 @@
-//! Models of the reader-writer lock: writers alone, readers together, no wake-up lost, whoever gives up.
+//! Models of the reader-writer lock: writers alone, readers together, no wake-up lost, whoever
+//! gives up.
 //!
-//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
+//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are
+//! modelled elsewhere and multiply what is to be explored.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -23,7 +25,8 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What the lock protects: read and counted without atomics, under loom's race checker, which also reports a reader beside a writer.
+/// What the lock protects: read and counted without atomics, under loom's race checker, which also
+/// reports a reader beside a writer.
 struct Payload(UnsafeCell<u32>);
 
 // SAFETY: it is what a lock is for. The models check that.
@@ -205,7 +208,8 @@ fn rw_lock_upgrades_bounded() {
     });
 }
 
-/// A reader keeps an upgrade with a deadline waiting; one that gives up still reads, and can pass on what it has.
+/// A reader keeps an upgrade with a deadline waiting; one that gives up still reads, and can pass
+/// on what it has.
 #[test]
 fn rw_lock_an_upgrade_gives_up_bounded() {
     let model = Model::new().preemptions(3);

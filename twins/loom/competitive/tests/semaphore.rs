@@ -1,6 +1,8 @@
-//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whichever thread gives up.
+//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whichever thread
+//! gives up.
 //!
-//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
+//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are
+//! modelled elsewhere and multiply what is to be explored.
 
 use std::time::Duration;
 

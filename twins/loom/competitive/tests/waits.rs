@@ -1,4 +1,5 @@
-//! Models of the table that waits are counted in: a name is whole when it can be read, and no wait is lost or counted twice.
+//! Models of the table that waits are counted in: a name is whole when it can be read, and no wait
+//! is lost or counted twice.
 
 use std::sync::Mutex;
 
@@ -13,7 +14,8 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model waits::{name}: {}", model.choices(0).objects(1_500).check(body));
 }
 
-/// Two threads want one name at one time, and there is room for one more: each that finds it finds it whole.
+/// Two threads want one name at one time, and there is room for one more: each that finds it finds
+/// it whole.
 #[test]
 fn one_name() {
     explore("one_name", Model::new(), || {

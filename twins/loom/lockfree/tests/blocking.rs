@@ -12,8 +12,8 @@
 //! | `the_last_of_two_senders_closes_bounded` | each of two senders leaves closing to the other |
 //! | `a_send_beside_the_last_receiver_is_dropped_bounded` | a message stays without a receiver |
 //!
-//! The queue is the smallest there is: how many values are in it. That a popper which panics wakes another is tested with real threads: loom's table of
-//! parked threads does not bear a panic.
+//! The queue is the smallest there is: how many values are in it. That a popper which panics wakes
+//! another is tested with real threads: loom's table of parked threads does not bear a panic.
 
 mod common;
 

@@ -23,7 +23,8 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A thread for each of `times`, the last of them this one, adding so many times; what each was told.
+/// A thread for each of `times`, the last of them this one, adding so many times; what each was
+/// told.
 fn numbers<C: FetchAdd + Send + Sync + 'static>(counter: C, times: &'static [u64]) {
     let counter = Arc::new(counter);
     let take = |counter: &C, times: u64| -> Vec<u64> {
@@ -135,7 +136,8 @@ fn a_sum_meets_a_new_segment() {
 mod links {
     use super::*;
 
-    /// One thread stores another value and then the first again. The other linked before that, and must not store after it: a compare-exchange would.
+    /// One thread stores another value and then the first again. The other linked before that, and
+    /// must not store after it: a compare-exchange would.
     #[test]
     fn a_value_that_came_back() {
         explore("links::a_value_that_came_back", Model::new(), || {
@@ -145,7 +147,8 @@ mod links {
                 let cell = cell.clone();
                 thread::spawn(move || {
                     let first = cell.load_linked();
-                    // The link must have been there before the other's store for this to say anything.
+                    // The link must have been there before the other's store for this to say
+                    // anything.
                     first.value() == 1
                         && first.store_conditional(2)
                         && cell.load_linked().store_conditional(1)
@@ -191,8 +194,8 @@ mod links {
         });
     }
 
-    /// A cell names one of two blocks of two words; the writer names the other, and fills the first anew. A reader whose link still holds has read words
-    /// that belong together.
+    /// A cell names one of two blocks of two words; the writer names the other, and fills the first
+    /// anew. A reader whose link still holds has read words that belong together.
     #[test]
     fn a_block_is_used_again() {
         struct Blocks {

@@ -15,8 +15,8 @@
 //! look at the root after a node is a step. What is under a lock is explored without bound, except
 //! `MultiQueue`, of which a thread with two operations makes 48,000: `multi_queue::two_push` is.
 //!
-//! Values are counted references, so that one that is lost or dropped twice is reported; slots are checked cells. Every model prints
-//! `model NAME: N executions`.
+//! Values are counted references, so that one that is lost or dropped twice is reported; slots are
+//! checked cells. Every model prints `model NAME: N executions`.
 
 use machine::sync::Arc;
 use machine::{Model, thread};
@@ -119,7 +119,8 @@ fn nodes_are_used_again<H: Heap>() {
     let (popped, rest) = (popped, rest(&*heap));
     match popped[..] {
         [Some(1), Some(2)] => assert_eq!(rest, [3]),
-        // One popped 1 and pushed 3, and the other popped neither 2 nor 3 before the first's 1: impossible.
+        // One popped 1 and pushed 3, and the other popped neither 2 nor 3 before the first's 1:
+        // impossible.
         _ => panic!("popped {popped:?}, and {rest:?} is left"),
     }
 }
@@ -249,7 +250,8 @@ fn a_look_meets_used_nodes_bounded() {
     });
 }
 
-/// A key of two words, read while the node comes back with another: it is one of the two, never half of each.
+/// A key of two words, read while the node comes back with another: it is one of the two, never
+/// half of each.
 #[test]
 fn a_look_sees_whole_keys_bounded() {
     let model = Model::new().preemptions(2).objects(40);

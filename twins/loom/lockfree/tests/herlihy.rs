@@ -7,9 +7,11 @@
 //! | `two_update_bounded` | 2 | 2 preemptions |
 //! | `three_update_bounded` | 3 | 1 preemption |
 //!
-//! Two updates without a bound were seen to have more than 145,000 executions: each looks again at the block that it has copied, after each step of the other.
+//! Two updates without a bound were seen to have more than 145,000 executions: each looks again at
+//! the block that it has copied, after each step of the other.
 //!
-//! Blocks are checked cells: one that is written while it is read is reported. Every model prints `model NAME: N executions`.
+//! Blocks are checked cells: one that is written while it is read is reported. Every model prints
+//! `model NAME: N executions`.
 
 use machine::sync::Arc;
 use machine::{Model, thread};

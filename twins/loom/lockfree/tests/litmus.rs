@@ -1,20 +1,20 @@
 //! Litmus models: what two threads see of two objects when nothing but the objects' own accesses
 //! orders their calls. `crates/lockfree/tests/litmus.rs` runs the same shapes on the processor.
 //!
-//! - `litmus_message_…`: a thread changes `x`, then `y`. Another looks at `y`, then at `x`. If it sees
-//!   the later change, it sees the earlier one.
+//! - `litmus_message_…`: a thread changes `x`, then `y`. Another looks at `y`, then at `x`. If it
+//!   sees the later change, it sees the earlier one.
 //! - `litmus_flag_…`: a thread changes `x` and stores a flag (Release). Another loads the flag
 //!   (Acquire) and looks at `x`. If it sees the flag, it sees the change.
-//! - `litmus_buffers_…`: a thread changes `x` and looks at `y`. Another changes `y` and looks at `x`.
-//!   One of them sees the other's change.
+//! - `litmus_buffers_…`: a thread changes `x` and looks at `y`. Another changes `y` and looks at
+//!   `x`. One of them sees the other's change.
 //! - `litmus_independent_…`: two threads change `x` and `y`. A third looks at `x`, then at `y`, a
 //!   fourth at `y`, then at `x`. These two agree on which change came first.
 //!
 //! An object without a lock does not promise the last two on every processor, and loom takes a
 //! `SeqCst` load for weaker than it is. A caller's fence stands before the second look there.
 //!
-//! Models that do not end without a bound have 3 preemptions, those of four threads 1. Both are named
-//! `…_bounded`. Every model prints `model NAME: N executions`.
+//! Models that do not end without a bound have 3 preemptions, those of four threads 1. Both are
+//! named `…_bounded`. Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicBool, Fresh, Ordering, fence};
 use machine::sync::Arc;

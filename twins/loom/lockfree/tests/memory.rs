@@ -9,8 +9,8 @@
 //! | `two_threads_allocate_and_discard_…` | 2 | none; 3 with the free list alone | two own one node |
 //! | `two_threads_keep_nodes_bounded` | 2 | 2 | two own one node that one of them has kept |
 //!
-//! With counts a thread keeps the node that it gave back last. `…_in_a_free_list…` are stores in which no thread does: in a model, those with a
-//! capacity of 2.
+//! With counts a thread keeps the node that it gave back last. `…_in_a_free_list…` are stores in
+//! which no thread does: in a model, those with a capacity of 2.
 //!
 //! What a thread owns it writes to in checked cells, so that owning it too early is found.
 
@@ -89,7 +89,8 @@ impl<M: Memory> Place<M> {
         pushed
     }
 
-    /// Looks at the slot of the second node as a dequeuer of Michael and Scott's queue does: protected while the first is still in place.
+    /// Looks at the slot of the second node as a dequeuer of Michael and Scott's queue does:
+    /// protected while the first is still in place.
     fn look_behind(&self) -> bool {
         let operation = self.store.enter();
         let first = operation.protect(0, &self.link);
@@ -115,8 +116,9 @@ impl<M: Memory> Place<M> {
     }
 }
 
-/// One looks behind the first node while the other puts another in front, takes both out and gives them back. With counts the first then has the
-/// other one behind it, which lies in a segment that the one who looks may not have seen.
+/// One looks behind the first node while the other puts another in front, takes both out and gives
+/// them back. With counts the first then has the other one behind it, which lies in a segment that
+/// the one who looks may not have seen.
 fn late_reader<M: Memory>(store: M::Store<u32>) {
     let place = Place::<M>::with_two_of(store);
     let other = {
@@ -145,9 +147,11 @@ fn seen<M: Memory>() {
     place.empty();
 }
 
-/// One reads the values of two nodes under one hazard, while the other takes one of them away, the first or the last, and uses it again as soon as it can.
+/// One reads the values of two nodes under one hazard, while the other takes one of them away, the
+/// first or the last, and uses it again as soon as it can.
 ///
-/// Nobody takes a value out here, so that the reads and the next write of the cell have only the hazard between them.
+/// Nobody takes a value out here, so that the reads and the next write of the cell have only the
+/// hazard between them.
 fn read<M: Memory>(contested_first: bool) {
     let place = Place::<M>::with_two();
     let elsewhere = Place::<M>::with_two();
@@ -161,7 +165,8 @@ fn read<M: Memory>(contested_first: bool) {
                 if !node.is_null() {
                     // SAFETY: protected.
                     let slot = unsafe { operation.slot(node) };
-                    // SAFETY: it is protected, the value is a plain number, and nobody else takes it.
+                    // SAFETY: it is protected, the value is a plain number, and nobody else takes
+                    // it.
                     assert_eq!(unsafe { operation.take(slot) }, 1);
                 }
             }
@@ -176,7 +181,8 @@ fn read<M: Memory>(contested_first: bool) {
         let slot = unsafe { operation.slot(first) };
         // SAFETY: as above.
         unsafe { operation.retire(first, slot) };
-        // Another scan, if the first node was looked at in the last one; and two nodes, one of which may be it.
+        // Another scan, if the first node was looked at in the last one; and two nodes, one of
+        // which may be it.
         let another = operation.allocate(8);
         // SAFETY: owned.
         let slot = unsafe { operation.slot(another) };
@@ -227,7 +233,8 @@ fn allocate_and_discard<M: Memory>(store: M::Store<u32>) {
     other.join().unwrap();
 }
 
-/// Each owns two nodes at a time, gives them back, of which it keeps one, and goes on with one that it gets.
+/// Each owns two nodes at a time, gives them back, of which it keeps one, and goes on with one that
+/// it gets.
 fn keep() {
     fn own(place: &Place<Counted>, count: u32) {
         let operation = place.store.enter();

@@ -1,7 +1,9 @@
-//! Models of one operation of one thread against one of another, without a bound: the structures in lists whose models beside these have one.
+//! Models of one operation of one thread against one of another, without a bound: the structures in
+//! lists whose models beside these have one.
 //!
-//! Those ask for more: threads that go on, nodes that come back, three threads; and without a bound they do not end, since what each adds to a thread
-//! multiplies. So here each thread makes one call, and what has nothing to do with the question is out of its way:
+//! Those ask for more: threads that go on, nodes that come back, three threads; and without a bound
+//! they do not end, since what each adds to a thread multiplies. So here each thread makes one
+//! call, and what has nothing to do with the question is out of its way:
 //!
 //! | state | what is there | so |
 //! | --- | --- | --- |
@@ -15,8 +17,9 @@
 //! | `pop_and_pop_of_one` | does one thread get it, and the other nothing |
 //! | `push_and_look`, `pop_and_look` | is a structure never seen empty while something is in it |
 //!
-//! Even so these take too long for every run, or have not been seen to end; they have a bound in `stacks.rs` and `queues.rs`. So many executions each has
-//! where it ended, or had when it was stopped (+):
+//! Even so these take too long for every run, or have not been seen to end; they have a bound in
+//! `stacks.rs` and `queues.rs`. So many executions each has where it ended, or had when it was
+//! stopped (+):
 //!
 //! | structure | two pushes | a push and a pop | two pops of one | a push and a look | a pop and a look |
 //! | --- | --- | --- | --- | --- | --- |
@@ -27,8 +30,9 @@
 //! | Prakash, Lee and Johnson's queue, hazards | 55,000+ | 23,000+ | 53,000+ | 29,000+ | 19,000+ |
 //! | Prakash, Lee and Johnson's queue, counts | 57,000+ | 113,000+ | 29,000+ | below | below |
 //!
-//! Where both threads write the same words and both look again at what they have read, as two pushes or two snapshots do, each look may see each of
-//! the other's writes or not, and the looks multiply: that is the algorithm, and no smaller model has fewer.
+//! Where both threads write the same words and both look again at what they have read, as two
+//! pushes or two snapshots do, each look may see each of the other's writes or not, and the looks
+//! multiply: that is the algorithm, and no smaller model has fewer.
 //!
 //! Nodes keep their values in checked cells. Every model prints `model NAME: N executions`.
 

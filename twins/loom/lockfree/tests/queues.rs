@@ -1,4 +1,5 @@
-//! Models of the queues in lists, over every memory and under a lock: the same questions, asked of each.
+//! Models of the queues in lists, over every memory and under a lock: the same questions, asked of
+//! each.
 //!
 //! | model | threads |
 //! | --- | --- |
@@ -12,11 +13,13 @@
 //! | `reuse_meets_a_slow_push` | the same with a push |
 //! | `three_threads` | 3 |
 //!
-//! With 2 preemptions as `…_bounded`; with 1 where snapshots are taken, and for three threads with hazard pointers. Two threads also without bound,
-//! where that ends within seconds: with hazard pointers, and with snapshots, it does not; one operation of each is in `once.rs`. With both, three
-//! threads do not end with 1 preemption.
+//! With 2 preemptions as `…_bounded`; with 1 where snapshots are taken, and for three threads with
+//! hazard pointers. Two threads also without bound, where that ends within seconds: with hazard
+//! pointers, and with snapshots, it does not; one operation of each is in `once.rs`. With both,
+//! three threads do not end with 1 preemption.
 //!
-//! Nodes keep their values in checked cells, so that a queue which gives a value to the right thread too early fails too.
+//! Nodes keep their values in checked cells, so that a queue which gives a value to the right
+//! thread too early fails too.
 
 mod common;
 

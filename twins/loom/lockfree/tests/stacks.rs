@@ -10,11 +10,14 @@
 //! | `pop_all_meets_pushes_bounded` | 2 | 3 | | | |
 //! | `three_threads_bounded` | 3 | 1, with counts 2 | 1, with counts 2 | 1, one operation each | 2 |
 //!
-//! One operation of each of two threads without a bound is in `once.rs` where it is not here, and why some do not end.
+//! One operation of each of two threads without a bound is in `once.rs` where it is not here, and
+//! why some do not end.
 //!
-//! The table is of whole explorations; `2 of 3` below is a model whose brief one has a smaller bound.
+//! The table is of whole explorations; `2 of 3` below is a model whose brief one has a smaller
+//! bound.
 //!
-//! Nodes keep their values in checked cells, so that a stack which gives a value to the right thread too early fails too.
+//! Nodes keep their values in checked cells, so that a stack which gives a value to the right
+//! thread too early fails too.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -172,7 +175,8 @@ fn three_threads_once<S: Stack>() {
     account(&*stack, mine.into_iter().collect(), &[1, 2, 3]);
 }
 
-/// One test: unbounded, with a bound of preemptions, or with two, of which the second is that of a whole exploration.
+/// One test: unbounded, with a bound of preemptions, or with two, of which the second is that of a
+/// whole exploration.
 macro_rules! models {
     ($($name:ident: $body:expr $(, $bound:literal $(of $whole:literal)?)?;)+) => {$(
         #[test]

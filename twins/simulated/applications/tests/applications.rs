@@ -1,4 +1,5 @@
-//! The paper's programs on the simulated machines: the right result, in the same virtual time every time.
+//! The paper's programs on the simulated machines: the right result, in the same virtual time every
+//! time.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
-//! N-body on the simulated machines, over a pool of threads: the places of the real machine, in the same virtual time every time, and in less of it
-//! with more processors.
+//! N-body on the simulated machines, over a pool of threads: the places of the real machine, in the
+//! same virtual time every time, and in less of it with more processors.
 
 use stanchion_applications_simulated::nbody::{Fork, Options, Sequential, Simulation, plummer};
 use stanchion_simulator::{Arena, Simulation as Machine, Statistics, machines};

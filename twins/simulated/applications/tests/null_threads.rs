@@ -1,4 +1,5 @@
-//! Null threads on the simulated Symmetry: the same virtual time every time, none lost, and what the strategies are known for.
+//! Null threads on the simulated Symmetry: the same virtual time every time, none lost, and what
+//! the strategies are known for.
 
 use machine::wait::Spin;
 use stanchion_applications_simulated::null_threads::{

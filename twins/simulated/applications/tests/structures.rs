@@ -1,5 +1,5 @@
-//! Quicksort and the travelling salesman on the simulated machines, over structures with locks and without: the right result, in the same virtual
-//! time every time.
+//! Quicksort and the travelling salesman on the simulated machines, over structures with locks and
+//! without: the right result, in the same virtual time every time.
 
 use stanchion_applications_simulated::quicksort::{self, InQueue, InStack, Interval, Pool};
 use stanchion_applications_simulated::tsp::{self, Instance, Structures, Tour};
@@ -18,7 +18,8 @@ static ARENA: Arena = Arena;
 
 const THREADS: usize = 4;
 
-/// The paper's machine with as many processors as threads and with half as many, alone and shared by two applications, and one of today.
+/// The paper's machine with as many processors as threads and with half as many, alone and shared
+/// by two applications, and one of today.
 fn on_machines(body: impl Fn() + Clone + 'static) {
     let mut shared = machines::challenge();
     shared.scheduling.applications = 2;

@@ -1,4 +1,5 @@
-//! What is built on the mutex, on the simulated machines: nobody is forgotten, nobody gets in who must not, the same run every time.
+//! What is built on the mutex, on the simulated machines: nobody is forgotten, nobody gets in who
+//! must not, the same run every time.
 //!
 //! | scene | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -26,7 +27,8 @@ use stanchion_simulator::{Arena, Machine, Simulation, Statistics, Time, machines
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// The scene on some machines, with slices that end in the middle of everything; twice on one of them.
+/// The scene on some machines, with slices that end in the middle of everything; twice on one of
+/// them.
 fn on_machines(scene: fn()) {
     let run = |machine: &Machine, seed: u64| -> Statistics {
         let run = Simulation::new(machine.clone()).seed(seed).run(scene);
@@ -124,7 +126,8 @@ fn a_condition_times_out_in_virtual_time() {
 #[test]
 fn writers_are_alone() {
     struct Pair(Cell<u32>, Cell<u32>);
-    // SAFETY: no thread uses a cell but under the lock; the threads of a simulation are one of the system's anyway.
+    // SAFETY: no thread uses a cell but under the lock; the threads of a simulation are one of the
+    // system's anyway.
     unsafe impl Sync for Pair {}
 
     fn read(pair: &RwLock<Pair>) {

@@ -1,4 +1,5 @@
-//! The mutex on the simulated machines, with every policy: one holder at a time, no sleeper is forgotten, the same run every time.
+//! The mutex on the simulated machines, with every policy: one holder at a time, no sleeper is
+//! forgotten, the same run every time.
 //!
 //! A thread that nobody wakes is a deadlock, which the simulator reports with its name.
 

@@ -1,4 +1,5 @@
-//! `Blocking` on the simulated machines: nobody sleeps beside a value, nothing is lost when it is closed, the same run every time.
+//! `Blocking` on the simulated machines: nobody sleeps beside a value, nothing is lost when it is
+//! closed, the same run every time.
 
 use machine::atomic::{AtomicU32, Ordering::Relaxed};
 use machine::sync::Arc;
@@ -50,7 +51,8 @@ fn scene<Q: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static>() {
     assert_eq!(sum.load(Relaxed), PUSHERS * EACH * (EACH + 1) / 2);
 }
 
-/// The scene on some machines, with slices that end in the middle of everything; twice on one of them.
+/// The scene on some machines, with slices that end in the middle of everything; twice on one of
+/// them.
 fn on_machines(scene: fn()) {
     let run = |machine: &Machine, seed: u64| -> Statistics {
         let run = Simulation::new(machine.clone()).seed(seed).run(scene);

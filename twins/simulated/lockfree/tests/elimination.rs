@@ -1,4 +1,5 @@
-//! A push and a pop of `EliminationStack` do meet elsewhere: a value comes out that never was on the stack.
+//! A push and a pop of `EliminationStack` do meet elsewhere: a value comes out that never was on
+//! the stack.
 //!
 //! Five threads push, and one of them is frozen after one of its accesses. Then
 //!
@@ -7,7 +8,8 @@
 //! | one thread | loses no race, and never looks for an offer | it gets the frozen thread's value only if that is on the stack |
 //! | six threads | lose races, and look for offers | they may get it from the frozen thread's offer |
 //!
-//! Both runs are the same until the taking out begins. So where the one does not get the value and the six do, it was handed over by elimination.
+//! Both runs are the same until the taking out begins. So where the one does not get the value and
+//! the six do, it was handed over by elimination.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +30,8 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))
 }
 
-/// Returns when it is `start`: threads that are started one after the other do not meet of themselves.
+/// Returns when it is `start`: threads that are started one after the other do not meet of
+/// themselves.
 fn begin_at(start: u64) {
     inside::work(start.saturating_sub(inside::time().as_nanos()));
 }
@@ -38,7 +41,8 @@ fn soon() -> u64 {
     inside::time().as_nanos() + 200_000
 }
 
-/// What was taken out by so many threads, and the value that the frozen one was pushing; nothing if it had ended before so many accesses.
+/// What was taken out by so many threads, and the value that the frozen one was pushing; nothing if
+/// it had ended before so many accesses.
 fn taken_out(accesses: u64, takers: usize) -> Option<(Vec<u64>, u64)> {
     let run = Simulation::new(machines::modern(6)).run(move || {
         let stack = Arc::new(EliminationStack::<u64>::new());

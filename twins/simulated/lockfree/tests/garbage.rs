@@ -1,7 +1,9 @@
-//! A thread that stops keeps back little: however long the others go on, what cannot be freed because of it does not grow.
+//! A thread that stops keeps back little: however long the others go on, what cannot be freed
+//! because of it does not grow.
 //!
-//! Reclamation by epochs fails this: one thread that stops inside an operation keeps all that is retired from then on. Here one thread is frozen after each
-//! third access of a take, and two others put in and take out 1,600 times; what they have allocated and not given back is counted.
+//! Reclamation by epochs fails this: one thread that stops inside an operation keeps all that is
+//! retired from then on. Here one thread is frozen after each third access of a take, and two
+//! others put in and take out 1,600 times; what they have allocated and not given back is counted.
 
 use stanchion_lockfree_simulated as lockfree;
 
@@ -15,7 +17,8 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use stanchion_simulator::{Arena, Simulation, ThreadId, inside, machines, os::freeze};
 use structures::Subject;
 
-/// Counts what is alive, and leaves the rest to the simulator's allocator. One test at a time runs here.
+/// Counts what is alive, and leaves the rest to the simulator's allocator. One test at a time runs
+/// here.
 struct Counting;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
@@ -41,7 +44,8 @@ static ALLOCATOR: Counting = Counting;
 /// Operations of each kind of each of the others.
 const EACH: u64 = 800;
 
-/// More than this many pieces are not kept: with hazard pointers, up to 256 in each thread's list of what it has retired, however long it goes on.
+/// More than this many pieces are not kept: with hazard pointers, up to 256 in each thread's list
+/// of what it has retired, however long it goes on.
 const KEPT: isize = 2 * 300;
 
 /// Every so many accesses of the take the victim is stopped.

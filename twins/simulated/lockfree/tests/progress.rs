@@ -1,10 +1,13 @@
-//! The promise of `Progress`, tested: one thread is frozen after each access of each operation in turn, and two others must finish.
+//! The promise of `Progress`, tested: one thread is frozen after each access of each operation in
+//! turn, and two others must finish.
 //!
-//! What a structure says of itself is exactly what is found here. One that is non-blocking passes at every access; one that is blocking has an
-//! access after which the others wait for the frozen thread, and the simulator says at which word.
+//! What a structure says of itself is exactly what is found here. One that is non-blocking passes
+//! at every access; one that is blocking has an access after which the others wait for the frozen
+//! thread, and the simulator says at which word.
 //!
-//! Why the simulated machine: the thread stops *after the k-th access*, for every k until the operation ends, and a wait that never ends is a
-//! deadlock in virtual time and not a slow test. The same with real threads, instruction by instruction, is `crates/lockfree/tests/progress`.
+//! Why the simulated machine: the thread stops *after the k-th access*, for every k until the
+//! operation ends, and a wait that never ends is a deadlock in virtual time and not a slow test.
+//! The same with real threads, instruction by instruction, is `crates/lockfree/tests/progress`.
 //!
 //! | the victim begins | so it is stopped |
 //! | --- | --- |
@@ -72,7 +75,8 @@ enum Beginning {
 const BEGINNINGS: [Beginning; 4] =
     [Beginning::Alone, Beginning::Among(0), Beginning::Among(333), Beginning::Among(777)];
 
-/// Runs the operation up to its access number `accesses`, and two other threads to their end; whether the victim was frozen.
+/// Runs the operation up to its access number `accesses`, and two other threads to their end;
+/// whether the victim was frozen.
 fn stall(
     make: fn() -> Arc<dyn Subject>,
     (_, operation, filled): (&str, Operation, u64),
@@ -148,8 +152,9 @@ fn test(case: &Case) {
     }
 }
 
-/// Each in a process of its own: what a frozen thread owns is never freed, and there is not enough simulated memory for the runs of all structures.
-/// `STANCHION_STRUCTURE=TreiberCounted cargo test -p stanchion-lockfree-simulated --test progress -- --nocapture` tries one.
+/// Each in a process of its own: what a frozen thread owns is never freed, and there is not enough
+/// simulated memory for the runs of all structures. `STANCHION_STRUCTURE=TreiberCounted cargo test
+/// -p stanchion-lockfree-simulated --test progress -- --nocapture` tries one.
 #[test]
 fn every_structure_is_what_it_says() {
     const ONE: &str = "STANCHION_STRUCTURE";
@@ -193,7 +198,8 @@ impl Subject for Gate {
     }
 }
 
-/// A place is claimed by one exchange and filled by the next, and who takes waits for the second: the way of most queues that are called lock-free.
+/// A place is claimed by one exchange and filled by the next, and who takes waits for the second:
+/// the way of most queues that are called lock-free.
 #[derive(Default)]
 struct Claim {
     claimed: AtomicU64,

@@ -15,8 +15,8 @@ pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 
 /// A test-and-set lock whose waiters look before they try.
 pub(crate) struct Lock(AtomicBool);
 
-// SAFETY: whoever turns the word from false to true has the lock, and only they turn it back; Acquire and
-// Release make the sections visible.
+// SAFETY: whoever turns the word from false to true has the lock, and only they turn it back;
+// Acquire and Release make the sections visible.
 unsafe impl RawMutex for Lock {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
