@@ -1,4 +1,4 @@
-//! Models of Hanoi: whole runs, in which a thread that waits for its turn must be told of it.
+//! Models of Hanoi: whole runs, in which a thread that waits for its turn must be woken for it.
 
 #[path = "../../brief.rs"]
 mod brief;

@@ -8,16 +8,20 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_applications_loom::outstanding::{Broken, Outstanding};
 
-/// A pool with pieces of rope, to be cut down to length 1, and for each such piece a place where
+/// A pool with pieces of rope, to be cut down to length 1, and for each such piece a cell in which
 /// its thread leaves a mark.
 struct Ropes {
+    /// The pieces that no thread has taken: begin and length. Written by every thread, under the
+    /// lock.
     pool: lock_api::Mutex<Lock, Vec<(usize, usize)>>,
+    /// The count of the pieces that are left. Written by every thread.
     outstanding: Outstanding,
+    /// A mark for each piece of length 1. Written by the thread that took the piece.
     marks: Vec<UnsafeCell<u32>>,
 }
 
-// SAFETY: only the thread that has taken a piece out of the pool touches the mark of its place,
-// which is what the models check.
+// SAFETY: only the thread that has taken a piece out of the pool touches the mark of the piece. The
+// models check that.
 unsafe impl Sync for Ropes {}
 
 impl Ropes {
@@ -101,21 +105,21 @@ fn one_waits_while_the_other(acts: fn(&Outstanding), name: &str) {
 }
 
 #[test]
-fn who_waits_is_let_go_when_another_has_done_the_last() {
+fn a_waiter_returns_when_another_has_done_the_last() {
     one_waits_while_the_other(
         |outstanding| assert_eq!(outstanding.replace(0), Ok(())),
-        "who_waits_is_let_go_when_another_has_done_the_last",
+        "a_waiter_returns_when_another_has_done_the_last",
     );
 }
 
 #[test]
-fn who_waits_is_let_go_when_another_gives_up() {
-    one_waits_while_the_other(Outstanding::give_up, "who_waits_is_let_go_when_another_gives_up");
+fn a_waiter_returns_when_another_gives_up() {
+    one_waits_while_the_other(Outstanding::give_up, "a_waiter_returns_when_another_gives_up");
 }
 
 #[test]
-fn who_has_work_is_told_when_another_gives_up() {
-    explore("outstanding::who_has_work_is_told_when_another_gives_up", Model::new(), || {
+fn a_replacement_fails_when_another_gives_up() {
+    explore("outstanding::a_replacement_fails_when_another_gives_up", Model::new(), || {
         let outstanding = Arc::new(Outstanding::new(2));
         let other = {
             let outstanding = outstanding.clone();

@@ -28,8 +28,8 @@ impl ConcurrentStack for Stack {
     }
 }
 
-/// Four numbers in two pairs: who sorts a pair must see what the thread that made the pairs has
-/// written.
+/// Four numbers in two pairs: a thread that sorts a pair must see the writes of the thread that
+/// made the pairs.
 #[test]
 fn two_threads_sort_four_numbers_preemptions_2() {
     let options = Options { cutoff: 1, threads: 2, ..Options::default() };

@@ -16,16 +16,18 @@ use stanchion_applications_loom::regsim::stations::Stations;
 use stanchion_applications_loom::regsim::wiring::Wiring;
 use stanchion_applications_loom::regsim::{self, Netlist, Options, WaitStatistics, sequential};
 
-/// What each of two parties writes in a phase, and one cell for the last to come.
+/// The cells that two parties write in a phase: one for each, and one for the last to come.
 struct Papers {
+    /// A cell of each party, written by that party.
     own: [UnsafeCell<u32>; 2],
+    /// A cell that the last party to come writes.
     last: UnsafeCell<u32>,
 }
 
-// SAFETY: the barrier keeps writers and readers apart, which is what the models check.
+// SAFETY: the barrier keeps writers and readers apart. The models check that.
 unsafe impl Sync for Papers {}
 
-/// Two parties meet twice and read what the other and the last wrote.
+/// Two parties meet twice. Each reads the cells of the other party and of the last to come.
 #[test]
 fn two_parties_meet_twice_bounded() {
     let model = brief::bounded(Model::new(), 6, 8);
@@ -35,17 +37,17 @@ fn two_parties_meet_twice_bounded() {
             own: [UnsafeCell::new(0), UnsafeCell::new(0)],
             last: UnsafeCell::new(0),
         });
-        let party = |who: usize| {
+        let party = |party: usize| {
             let (barrier, papers) = (barrier.clone(), papers.clone());
             move || {
                 let mut waits = WaitStatistics::default();
                 for phase in 1..=2 {
                     // SAFETY: only this party writes its paper, and the other reads it after the
                     // second meeting.
-                    papers.own[who].with_mut(|paper| unsafe { *paper = phase });
+                    papers.own[party].with_mut(|paper| unsafe { *paper = phase });
                     let add = |sum: &mut u32| *sum += 1;
-                    let met = barrier.meet(who, &mut waits, add, |first, _| {
-                        assert_ne!(first, who, "of two, the last is not the first");
+                    let met = barrier.meet(party, &mut waits, add, |first, _| {
+                        assert_ne!(first, party, "of two, the last is not the first");
                         // SAFETY: the other party waits.
                         papers.last.with_mut(|paper| unsafe { *paper += 1 });
                     });
@@ -53,11 +55,11 @@ fn two_parties_meet_twice_bounded() {
                     // SAFETY: the last to come wrote it before this party was let go, and writes
                     // again only when this one has arrived.
                     assert_eq!(papers.last.with(|paper| unsafe { *paper }), phase);
-                    // The other's paper of phase 1 may already be overwritten here, so it is read
-                    // when nobody writes any more.
+                    // The other party's cell of phase 1 may already be overwritten here, so it is
+                    // read when no party writes any more.
                     if phase == 2 {
                         // SAFETY: the other wrote it before it arrived, for the last time.
-                        assert_eq!(papers.own[1 - who].with(|paper| unsafe { *paper }), 2);
+                        assert_eq!(papers.own[1 - party].with(|paper| unsafe { *paper }), 2);
                     }
                 }
                 barrier.with(&mut waits, |sum| *sum)
@@ -97,10 +99,10 @@ const I: u32 = 0;
 const X: u32 = 1;
 const Y: u32 = 2;
 
-/// Evaluates what is due for `who` and says how much is due by that.
-fn serve(stations: &Stations<Lock>, who: usize, parity: usize) -> usize {
+/// Evaluates the work of `thread` that is due, and returns the number of stations that become due.
+fn serve(stations: &Stations<Lock>, thread: usize, parity: usize) -> usize {
     let (mut waits, mut due) = (WaitStatistics::default(), Vec::new());
-    stations.take_due(who, parity, &mut due, &mut waits);
+    stations.take_due(thread, parity, &mut due, &mut waits);
     due.iter().map(|&object| stations.evaluate(object, parity, &mut waits)).sum()
 }
 
@@ -116,7 +118,7 @@ fn no_move_is_missed(buckets: usize) {
     let mut waits = WaitStatistics::default();
     assert!(stations.value(X, &mut waits));
     for parity in [1, 0] {
-        due = (0..2).map(|who| serve(&stations, who, parity)).sum();
+        due = (0..2).map(|party| serve(&stations, party, parity)).sum();
     }
     assert_eq!(due, 0, "it must have settled");
     assert!(!stations.value(Y, &mut waits), "y = not x = 0");
@@ -137,19 +139,19 @@ fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
     let model = Model::new();
     explore("regsim::the_last_gives_one_object_to_the_first_and_both_know_at_once", model, || {
         let shared = Arc::new((chain(3), Barrier::<Lock, ()>::new(2, ())));
-        let party = |who: usize| {
+        let party = |party: usize| {
             let shared = shared.clone();
             move || {
                 let (stations, barrier) = &*shared;
                 let mut waits = WaitStatistics::default();
                 let mut given = None;
                 let give =
-                    |first, waits: &mut WaitStatistics| given = stations.give(who, first, waits);
-                barrier.meet(who, &mut waits, |()| (), give).unwrap();
+                    |first, waits: &mut WaitStatistics| given = stations.give(party, first, waits);
+                barrier.meet(party, &mut waits, |()| (), give).unwrap();
                 // Party 1 has only y and keeps it; party 0 gives i, which it has had longest.
                 let owners = [I, X, Y].map(|object| stations.owner(object, &mut waits));
                 if let Some(object) = given {
-                    assert_eq!((who, object), (0, I));
+                    assert_eq!((party, object), (0, I));
                 }
                 (given, owners)
             }

@@ -1,7 +1,7 @@
-//! Models of the condition variable: whoever would sleep for ever would be reported as a deadlock.
+//! Models of the condition variable. A thread that would sleep for ever is reported as a deadlock.
 //!
-//! The mutex is a spin lock where that is enough, because its own steps are modelled elsewhere and
-//! multiply what is to be explored.
+//! The mutex is a spin lock where that is enough, because the blocking mutex's own steps are
+//! modelled elsewhere and multiply the executions.
 
 use std::time::Duration;
 
@@ -21,12 +21,14 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What the mutex protects, under loom's race checker.
+/// The data under the mutex, under loom's race checker.
 struct Payload(UnsafeCell<State>);
 
 #[derive(Clone, Copy, Default)]
 struct State {
+    /// The condition. Written by the holder of the mutex.
     ready: bool,
+    /// The number of waiters that were notified. Written by the holder of the mutex.
     notified: usize,
 }
 
@@ -51,9 +53,11 @@ impl Payload {
     }
 }
 
-/// A condition, its mutex and who waits for it.
+/// A mutex with a condition, and the condition variable on which threads wait for it.
 struct Scene<M: RawMutex> {
+    /// The state. Written by every thread, under the mutex.
     mutex: lock_api::Mutex<M, Payload>,
+    /// The condition variable.
     changed: lock_api::Condvar<RawCondvar<M>>,
 }
 
@@ -73,8 +77,8 @@ where
         self.mutex.lock().change(|state| state.ready = true);
     }
 
-    /// Waits once, if the condition is not true; no loop, since nobody comes back without being
-    /// notified.
+    /// Waits once if the condition is not true. There is no loop, since no thread comes back
+    /// without a notification.
     fn wait(&self) {
         let mut guard = self.mutex.lock();
         if !guard.is_ready() {
@@ -158,8 +162,8 @@ fn condvar_gives_up() {
     });
 }
 
-/// So many wait, each of whom may give up at any step; who says that it was notified was counted by
-/// a notifier, and the other way round.
+/// Lets `waiters` threads wait, each of which may give up at any step. A waiter says that it was
+/// notified exactly if a notifier has counted it.
 fn count_notified<M>(waiters: usize)
 where
     M: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync + 'static,
@@ -185,22 +189,22 @@ where
 }
 
 #[test]
-fn condvar_two_of_whom_some_give_up_bounded() {
+fn condvar_some_of_two_give_up_bounded() {
     let model = Model::new().preemptions(2).choices(1);
-    explore("condvar_two_of_whom_some_give_up_bounded", model, || count_notified::<TestAndSet>(2));
+    explore("condvar_some_of_two_give_up_bounded", model, || count_notified::<TestAndSet>(2));
 }
 
 #[test]
-fn condvar_three_of_whom_some_give_up_bounded() {
+fn condvar_some_of_three_give_up_bounded() {
     let model = Model::new().preemptions(1).choices(1).objects(24);
-    let name = "condvar_three_of_whom_some_give_up_bounded";
+    let name = "condvar_some_of_three_give_up_bounded";
     explore(name, model, || count_notified::<TestAndSet>(3));
 }
 
 #[test]
-fn condvar_four_of_whom_some_give_up_bounded() {
+fn condvar_some_of_four_give_up_bounded() {
     let model = Model::new().preemptions(0).choices(1).objects(24);
-    let name = "condvar_four_of_whom_some_give_up_bounded";
+    let name = "condvar_some_of_four_give_up_bounded";
     explore(name, model, || count_notified::<TestAndSet>(4));
 }
 

@@ -1,4 +1,4 @@
-//! Models of the event count: whoever would sleep for ever would be reported as a deadlock.
+//! Models of the event count. A thread that would sleep for ever is reported as a deadlock.
 //!
 //! Sources of work are Relaxed on purpose: the event count must make up for it.
 
@@ -21,9 +21,11 @@ fn some_time() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-/// Items to be taken, and who waits for them.
+/// Items to be taken, and the event count on which threads wait for them.
 struct Shelf {
+    /// The number of items. Written by every thread.
     items: AtomicU32,
+    /// The event count.
     events: EventCount,
 }
 
@@ -56,7 +58,7 @@ impl Shelf {
         self.events.notify_one();
     }
 
-    /// Nobody is registered any more.
+    /// Returns whether no thread is registered any more.
     fn is_quiet(&self) -> bool {
         self.events.registered() == 0
     }
@@ -143,7 +145,7 @@ fn event_count_giving_up_swallows_nothing_bounded() {
         let shelf = Shelf::new();
         let impatient = spawn(&shelf, |shelf| {
             if shelf.wait_until(some_time()) {
-                // It got the other's item: here is another.
+                // It got the other thread's item: here is another.
                 shelf.put();
             }
         });
@@ -159,8 +161,8 @@ fn event_count_giving_up_swallows_nothing_bounded() {
     });
 }
 
-/// What was done before a notification is seen by who comes back for it, without a look at anything
-/// else.
+/// A thread that comes back for a notification sees the writes before the notification, without a
+/// look at anything else.
 #[test]
 fn event_count_notified_is_informed() {
     struct Letter(UnsafeCell<u32>, AtomicU32, EventCount);

@@ -1,17 +1,14 @@
-//! Models of the mutex: whatever the policy says, one holder at a time and no wake-up lost.
+//! Models of the mutex: with every policy, there is one holder at a time, and no wake-up is lost.
 //!
-//! A bounded spin is one look here, so a policy has two things to say: look once and sleep
-//! ([`Sleeps`]), or spin for as long as it takes ([`AlwaysSpin`]); [`Either`] says both, by choice.
-//! The other choices of a model are the machine's: a wake-up for no reason, a deadline that passes,
-//! a sleeper whose patience ends. Each is explored in a model of its own, and all together in the
-//! bounded ones.
+//! A bounded spin is one look here: a policy looks once and sleeps ([`Sleeps`]), spins for as long
+//! as it takes ([`AlwaysSpin`]), or does either by choice ([`Either`]). The machine's choices are
+//! wake-ups for no reason, passed deadlines, and the end of a sleeper's patience.
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads…` | 2 | none |
+//! | `two_threads…`, `deadlines::…` | 2 | none |
 //! | `a_try_meets_a_holder`, `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
-//! | `deadlines::…` | 2 | none |
-//! | `…_bounded` | 2, each locking twice; or 3 | 2 or 3 preemptions, as they print |
+//! | `…_bounded`, all choices | 2, each locking twice; or 3 | 2 or 3 preemptions, as they print |
 //!
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too.
 //! A thread that sleeps for ever is a deadlock.
@@ -54,11 +51,10 @@ impl Policy for Either {
     }
 }
 
-/// What the lock protects: counted without atomics, under loom's race checker.
+/// The data under the lock: counted without atomics, under loom's race checker.
 struct Payload(UnsafeCell<u32>);
 
-// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check
-// that.
+// SAFETY: a mutex is for that: one thread at a time reaches it, which the models check.
 unsafe impl Send for Payload {}
 
 impl Payload {
@@ -80,13 +76,12 @@ impl Payload {
 type Shared<P> = Arc<PolicyMutex<Payload, P>>;
 
 fn shared<P: Policy>() -> Shared<P> {
-    // The first guess at C calls the kernel eight times: here, where nobody else runs, that adds
-    // nothing to explore.
+    // The first guess at C, eight system calls, is made where no other thread multiplies them.
     let _ = cost::current();
     Arc::new(PolicyMutex::new(Payload::new()))
 }
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
@@ -96,7 +91,7 @@ fn plain() -> Model {
     Model::new().choices(0)
 }
 
-/// A thread that locks so many times, and says how often it had the lock.
+/// Starts a thread that locks `times` times. It returns the number of times that it had the lock.
 fn locker<P: Policy + 'static>(mutex: &Shared<P>, times: u32) -> JoinHandle<u32> {
     let mutex = mutex.clone();
     thread::spawn(move || {
@@ -105,7 +100,7 @@ fn locker<P: Policy + 'static>(mutex: &Shared<P>, times: u32) -> JoinHandle<u32>
     })
 }
 
-/// What a deadline may be.
+/// A kind of deadline.
 #[derive(Clone, Copy)]
 enum Until {
     /// Past when the wait begins.
@@ -125,13 +120,13 @@ fn lock_until<P: Policy>(mutex: &PolicyMutex<Payload, P>, until: Until) -> u32 {
     })
 }
 
-/// A thread that locks with a deadline, and says how often it had the lock.
+/// Starts a thread that locks with a deadline. It returns the number of times that it had the lock.
 fn timed<P: Policy + 'static>(mutex: &Shared<P>, until: Until) -> JoinHandle<u32> {
     let mutex = mutex.clone();
     thread::spawn(move || lock_until(&mutex, until))
 }
 
-/// Everyone's count adds up, and the lock is free and leaves nobody asleep.
+/// Checks that the counts of all threads add up, that the lock is free, and that no thread sleeps.
 fn adds_up<P: Policy>(mutex: &Shared<P>, mine: u32, others: Vec<JoinHandle<u32>>) {
     let theirs: u32 = others.into_iter().map(|thread| thread.join().unwrap()).sum();
     assert_eq!(mutex.try_lock().expect("everyone is done").count(), mine + theirs);
@@ -240,8 +235,7 @@ impl Policy for SleepsOnce {
     }
 }
 
-/// A thread was woken, another one is quicker and then releases in turn: the first finds its number
-/// in the word, and must see that it was given.
+/// A quicker thread releases in turn to the woken one, which must see its number in the word.
 #[test]
 fn a_release_in_turn_to_one_that_spins_again_bounded() {
     let model = plain().preemptions(3);
@@ -276,7 +270,7 @@ fn a_forgotten_guard_keeps_a_moved_lock() {
     });
 }
 
-/// Who holds the lock and asks again is told so, with a deadline or without.
+/// A holder that asks for the lock again panics, or gives up if it has a deadline.
 #[test]
 fn a_holder_that_asks_again() {
     // Each panic is printed, which takes its time: so the other one only looks in.
@@ -344,8 +338,7 @@ mod deadlines {
         });
     }
 
-    /// A waiter that is woken in vain gives up: the wake-up was meant for whoever waits, and the
-    /// sleeper behind it gets it.
+    /// A waiter that is woken in vain gives up: the sleeper behind it gets the wake-up.
     #[test]
     fn past_and_woken_in_vain_bounded() {
         let model = plain().preemptions(2);
@@ -391,9 +384,9 @@ mod in_turn {
     }
 
     #[test]
-    fn to_a_sleeper_whose_deadline_passes() {
+    fn to_a_sleeper_at_its_deadline() {
         let model = Model::new().choices(2);
-        explore("in_turn::to_a_sleeper_whose_deadline_passes", model, || {
+        explore("in_turn::to_a_sleeper_at_its_deadline", model, || {
             held_then::<Sleeps>(true, |mutex| vec![timed(mutex, Until::Soon)]);
         });
     }
@@ -406,12 +399,11 @@ mod in_turn {
         });
     }
 
-    /// A sleeper whose patience ends is handed the lock by a release, and the one behind it is not
-    /// forgotten.
+    /// A release hands the lock to a sleeper whose patience ends; the next is not forgotten.
     #[test]
-    fn to_who_has_waited_too_long_bounded() {
+    fn to_a_sleeper_that_waited_too_long_bounded() {
         let model = Model::new().choices(1).preemptions(2);
-        explore("in_turn::to_who_has_waited_too_long_bounded", model, || {
+        explore("in_turn::to_a_sleeper_that_waited_too_long_bounded", model, || {
             held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1), locker(mutex, 1)]);
         });
     }
@@ -425,8 +417,7 @@ mod in_turn {
         });
     }
 
-    /// And it has just looked for the last time: it has the lock all the same, and does not leave
-    /// it behind.
+    /// The sleeper has looked for the last time: it has the lock, and does not leave it behind.
     #[test]
     fn to_one_that_gives_up_bounded() {
         let model = plain().preemptions(3);
@@ -436,8 +427,7 @@ mod in_turn {
     }
 }
 
-/// This thread releases the lock, takes it again and hands it over, while another waits with
-/// `attempt`, which says how often it had the lock.
+/// Releases the lock, takes it again and hands it over, while another thread waits by `attempt`.
 fn released_and_handed_over<P: Policy + 'static>(attempt: fn(&PolicyMutex<Payload, P>) -> u32) {
     let mutex = shared::<P>();
     let guard = mutex.lock();
@@ -469,8 +459,7 @@ fn lock_or_again<P: Policy>(
     }
 }
 
-/// A policy that panics lets go of the lock, if its thread had it, and of its place in the queue:
-/// the others go on.
+/// A policy that panics gives up the lock and its position in the queue: the others go on.
 mod a_policy_that_panics {
     use super::*;
 
@@ -547,8 +536,8 @@ mod a_policy_that_panics {
         });
     }
 
-    /// A releaser is so late with handing the lock over that a third thread has had it meanwhile.
-    /// Who comes after the one that panics sees what that one wrote.
+    /// A releaser hands the lock over so late that a third thread has had it meanwhile. A thread
+    /// that comes after the one that panics sees the writes of that one.
     #[test]
     fn with_the_lock_handed_over_late_bounded() {
         let model = brief::bounded(Model::new().choices(1), 2, 3);
@@ -568,14 +557,14 @@ mod a_policy_that_panics {
             };
             guard.add_one();
             drop(guard);
-            // Comes last, after whom it may.
+            // Comes last, after either of the others.
             retry_until(|| mutex.try_lock(), &mut Spin::start()).add_one();
             adds_up(&mutex, 2, vec![faulty, between]);
         });
     }
 }
 
-/// Two locks whose sleepers are in one queue: each release wakes its own lock's.
+/// Two locks share a queue of sleepers: each release wakes a sleeper of its own lock.
 #[test]
 fn two_locks_in_one_bucket_bounded() {
     for fair in [false, true] {
@@ -595,8 +584,7 @@ fn two_locks_in_one_bucket_bounded() {
     }
 }
 
-/// A table with room for one histogram: the second lock goes without, and takes the place when it
-/// has come back.
+/// A table with room for one histogram: the second lock goes without until it comes back.
 #[test]
 fn two_locks_that_want_a_histogram_bounded() {
     let model = plain().preemptions(2).objects(64);

@@ -1,5 +1,5 @@
-//! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody
-//! sleeps for ever.
+//! Models of initialization: one thread does it, all threads see it, another thread tries again
+//! after a failure, and no thread sleeps for ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -18,7 +18,7 @@ fn spawn<S: 'static, R: 'static>(shared: &Arc<S>, body: fn(&S) -> R) -> thread::
     thread::spawn(move || body(&shared))
 }
 
-/// What is done once, under loom's race checker.
+/// A payload that is written once, under loom's race checker.
 struct Deed(Once, UnsafeCell<u32>);
 
 // SAFETY: changed by the one thread that does it, read afterwards. The models check that.
@@ -68,7 +68,7 @@ fn once_three_threads_bounded() {
     });
 }
 
-/// Who only looks either sees nothing or all of it.
+/// A thread that only looks sees either nothing or all of it.
 #[test]
 fn once_is_looked_at() {
     explore("once_is_looked_at", Model::new(), || {
@@ -94,7 +94,8 @@ fn once_its_state_is_looked_at() {
     });
 }
 
-/// The first one to run fails; who waited for it does it, and sees what it left.
+/// The first thread to run fails. A thread that waited for it runs the body again, and sees the
+/// writes of the first.
 fn fail_first(cell: &(OnceLock<u32>, UnsafeShared), may_fail: bool) {
     let got = cell.0.get_or_try_init(|| {
         let before = cell.1.add_one();
@@ -168,7 +169,7 @@ fn once_lock_is_set_once() {
     });
 }
 
-/// What it counts is not counted twice by who comes later.
+/// A thread that comes later does not count the same again.
 #[test]
 fn once_lock_get_or_init() {
     explore("once_lock_get_or_init", Model::new(), || {
@@ -264,7 +265,8 @@ fn once_a_wait_after_a_panic_ends() {
     });
 }
 
-/// Two threads try again after a panic: one does it, and is told.
+/// Two threads try again after a panic: one of them runs the body, and sees that the first
+/// panicked.
 #[test]
 fn once_one_of_two_is_told_of_a_panic() {
     explore("once_one_of_two_is_told_of_a_panic", Model::new(), || {

@@ -1,8 +1,8 @@
-//! Models of the reader-writer lock: writers alone, readers together, no wake-up lost, whoever
-//! gives up.
+//! Models of the reader-writer lock: writers are alone, readers are together, and no wake-up is
+//! lost, whichever thread gives up.
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are
-//! modelled elsewhere and multiply what is to be explored.
+//! modelled elsewhere and multiply the executions.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -25,7 +25,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What the lock protects: read and counted without atomics, under loom's race checker, which also
+/// The data under the lock: read and counted without atomics, under loom's race checker, which also
 /// reports a reader beside a writer.
 struct Payload(UnsafeCell<u32>);
 
@@ -140,7 +140,7 @@ fn rw_lock_two_writers_and_a_reader_bounded() {
     });
 }
 
-/// A writer that gives up lets readers in again, and nobody sleeps for ever.
+/// A writer that gives up lets readers in again, and no thread sleeps for ever.
 #[test]
 fn rw_lock_a_writer_gives_up_bounded() {
     let model = bounded(Model::new(), 1, 2);
@@ -208,8 +208,8 @@ fn rw_lock_upgrades_bounded() {
     });
 }
 
-/// A reader keeps an upgrade with a deadline waiting; one that gives up still reads, and can pass
-/// on what it has.
+/// A reader keeps an upgrade with a deadline waiting. An upgrade that gives up still reads, and can
+/// hand on its upgradable lock.
 #[test]
 fn rw_lock_an_upgrade_gives_up_bounded() {
     let model = Model::new().preemptions(3);
@@ -284,7 +284,7 @@ fn rw_lock_read_recursively_bounded() {
     });
 }
 
-/// Released to whoever waits, by a gate that serves in order.
+/// A gate that serves in order releases the lock to any waiter.
 #[test]
 fn rw_lock_released_fairly_bounded() {
     explore("rw_lock_released_fairly_bounded", Model::new().preemptions(3), || {

@@ -1,8 +1,8 @@
-//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whichever thread
-//! gives up.
+//! Models of the semaphore: as many threads are inside as there are permits, and no wake-up is
+//! lost, whichever thread gives up.
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are
-//! modelled elsewhere and multiply what is to be explored.
+//! modelled elsewhere and multiply the executions.
 
 use std::time::Duration;
 
@@ -18,9 +18,11 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A semaphore, and what the thread that has all its permits may change.
+/// A semaphore, and a payload that the thread with all its permits may change.
 struct Room<G> {
+    /// The semaphore.
     semaphore: Semaphore<G>,
+    /// The payload. Written by the thread that has all permits.
     payload: UnsafeCell<u32>,
 }
 
@@ -86,7 +88,7 @@ fn semaphore_behind_a_blocking_mutex_bounded() {
     );
 }
 
-/// A permit as a message: what was done before it was added is seen by the thread that takes it.
+/// A permit as a message: the thread that takes it sees the writes before it was added.
 #[test]
 fn semaphore_added_permits() {
     explore("semaphore_added_permits", Model::new().choices(1), || {
@@ -118,7 +120,7 @@ fn semaphore_three_threads_bounded() {
     });
 }
 
-/// One wants all permits, two want one each: all get what they want.
+/// One thread wants all permits, two want one each: all three get their permits.
 #[test]
 fn semaphore_all_or_one_bounded() {
     explore("semaphore_all_or_one_bounded", Model::new().preemptions(2).choices(0), || {
@@ -138,7 +140,7 @@ fn semaphore_all_or_one_bounded() {
     });
 }
 
-/// The first in line gives up: the one behind it gets what it left.
+/// The first in line gives up: the thread behind it gets the permits that are left.
 #[test]
 fn semaphore_giving_up_swallows_nothing_bounded() {
     let model = Model::new().preemptions(1).choices(1);
@@ -182,7 +184,7 @@ fn semaphore_tries() {
     });
 }
 
-/// A thread that waits gives up when the semaphore is closed, and sees what was done before that.
+/// A thread that waits gives up when the semaphore is closed, and sees the writes before that.
 #[test]
 fn semaphore_closing_ends_a_wait() {
     explore("semaphore_closing_ends_a_wait", Model::new().choices(1), || {

@@ -9,7 +9,7 @@ use stanchion_competitive_loom::PolicyMutex;
 use stanchion_competitive_loom::policy::{AlwaysBlock, Contention, Policy, Wait};
 use stanchion_competitive_loom::waits::{Record, Recorder, snapshot};
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model waits::{name}: {}", model.choices(0).objects(1_500).check(body));
 }
@@ -56,7 +56,7 @@ fn some_wait() -> Wait {
         drop(mutex.lock());
         other.join().unwrap();
     });
-    WAIT.lock().unwrap().expect("somebody had to wait")
+    WAIT.lock().unwrap().expect("one of the two threads had to wait")
 }
 
 /// Two locks count a wait each and are dropped, and want the one place that there is.

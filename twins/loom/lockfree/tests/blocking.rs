@@ -1,19 +1,21 @@
-//! Models of `Blocking`: whoever would sleep for ever would be reported as a deadlock.
+//! Models of `Blocking`. A thread that would sleep for ever is reported as a deadlock.
 //!
-//! | model | what would go wrong |
-//! | --- | --- |
-//! | `a_push_wakes_bounded` | a popper sleeps beside a value |
-//! | `a_close_wakes_bounded` | a popper sleeps beside a closed queue |
-//! | `a_push_meets_a_close_bounded` | a value is in, and the popper has been told that none will come |
-//! | `two_pushes_wake_two_bounded` | one of two sleepers is forgotten |
-//! | `room_wakes_bounded` | a pusher sleeps beside room |
-//! | `a_close_wakes_a_pusher_bounded` | a pusher sleeps beside a closed queue |
-//! | `giving_up_swallows_nothing_bounded` | one that gives up takes the other's notification along |
-//! | `the_last_of_two_senders_closes_bounded` | each of two senders leaves closing to the other |
-//! | `a_send_beside_the_last_receiver_is_dropped_bounded` | a message stays without a receiver |
+//! Each model, and the fault that it would find:
 //!
-//! The queue is the smallest there is: how many values are in it. That a popper which panics wakes
-//! another is tested with real threads: loom's table of parked threads does not bear a panic.
+//! - `a_push_wakes_bounded`: a popper sleeps beside a value.
+//! - `a_close_wakes_bounded`: a popper sleeps beside a closed queue.
+//! - `a_push_meets_a_close_bounded`: a value is in, although the popper has an error that none will
+//!   come.
+//! - `two_pushes_wake_two_bounded`: one of two sleepers is forgotten.
+//! - `room_wakes_bounded`: a pusher sleeps beside room.
+//! - `a_close_wakes_a_pusher_bounded`: a pusher sleeps beside a closed queue.
+//! - `giving_up_swallows_nothing_bounded`: a thread that gives up takes the other's notification
+//!   along.
+//! - `the_last_of_two_senders_closes_bounded`: each of two senders leaves closing to the other.
+//! - `a_send_beside_the_last_receiver_is_dropped_bounded`: a message stays without a receiver.
+//!
+//! The queue is the smallest there is: a count of values. That a popper which panics wakes another
+//! is tested with real threads, because loom's table of parked threads does not bear a panic.
 
 mod common;
 
@@ -28,9 +30,11 @@ use stanchion_lockfree_loom::{Blocking, ConcurrentQueue, Full, Progress, channel
 
 use Ordering::{AcqRel, Acquire, Relaxed};
 
-/// So many values.
+/// A queue of values that are all alike: a count of them.
 struct Count {
+    /// The number of values. Written by every thread.
     values: AtomicU32,
+    /// The most values that fit in, if there is a bound.
     bound: Option<u32>,
 }
 
@@ -155,7 +159,7 @@ fn giving_up_swallows_nothing_bounded() {
         let queue = queue(0, None);
         let impatient = beside(&queue, |queue| {
             if queue.pop_timeout(Duration::from_millis(1)).is_ok() {
-                // It got the other's value: here is another.
+                // It got the other thread's value: here is another.
                 queue.try_push(()).unwrap();
             }
         });

@@ -2,7 +2,7 @@
 //!
 //! | model | threads | bound | what |
 //! | --- | --- | --- | --- |
-//! | `…::two_threads` | 2, one adding twice | none | nothing is lost, and numbers are handed out once |
+//! | `…::two_threads` | 2, one adding twice | none | nothing is lost, numbers are given once |
 //! | `…::three_threads_bounded` | 3 | 3 preemptions | the same |
 //! | `a_sum_lies_between` | 2 | none | a sharded counter asked while another thread adds |
 //! | `two_threads_make_a_segment` | 2 | none | both find no segment |
@@ -18,13 +18,13 @@ use stanchion_lockfree_loom::{
     LockedCounter, ShardedCounter,
 };
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A thread for each of `times`, the last of them this one, adding so many times; what each was
-/// told.
+/// Runs a thread for each of `times`, the last of them this one, which adds so many times. Returns
+/// the results of each.
 fn numbers<C: FetchAdd + Send + Sync + 'static>(counter: C, times: &'static [u64]) {
     let counter = Arc::new(counter);
     let take = |counter: &C, times: u64| -> Vec<u64> {
@@ -82,7 +82,7 @@ counters! {
     locked_counter: LockedCounter<stanchion_spin::TestAndSet>;
 }
 
-/// What was added before the call is in the sum; what is added meanwhile may be.
+/// The sum has the additions from before the call, and may have those during the call.
 #[test]
 fn a_sum_lies_between() {
     explore("a_sum_lies_between", Model::new(), || {
@@ -117,7 +117,7 @@ fn two_threads_make_a_segment() {
     });
 }
 
-/// Who only asks may be the first to find a segment that another has just made.
+/// A thread that only asks may be the first to find a segment that another has just made.
 #[test]
 fn a_sum_meets_a_new_segment() {
     explore("a_sum_meets_a_new_segment", Model::new(), || {
@@ -147,8 +147,8 @@ mod links {
                 let cell = cell.clone();
                 thread::spawn(move || {
                     let first = cell.load_linked();
-                    // The link must have been there before the other's store for this to say
-                    // anything.
+                    // The link must have been there before the other's store, or else the result
+                    // says nothing.
                     first.value() == 1
                         && first.store_conditional(2)
                         && cell.load_linked().store_conditional(1)
@@ -164,11 +164,14 @@ mod links {
         });
     }
 
-    /// What was written before a store is seen by who loads the value: by a race-checked cell.
+    /// A thread that loads the value sees the writes before its store: a race-checked cell shows
+    /// it.
     #[test]
     fn a_store_publishes() {
         struct Shared {
+            /// The cell under test. Written by the storing thread.
             cell: LinkedCell,
+            /// The payload. Written by the storing thread, before its store.
             payload: UnsafeCell<u32>,
         }
         // SAFETY: the payload is written before the store and read after it; the model checks that.
@@ -180,7 +183,7 @@ mod links {
             let other = {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    // SAFETY: nobody looks before the store.
+                    // SAFETY: no thread looks before the store.
                     shared.payload.with_mut(|payload| unsafe { *payload = 7 });
                     assert!(shared.cell.load_linked().store_conditional(1));
                 })
@@ -199,7 +202,9 @@ mod links {
     #[test]
     fn a_block_is_used_again() {
         struct Blocks {
+            /// The cell with the number of the current block. Written by the writer.
             named: LinkedCell,
+            /// The two blocks. Written by the writer.
             words: [[AtomicU32; 2]; 2],
         }
         explore("links::a_block_is_used_again", Model::new(), || {

@@ -1,19 +1,24 @@
 //! Models of the heaps.
 //!
-//! | model | threads | bound for `HerlihyHeap` |
-//! | --- | --- | --- |
-//! | `a_look_meets_a_push`, `a_look_meets_a_pop` | 2, one looking at the smallest key | none |
-//! | `a_look_meets_used_nodes_bounded` | 2, as above, and the node comes back with another key | 2 preemptions |
-//! | `a_look_sees_whole_keys_bounded` | 2, as above, with keys of two words | 2 preemptions |
-//! | `two_push_bounded`, `a_push_meets_a_pop_bounded` | 2 | 3 preemptions |
-//! | `two_pop_bounded` | 2 | 2 preemptions |
-//! | `nodes_are_used_again_bounded` | 2, one popping and pushing, so that a node comes back with another key | 2 preemptions |
-//! | `free_nodes_wander_bounded` | 2, one giving away the free node that the other needs | 2 preemptions |
-//! | `three_threads_bounded` | 3 | 1 preemption |
+//! Each model, its threads, and its bound for `HerlihyHeap`:
+//!
+//! - `a_look_meets_a_push`, `a_look_meets_a_pop`: 2 threads, one looking at the smallest key; no
+//!   bound.
+//! - `a_look_meets_used_nodes_bounded`: 2, as above, and the node comes back with another key; 2
+//!   preemptions.
+//! - `a_look_sees_whole_keys_bounded`: 2, as above, with keys of two words; 2 preemptions.
+//! - `two_push_bounded`, `a_push_meets_a_pop_bounded`: 2; 3 preemptions.
+//! - `two_pop_bounded`: 2; 2 preemptions.
+//! - `nodes_are_used_again_bounded`: 2, one popping and pushing, so that a node comes back with
+//!   another key; 2 preemptions.
+//! - `free_nodes_wander_bounded`: 2, one giving away the free node that the other needs; 2
+//!   preemptions.
+//! - `three_threads_bounded`: 3; 1 preemption.
 //!
 //! Two operations of `HerlihyHeap` without bound have more than half a million executions: each
-//! look at the root after a node is a step. What is under a lock is explored without bound, except
-//! `MultiQueue`, of which a thread with two operations makes 48,000: `multi_queue::two_push` is.
+//! look at the root after a node is a step. The heaps under a lock are explored without bound,
+//! except `MultiQueue`: a thread with two operations has 48,000 executions there, and only
+//! `multi_queue::two_push` is without bound.
 //!
 //! Values are counted references, so that one that is lost or dropped twice is reported; slots are
 //! checked cells. Every model prints `model NAME: N executions`.
@@ -27,7 +32,7 @@ use stanchion_spin::TestAndSet;
 /// A key's value.
 type Value = Arc<u64>;
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
@@ -74,7 +79,7 @@ fn beside<H: Heap, R: Send + 'static>(
     thread::spawn(move || body(&heap))
 }
 
-/// What is left, in order.
+/// Returns the entries that are left, in order.
 fn rest<H: Heap>(heap: &H) -> Vec<u64> {
     core::iter::from_fn(|| pop(heap)).collect()
 }

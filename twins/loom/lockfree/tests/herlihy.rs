@@ -1,11 +1,12 @@
 //! Models of Herlihy's methodology: an object that is copied whole.
 //!
-//! | model | threads | bound |
-//! | --- | --- | --- |
-//! | `an_update_meets_a_read` | 2 | none |
-//! | `an_update_meets_a_read_bounded` | 2, two updates, so that the block which is read is used again | 2 preemptions |
-//! | `two_update_bounded` | 2 | 2 preemptions |
-//! | `three_update_bounded` | 3 | 1 preemption |
+//! Each model, its threads, and its bound:
+//!
+//! - `an_update_meets_a_read`: 2; no bound.
+//! - `an_update_meets_a_read_bounded`: 2, two updates, so that the block which is read is used
+//!   again; 2 preemptions.
+//! - `two_update_bounded`: 2; 2 preemptions.
+//! - `three_update_bounded`: 3; 1 preemption.
 //!
 //! Two updates without a bound were seen to have more than 145,000 executions: each looks again at
 //! the block that it has copied, after each step of the other.
@@ -17,7 +18,7 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::Herlihy;
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.objects(40).check(body));
 }

@@ -1,5 +1,6 @@
-//! Litmus models: what two threads see of two objects when nothing but the objects' own accesses
-//! orders their calls. `crates/lockfree/tests/litmus.rs` runs the same shapes on the processor.
+//! Litmus models: the order of two threads' calls on two objects, if nothing but the objects' own
+//! accesses orders the calls. `crates/lockfree/tests/litmus.rs` runs the same shapes on the
+//! processor.
 //!
 //! - `litmus_message_…`: a thread changes `x`, then `y`. Another looks at `y`, then at `x`. If it
 //!   sees the later change, it sees the earlier one.
@@ -32,11 +33,15 @@ use stanchion_spin::TestAndSet;
 
 /// An object, a call that changes it, and one that only looks unless it sees the change.
 struct Litmus<S> {
+    /// The name of the object in those of its models.
     name: &'static str,
+    /// Makes the object.
     make: fn() -> S,
+    /// Changes the object.
     change: fn(&S),
+    /// Looks at the object. Returns whether it sees the change.
     sees: fn(&S) -> bool,
-    /// Whether the caller has a fence between its change and its look in `buffers`.
+    /// Set if the caller has a fence between its change and its look in `buffers`.
     fenced: bool,
     /// For what does not end without a bound.
     preemptions: Option<usize>,
@@ -289,7 +294,8 @@ macro_rules! independent {
     };
 }
 
-// Those whose look takes nothing: a look that takes hides the change from the other thread.
+// The objects with a look that takes nothing: a look that takes hides the change from the other
+// thread.
 independent! {
     locked_stack_is_empty,
     treiber_hazard_is_empty,
@@ -323,7 +329,7 @@ independent! {
     multi_queue_popped,
 }
 
-/// What takes a value.
+/// A structure that takes a value in.
 trait Put {
     fn put(&self);
 }

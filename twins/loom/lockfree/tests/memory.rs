@@ -1,18 +1,23 @@
 //! Models of the memory alone, by its own trait.
 //!
-//! | model | threads | bound | what would go wrong |
-//! | --- | --- | --- | --- |
-//! | `a_late_reader_with_…` | 2 | 2 preemptions | who looks at a node that is taken out meanwhile reads what is not there, or goes astray |
-//! | `a_hazard_is_seen_bounded` | 2 | 3 | a scan misses an announcement and frees the node, or lets it be used again too early |
-//! | `who_reads_…has_read_before_the_next_use_bounded` | 2 | 3 | the next use of a node writes to it while it is still read |
-//! | `nested_operations_of_two_threads_bounded` | 2 | 2 | two operations of one thread, or of two without an index, take one record |
-//! | `two_threads_allocate_and_discard_…` | 2 | none; 3 with the free list alone | two own one node |
-//! | `two_threads_keep_nodes_bounded` | 2 | 2 | two own one node that one of them has kept |
+//! Each model, its threads, its bound, and the fault that it would find:
+//!
+//! - `a_late_reader_with_…`: 2 threads, 2 preemptions: a thread looks at a node that is taken out
+//!   meanwhile, and reads freed memory or follows a wrong link.
+//! - `a_hazard_is_seen_bounded`: 2, 3: a scan misses an announcement and frees the node, or lets it
+//!   be used again too early.
+//! - `a_reader_…has_read_before_the_next_use_bounded`: 2, 3: the next use of a node writes to it
+//!   while it is still read.
+//! - `nested_operations_of_two_threads_bounded`: 2, 2: two operations of one thread, or of two
+//!   without an index, take one record.
+//! - `two_threads_allocate_and_discard_…`: 2, none; 3 with the free list alone: two own one node.
+//! - `two_threads_keep_nodes_bounded`: 2, 2: two own one node that one of them has kept.
 //!
 //! With counts a thread keeps the node that it gave back last. `…_in_a_free_list…` are stores in
 //! which no thread does: in a model, those with a capacity of 2.
 //!
-//! What a thread owns it writes to in checked cells, so that owning it too early is found.
+//! A thread writes to its own nodes in checked cells, so that a node that it owns too early is
+//! found.
 
 use machine::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use machine::sync::Arc;
@@ -26,7 +31,9 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A structure with one link, which is where a node can be found.
 struct Place<M: Memory> {
+    /// The link to the only node that can be found. Written by every thread.
     link: <M::Store<u32> as Store<u32>>::Link,
+    /// The memory of the nodes.
     store: M::Store<u32>,
 }
 
@@ -53,7 +60,7 @@ impl<M: Memory> Place<M> {
         Arc::new(place)
     }
 
-    /// Takes out the first node, if nobody else does at the same time, and gives it back.
+    /// Takes out the first node, if no other thread does so at the same time, and gives it back.
     fn pop(&self) -> Option<u32> {
         let operation = self.store.enter();
         let first = operation.protect(0, &self.link);
@@ -83,7 +90,7 @@ impl<M: Memory> Place<M> {
         unsafe { operation.next(node) }.store(first, Release);
         let pushed = self.link.compare_exchange(first, node, Release, Relaxed);
         if !pushed {
-            // SAFETY: the node is owned, and nobody has seen it.
+            // SAFETY: the node is owned, and no other thread has seen it.
             unsafe { operation.discard(node) };
         }
         pushed
@@ -116,9 +123,9 @@ impl<M: Memory> Place<M> {
     }
 }
 
-/// One looks behind the first node while the other puts another in front, takes both out and gives
-/// them back. With counts the first then has the other one behind it, which lies in a segment that
-/// the one who looks may not have seen.
+/// One thread looks behind the first node while the other puts another in front, takes both out and
+/// gives them back. With counts the first node then has the other one behind it, which lies in a
+/// segment that the looking thread may not have seen.
 fn late_reader<M: Memory>(store: M::Store<u32>) {
     let place = Place::<M>::with_two_of(store);
     let other = {
@@ -147,10 +154,10 @@ fn seen<M: Memory>() {
     place.empty();
 }
 
-/// One reads the values of two nodes under one hazard, while the other takes one of them away, the
+/// One thread reads the values of two nodes under one hazard. The other takes one of them away, the
 /// first or the last, and uses it again as soon as it can.
 ///
-/// Nobody takes a value out here, so that the reads and the next write of the cell have only the
+/// No thread takes a value out here, so that the reads and the next write of the cell have only the
 /// hazard between them.
 fn read<M: Memory>(contested_first: bool) {
     let place = Place::<M>::with_two();
@@ -165,8 +172,8 @@ fn read<M: Memory>(contested_first: bool) {
                 if !node.is_null() {
                     // SAFETY: protected.
                     let slot = unsafe { operation.slot(node) };
-                    // SAFETY: it is protected, the value is a plain number, and nobody else takes
-                    // it.
+                    // SAFETY: it is protected, the value is a plain number, and no other thread
+                    // takes it.
                     assert_eq!(unsafe { operation.take(slot) }, 1);
                 }
             }
@@ -278,8 +285,8 @@ models! {
     a_late_reader_in_a_free_list_bounded: || late_reader::<Counted>(Store::with_capacity(2)), 2;
     a_late_reader_with_hazards_bounded: || late_reader::<Hazard>(Store::NEW), 2;
     a_hazard_is_seen_bounded: seen::<Hazard>, 3;
-    who_reads_has_read_before_the_next_use_bounded: || read::<Hazard>(true), 3;
-    who_reads_last_has_read_before_the_next_use_bounded: || read::<Hazard>(false), 3;
+    a_reader_has_read_before_the_next_use_bounded: || read::<Hazard>(true), 3;
+    a_last_reader_has_read_before_the_next_use_bounded: || read::<Hazard>(false), 3;
     nested_operations_of_two_threads_bounded: nested, 2;
     two_threads_allocate_and_discard_with_counts: || allocate_and_discard::<Counted>(Store::NEW);
     two_threads_allocate_and_discard_in_a_free_list_bounded: || allocate_and_discard::<Counted>(Store::with_capacity(2)), 3;

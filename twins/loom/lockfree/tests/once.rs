@@ -1,27 +1,28 @@
 //! Models of one operation of one thread against one of another, without a bound: the structures in
 //! lists whose models beside these have one.
 //!
-//! Those ask for more: threads that go on, nodes that come back, three threads; and without a bound
-//! they do not end, since what each adds to a thread multiplies. So here each thread makes one
-//! call, and what has nothing to do with the question is out of its way:
+//! The models beside these ask for more: threads that go on, nodes that come back, three threads.
+//! Without a bound they do not end, since each of these multiplies the executions. So here each
+//! thread makes one call, and everything that has nothing to do with the question is kept out of
+//! its way:
 //!
-//! | state | what is there | so |
-//! | --- | --- | --- |
-//! | `fresh` | some values; nobody keeps a node | a pop leaves its node with its thread: with counts no list is shared |
-//! | `kept` | some values; this thread keeps a node | its push takes that one, and the other's is new |
+//! - `fresh`: some values, and no thread keeps a node. So a pop leaves its node with its thread:
+//!   with counts no list is shared.
+//! - `kept`: some values, and this thread keeps a node. So its push takes that one, and the other's
+//!   is new.
 //!
 //! | model | asks |
-//! | --- | --- |
+//! | `push_and_push` | does the structure have both values |
 //! | `push_and_push` | are both values in |
 //! | `push_and_pop` | does a pop find what was there, or what is just coming |
 //! | `pop_and_pop_of_one` | does one thread get it, and the other nothing |
 //! | `push_and_look`, `pop_and_look` | is a structure never seen empty while something is in it |
 //!
-//! Even so these take too long for every run, or have not been seen to end; they have a bound in
-//! `stacks.rs` and `queues.rs`. So many executions each has where it ended, or had when it was
-//! stopped (+):
+//! Even so some take too long for every run, or have not been seen to end. They have a bound in
+//! `stacks.rs` and `queues.rs`. The table has the number of executions at which each ended, or at
+//! which it was stopped (+):
 //!
-//! | structure | two pushes | a push and a pop | two pops of one | a push and a look | a pop and a look |
+//! | structure | two pushes | push and pop | two pops of one | push and look | pop and look |
 //! | --- | --- | --- | --- | --- | --- |
 //! | Herlihy's stack, hazards | 145,000+ | 31,000+ | 47,000+ | below | 46,053 |
 //! | Herlihy's stack, counts | 53,000+ | 65,000+ | 201,000+ | below | below |
@@ -30,9 +31,9 @@
 //! | Prakash, Lee and Johnson's queue, hazards | 55,000+ | 23,000+ | 53,000+ | 29,000+ | 19,000+ |
 //! | Prakash, Lee and Johnson's queue, counts | 57,000+ | 113,000+ | 29,000+ | below | below |
 //!
-//! Where both threads write the same words and both look again at what they have read, as two
-//! pushes or two snapshots do, each look may see each of the other's writes or not, and the looks
-//! multiply: that is the algorithm, and no smaller model has fewer.
+//! Two pushes write the same words and look again at what they have read, and so do two snapshots.
+//! Each look may see each of the other's writes or not, and the looks multiply. That is the
+//! algorithm, and no smaller model has fewer.
 //!
 //! Nodes keep their values in checked cells. Every model prints `model NAME: N executions`.
 
@@ -46,9 +47,9 @@ use stanchion_lockfree_loom::queue::{MichaelScottQueue, PrakashLeeJohnsonQueue};
 use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, TreiberStack};
 use stanchion_lockfree_loom::{ConcurrentQueue, ConcurrentStack};
 
-/// A structure under test, with values that are told apart.
+/// A structure under test, with values that differ.
 trait Line: Default + Send + Sync + 'static {
-    /// Whether what went in first comes out first.
+    /// Set if the first value in is the first value out.
     const FIRST_IN: bool;
     fn put(&self, value: u32);
     fn take(&self) -> Option<u32>;
@@ -84,7 +85,7 @@ lines! {
     PrakashLeeJohnsonQueue<u32, Counted>, ConcurrentQueue, true, |queue, value| queue.push(value);
 }
 
-/// With the values, in that order; nobody keeps a node.
+/// Returns a structure with these values, in that order. No thread keeps a node.
 fn fresh<L: Line>(values: &[u32]) -> Arc<L> {
     let line = L::default();
     values.iter().for_each(|value| line.put(*value));
@@ -113,7 +114,7 @@ fn beside<L: Line, R: Send + 'static>(
     thread::spawn(move || body(&line))
 }
 
-/// What is left, in the order in which it went in.
+/// Returns the values that are left, in the order in which they went in.
 fn rest<L: Line>(line: &L) -> Vec<u32> {
     let mut rest: Vec<u32> = std::iter::from_fn(|| line.take()).collect();
     if !L::FIRST_IN {

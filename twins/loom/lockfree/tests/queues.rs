@@ -9,14 +9,14 @@
 //! | `a_look_meets_a_pop_and_a_push` | 2: never empty while something is in it |
 //! | `a_first_push_meets_a_pop` | 2: a queue that was never used |
 //! | `two_threads_push_and_pop` | 2 |
-//! | `reuse_meets_a_slow_pop` | 2, and few nodes: one pops while the other uses the dummy again (ABA) |
+//! | `reuse_meets_a_slow_pop` | 2, few nodes: one pops while the other reuses the dummy (ABA) |
 //! | `reuse_meets_a_slow_push` | the same with a push |
 //! | `three_threads` | 3 |
 //!
-//! With 2 preemptions as `…_bounded`; with 1 where snapshots are taken, and for three threads with
-//! hazard pointers. Two threads also without bound, where that ends within seconds: with hazard
-//! pointers, and with snapshots, it does not; one operation of each is in `once.rs`. With both,
-//! three threads do not end with 1 preemption.
+//! The models of 2 preemptions are named `…_bounded`. There is 1 preemption where snapshots are
+//! taken, and for three threads with hazard pointers. Models of two threads are also without bound,
+//! where that ends within seconds. With hazard pointers, and with snapshots, it does not; one
+//! operation of each is in `once.rs`. With both, three threads do not end with 1 preemption.
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right
 //! thread too early fails too.
@@ -32,7 +32,7 @@ use stanchion_lockfree_loom::queue::{
     LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
 };
 
-/// A queue under test, with values that are told apart.
+/// A queue under test, with values that differ.
 trait Queue: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static {
     fn push(&self, value: u32) {
         assert!(self.try_push(value).is_ok(), "these have no bound");
@@ -49,7 +49,8 @@ fn beside<Q: Queue, R: Send + 'static>(
     thread::spawn(move || body(&queue))
 }
 
-/// What is left comes in that order; with what came out before it is what was put in.
+/// Checks that the values that are left come in that order, and that with those that came out
+/// before they are the values that were put in.
 fn account<Q: Queue>(queue: &Q, before: &[Option<u32>], put_in: &[u32]) -> Vec<u32> {
     let rest: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
     assert!(queue.is_empty());

@@ -3,17 +3,18 @@
 //! | model | asks |
 //! | --- | --- |
 //! | `…_in_and_out` | does a value arrive as it was sent, once |
-//! | `…_never_seems_empty` | does a thread that has pushed find something, when nobody pops more than he pushed |
-//! | `…_never_seems_full` | does a thread that has popped find room, when nobody pushes more than he popped |
+//! | `…_never_seems_empty` | does a pusher find a value, if no thread pops more than it pushed |
+//! | `…_never_seems_full` | does a popper find room, if no thread pushes more than it popped |
 //! | `…_is_not_empty` | does `is_empty` see what is always there |
-//! | `…_one_look_of_two` | two threads push to a ring each, then look at the other: does one find a value |
+//! | `…_one_look_of_two` | two threads push to a ring each, look at the other's: does one see it |
 //!
-//! With 3 preemptions as `…_bounded`: without a bound `nikolaev_never_seems_empty` was seen to have
-//! more than 77,000 executions, `nikolaev_never_seems_full` 37,000, `nikolaev_passed_turn` 57,000,
-//! `nikolaev_threshold` 41,000, `segments_never_seem_empty` 57,000. Two calls of each thread meet
-//! there, and each call of a ring tries again until the threshold is used up.
+//! The models of 3 preemptions are named `…_bounded`: without a bound `nikolaev_never_seems_empty`
+//! was seen to have more than 77,000 executions, `nikolaev_never_seems_full` 37,000,
+//! `nikolaev_passed_turn` 57,000, `nikolaev_threshold` 41,000, `segments_never_seem_empty` 57,000.
+//! Two calls of each thread meet there, and each call of a ring tries again until the threshold is
+//! used up.
 //!
-//! Values lie in checked cells, so that a queue which hands a place over without synchronizing
+//! Values lie in checked cells, so that a queue which hands a slot over without synchronizing
 //! fails. Every model prints `model NAME: N executions`.
 
 use machine::sync::Arc;
@@ -33,7 +34,7 @@ fn value(number: u32) -> Value {
     Arc::new(number)
 }
 
-/// What has `number`, from whichever thread.
+/// Returns the numbers of the values, from all threads.
 fn numbers(values: impl IntoIterator<Item = Option<Value>>) -> Vec<u32> {
     values.into_iter().flatten().map(|value| *value).collect()
 }
@@ -72,7 +73,7 @@ fn never_seems_empty<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(q
     assert!(queue.is_empty());
 }
 
-/// The queue is full. Who gets something puts it back.
+/// The queue is full. A thread that gets a value puts it back.
 fn never_seems_full<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
     assert!(queue.try_push(value(7)).is_ok());
     assert!(queue.try_push(value(8)).is_err());

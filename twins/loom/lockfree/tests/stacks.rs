@@ -1,19 +1,25 @@
 //! Models of every stack over every memory: the same questions, asked of each.
 //!
-//! | model | threads | preemptions: Treiber's | elimination | Herlihy's | locked |
-//! | --- | --- | --- | --- | --- | --- |
-//! | `two_threads_push…` | 2 | all with hazards, 3 with counts | 3 with counts | 2, with counts 3 | all |
-//! | `a_push_meets_a_pop…` | 2 | all | | 2, with counts 3 | all |
-//! | `two_threads_pop…` | 2 | all | | 2, with counts 3 | all |
-//! | `two_threads_push_and_pop_bounded` | 2 | 2 | 2, with hazards 1 | 1 | |
-//! | `reuse_meets_a_slow_pop_bounded`: one pops while the other takes all nodes out and uses one again (ABA) | 2 | 3 | 2 | 1, with counts 2 | |
-//! | `pop_all_meets_pushes_bounded` | 2 | 3 | | | |
-//! | `three_threads_bounded` | 3 | 1, with counts 2 | 1, with counts 2 | 1, one operation each | 2 |
+//! Each model of 2 threads, and its preemptions:
 //!
-//! One operation of each of two threads without a bound is in `once.rs` where it is not here, and
-//! why some do not end.
+//! - `two_threads_push…`: Treiber's all with hazards, 3 with counts; elimination 3 with counts;
+//!   Herlihy's 2, with counts 3; locked all.
+//! - `a_push_meets_a_pop…`: Treiber's all; Herlihy's 2, with counts 3; locked all.
+//! - `two_threads_pop…`: Treiber's all; Herlihy's 2, with counts 3; locked all.
+//! - `two_threads_push_and_pop_bounded`: Treiber's 2; elimination 2, with hazards 1; Herlihy's 1.
+//! - `reuse_meets_a_slow_pop_bounded`, where one pops while the other takes all nodes out and uses
+//!   one again (ABA): Treiber's 3; elimination 2; Herlihy's 1, with counts 2.
+//! - `pop_all_meets_pushes_bounded`: Treiber's 3.
 //!
-//! The table is of whole explorations; `2 of 3` below is a model whose brief one has a smaller
+//! The model of 3 threads:
+//!
+//! - `three_threads_bounded`: Treiber's 1, with counts 2; elimination 1, with counts 2; Herlihy's
+//!   1, one operation each; locked 2.
+//!
+//! One operation of each of two threads without a bound is in `once.rs` where it is not here. That
+//! file also says why some do not end.
+//!
+//! The list is of whole explorations; `2 of 3` below is a model whose brief one has a smaller
 //! bound.
 //!
 //! Nodes keep their values in checked cells, so that a stack which gives a value to the right
@@ -28,16 +34,16 @@ use stanchion_lockfree_loom::ConcurrentStack;
 use stanchion_lockfree_loom::memory::{Counted, Hazard, Memory};
 use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A stack under test, with values that are told apart.
+/// A stack under test, with values that differ.
 trait Stack: ConcurrentStack<Item = u32> + Default + Send + Sync + 'static {}
 impl<S: ConcurrentStack<Item = u32> + Default + Send + Sync + 'static> Stack for S {}
 
-/// What came out, and what is left, is what was put in.
+/// Checks that the values that came out and those that are left are the values that were put in.
 fn account<S: Stack>(stack: &S, mut out: Vec<u32>, put_in: &[u32]) {
     while let Some(value) = stack.pop() {
         out.push(value);

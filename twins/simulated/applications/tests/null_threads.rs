@@ -1,5 +1,5 @@
-//! Null threads on the simulated Symmetry: the same virtual time every time, none lost, and what
-//! the strategies are known for.
+//! Null threads on the simulated Symmetry: the virtual time is always the same, no thread is lost,
+//! and the strategies show the effects that they are known for.
 
 use machine::wait::Spin;
 use stanchion_applications_simulated::null_threads::{

@@ -1,13 +1,15 @@
-//! What is built on the mutex, on the simulated machines: nobody is forgotten, nobody gets in who
-//! must not, the same run every time.
+//! The other locks on the simulated machines: no thread is forgotten, no thread gets in that must
+//! not, and the run is the same every time.
 //!
-//! | scene | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | a bounded buffer over `Condvar` | producers and consumers | a notification goes to nobody: a deadlock; an item is lost or comes twice |
-//! | `RwLock` | readers, writers, an upgrade | a writer beside another thread; a reader sees half a write |
-//! | `Semaphore` | more than permits | more inside than permits; a permit is lost |
-//! | `EventCount` over a queue | producers and consumers | a consumer sleeps while there is work |
-//! | `OnceLock` | all at once | it is made twice, or seen half made |
+//! Each scene, its threads, and the faults that it would find:
+//!
+//! - A bounded buffer over `Condvar`, producers and consumers: a notification reaches no thread,
+//!   which is a deadlock; an item is lost or comes twice.
+//! - `RwLock`, readers, writers and an upgrade: a writer beside another thread; a reader sees half
+//!   a write.
+//! - `Semaphore`, more threads than permits: more inside than permits; a permit is lost.
+//! - `EventCount` over a queue, producers and consumers: a consumer sleeps while there is work.
+//! - `OnceLock`, all at once: it is made twice, or seen half made.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -66,9 +68,13 @@ fn spawn<S: Send + Sync + 'static>(scene: &Arc<S>, body: fn(&S)) -> thread::Join
 #[test]
 fn a_bounded_buffer_loses_nothing() {
     struct Buffer {
+        /// The items. Written by producers and consumers, under the mutex.
         items: Mutex<VecDeque<u32>>,
+        /// Notified by producers.
         filled: Condvar,
+        /// Notified by consumers.
         emptied: Condvar,
+        /// The sum of the items that came out. Written by consumers.
         sum: AtomicU32,
     }
 
@@ -152,7 +158,7 @@ fn writers_are_alone() {
             let before = read.0.get();
             compute(400);
             let write = RwLockUpgradableReadGuard::upgrade(read);
-            assert_eq!(write.0.get(), before, "somebody wrote before the upgrade");
+            assert_eq!(write.0.get(), before, "another thread wrote before the upgrade");
             add(&write);
         }
     }
@@ -176,7 +182,9 @@ fn writers_are_alone() {
 #[test]
 fn no_more_get_in_than_permits() {
     struct Room {
+        /// The semaphore.
         semaphore: Semaphore,
+        /// The number of threads inside. Written by every thread.
         inside: AtomicU32,
     }
 
@@ -206,8 +214,11 @@ fn no_more_get_in_than_permits() {
 #[test]
 fn events_are_not_missed() {
     struct Work {
+        /// The number of jobs. Written by every thread, under the mutex.
         jobs: lock_api::Mutex<stanchion_competitive::RawPolicyMutex, u32>,
+        /// The event count. Notified by producers.
         events: EventCount,
+        /// The number of jobs that are done. Written by consumers.
         done: AtomicU32,
     }
 
@@ -221,7 +232,7 @@ fn events_are_not_missed() {
     fn consume(work: &Work) {
         for _ in 0..6 {
             while !take(work) {
-                // Time for a job to come that nobody is told of.
+                // Time for a job to come without a notification.
                 compute(4_000);
                 let key = work.events.prepare();
                 if take(work) {
@@ -261,7 +272,9 @@ fn events_are_not_missed() {
 #[test]
 fn it_is_made_once() {
     struct Lazy {
+        /// The value. Written by the thread that makes it.
         value: OnceLock<(u32, u32)>,
+        /// The number of times that it was made. Written by the thread that makes it.
         made: AtomicU32,
     }
 

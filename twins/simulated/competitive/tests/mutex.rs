@@ -1,7 +1,7 @@
-//! The mutex on the simulated machines, with every policy: one holder at a time, no sleeper is
-//! forgotten, the same run every time.
+//! The mutex on the simulated machines, with every policy: there is one holder at a time, no
+//! sleeper is forgotten, and the run is the same every time.
 //!
-//! A thread that nobody wakes is a deadlock, which the simulator reports with its name.
+//! A thread that is never woken is a deadlock, which the simulator reports with the thread's name.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,9 +19,11 @@ use stanchion_simulator::{Activity, Arena, Machine, Run, Simulation, Statistics,
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// What the lock protects. Its work is time for the others to break in.
+/// The data under the lock. Its work gives the other threads time to break in.
 struct Payload {
+    /// Set while a thread is inside. Written by the holder.
     held: Cell<bool>,
+    /// The number of acquisitions. Written by the holder.
     count: Cell<u32>,
 }
 

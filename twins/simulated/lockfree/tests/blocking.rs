@@ -1,5 +1,5 @@
-//! `Blocking` on the simulated machines: nobody sleeps beside a value, nothing is lost when it is
-//! closed, the same run every time.
+//! `Blocking` on the simulated machines: no thread sleeps beside a value, nothing is lost when the
+//! queue is closed, and the run is the same every time.
 
 use machine::atomic::{AtomicU32, Ordering::Relaxed};
 use machine::sync::Arc;
@@ -71,7 +71,7 @@ fn on_machines(scene: fn()) {
 }
 
 #[test]
-fn nothing_is_lost_and_nobody_sleeps_for_ever() {
+fn nothing_is_lost_and_no_thread_sleeps_for_ever() {
     on_machines(scene::<LockedQueue<u32>>);
     on_machines(scene::<TwoLockQueue<u32>>);
     on_machines(scene::<MichaelScottQueue<u32, Hazard>>);

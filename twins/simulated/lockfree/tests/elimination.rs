@@ -3,13 +3,13 @@
 //!
 //! Five threads push, and one of them is frozen after one of its accesses. Then
 //!
-//! | the rest is taken out by | who | so |
-//! | --- | --- | --- |
-//! | one thread | loses no race, and never looks for an offer | it gets the frozen thread's value only if that is on the stack |
-//! | six threads | lose races, and look for offers | they may get it from the frozen thread's offer |
+//! - one thread takes the rest out: it loses no race and never looks for an offer, so it gets the
+//!   frozen thread's value only if that is on the stack;
+//! - or six threads do: they lose races and look for offers, so they may get it from the frozen
+//!   thread's offer.
 //!
-//! Both runs are the same until the taking out begins. So where the one does not get the value and
-//! the six do, it was handed over by elimination.
+//! Both runs are the same until the takers begin. So where the one taker does not get the value and
+//! the six do, elimination handed it over.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,13 +36,13 @@ fn begin_at(start: u64) {
     inside::work(start.saturating_sub(inside::time().as_nanos()));
 }
 
-/// When all threads that are started now can begin together.
+/// Returns a time at which all threads that are started now can begin together.
 fn soon() -> u64 {
     inside::time().as_nanos() + 200_000
 }
 
-/// What was taken out by so many threads, and the value that the frozen one was pushing; nothing if
-/// it had ended before so many accesses.
+/// Returns the values that so many takers took out, and the value that the frozen thread was
+/// pushing; `None` if that thread had ended before so many accesses.
 fn taken_out(accesses: u64, takers: usize) -> Option<(Vec<u64>, u64)> {
     let run = Simulation::new(machines::modern(6)).run(move || {
         let stack = Arc::new(EliminationStack::<u64>::new());
@@ -94,7 +94,7 @@ fn a_value_is_handed_over_that_never_was_on_the_stack() {
         if alone.contains(&pushing) {
             continue;
         }
-        // Not on the stack yet: nobody else's value is missing, and none is there twice.
+        // Not on the stack yet: no value of another thread is missing, and none is there twice.
         let there: Vec<u64> =
             (0..5 * EACH).filter(|value| !(pushing..EACH).contains(value)).collect();
         assert_eq!(alone, there, "after {accesses} accesses");

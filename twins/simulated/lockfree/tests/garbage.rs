@@ -1,9 +1,10 @@
-//! A thread that stops keeps back little: however long the others go on, what cannot be freed
-//! because of it does not grow.
+//! A thread that stops keeps back little: however long the others go on, the memory that cannot be
+//! freed because of it does not grow.
 //!
-//! Reclamation by epochs fails this: one thread that stops inside an operation keeps all that is
-//! retired from then on. Here one thread is frozen after each third access of a take, and two
-//! others put in and take out 1,600 times; what they have allocated and not given back is counted.
+//! Reclamation by epochs fails this: one thread that stops inside an operation keeps all memory
+//! that is retired from then on. Here one thread is frozen after each third access of a take, and
+//! two others put in and take out 1,600 times. The test counts the pieces that they have allocated
+//! and not given back.
 
 use stanchion_lockfree_simulated as lockfree;
 
@@ -44,8 +45,8 @@ static ALLOCATOR: Counting = Counting;
 /// Operations of each kind of each of the others.
 const EACH: u64 = 800;
 
-/// More than this many pieces are not kept: with hazard pointers, up to 256 in each thread's list
-/// of what it has retired, however long it goes on.
+/// The most pieces that may be kept back: with hazard pointers, up to 256 in each thread's list of
+/// retired nodes, however long it goes on.
 const KEPT: isize = 2 * 300;
 
 /// Every so many accesses of the take the victim is stopped.
@@ -55,7 +56,8 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))
 }
 
-/// How many pieces more there are when the others have ended, and whether the victim was frozen.
+/// Returns the number of pieces that are alive when the others have ended, less the number before,
+/// and whether the victim was frozen.
 fn grown(make: fn() -> Arc<dyn Subject>, accesses: u64) -> (isize, bool) {
     let run = Simulation::new(machines::modern(3)).run(move || {
         let subject = make();

@@ -1,18 +1,20 @@
 //! The promise of `Progress`, tested: one thread is frozen after each access of each operation in
 //! turn, and two others must finish.
 //!
-//! What a structure says of itself is exactly what is found here. One that is non-blocking passes
-//! at every access; one that is blocking has an access after which the others wait for the frozen
+//! A structure's `PROGRESS` is exactly what is found here. A structure that is non-blocking passes
+//! at every access. One that is blocking has an access after which the others wait for the frozen
 //! thread, and the simulator says at which word.
 //!
 //! Why the simulated machine: the thread stops *after the k-th access*, for every k until the
 //! operation ends, and a wait that never ends is a deadlock in virtual time and not a slow test.
 //! The same with real threads, instruction by instruction, is `crates/lockfree/tests/progress`.
 //!
-//! | the victim begins | so it is stopped |
-//! | --- | --- |
-//! | alone, and the others when it stands | after each access of an operation that nobody disturbs: all of them, and no other |
-//! | among the others, at a time that varies | in operations that have failed, helped others, or found what others have left half done |
+//! The victim begins
+//!
+//! - alone, and the others when it has stopped: so it is stopped after each access of an operation
+//!   that no thread disturbs, of all of them and of no other;
+//! - among the others, at a time that varies: so it is stopped in operations that have failed,
+//!   helped others, or found what others have left half done.
 
 use stanchion_lockfree_simulated as lockfree;
 
@@ -32,7 +34,7 @@ use structures::{Case, Subject};
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// What the victim does, and how many there are in the structure before.
+/// The operation of the victim, and the number of values in the structure before it.
 const OPERATIONS: [(&str, Operation, u64); 8] = [
     ("put into none", put, 0),
     ("put to one", put, 1),
@@ -64,7 +66,7 @@ fn look(subject: &dyn Subject) {
     subject.look();
 }
 
-/// When the victim begins.
+/// The time at which the victim begins.
 #[derive(Clone, Copy, Debug)]
 enum Beginning {
     Alone,
@@ -119,7 +121,8 @@ fn spawn(name: &str, body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(Some(name.to_owned()), None, Box::new(body))
 }
 
-/// How often the victim was stalled, and the first place at which the others did not finish.
+/// Returns the number of times that the victim was stalled, and the first point at which the others
+/// did not finish.
 fn search(make: fn() -> Arc<dyn Subject>) -> (u64, Option<String>) {
     let mut stalls = 0;
     for operation in OPERATIONS {
@@ -148,7 +151,7 @@ fn test(case: &Case) {
     if case.progress.is_non_blocking() {
         assert_eq!(found, None, "{} says that it is {:?}", case.name, case.progress);
     } else {
-        assert!(found.is_some(), "{} is better than it says: nobody waits", case.name);
+        assert!(found.is_some(), "{} is better than it says: no thread waits", case.name);
     }
 }
 
@@ -198,11 +201,13 @@ impl Subject for Gate {
     }
 }
 
-/// A place is claimed by one exchange and filled by the next, and who takes waits for the second:
-/// the way of most queues that are called lock-free.
+/// A slot is claimed by one exchange and filled by the next, and a taker waits for the second: the
+/// way of most queues that are called lock-free.
 #[derive(Default)]
 struct Claim {
+    /// The number of slots that are claimed. Written by threads that put.
     claimed: AtomicU64,
+    /// The number of slots that are filled. Written by threads that put.
     filled: AtomicU64,
 }
 
@@ -260,7 +265,7 @@ fn one_access_after_which_the_others_wait_is_found() {
 }
 
 #[test]
-fn where_nobody_waits_nothing_is_found() {
+fn where_no_thread_waits_nothing_is_found() {
     let (stalls, found) = search(|| Arc::new(Add(AtomicU64::new(0))));
     assert_eq!(found, None);
     assert!(stalls >= 40, "{stalls}");

@@ -1,13 +1,13 @@
-//! What the models share.
+//! Code that the models share.
 //!
-//! The lock is the simplest there is: what is modelled is what is built on it.
+//! The lock is the simplest there is: the models are about the code that uses it.
 
 use lock_api::{GuardSend, RawMutex};
 use machine::Model;
 use machine::atomic::{AtomicBool, Ordering};
 use machine::wait::{Spin, WaitPolicy, retry_until, wait_until};
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
@@ -16,8 +16,8 @@ pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 
 #[allow(dead_code)]
 pub(crate) struct Lock(AtomicBool);
 
-// SAFETY: whoever turns the word from false to true has the lock, and only they turn it back;
-// Acquire and Release make the sections visible.
+// SAFETY: a thread that turns the word from false to true has the lock, and only that thread turns
+// it back. Acquire and Release make the sections visible.
 unsafe impl RawMutex for Lock {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
