@@ -9,8 +9,8 @@ use stanchion_contests::cell::Cell;
 
 use crate::suite::{bench, has_argument, windows};
 
-/// Measures one operation of each contestant. Every sample takes one run of many operations, whose
-/// time criterion sees as that of the iterations that it asks for.
+/// Measures one operation of each contestant. Every sample takes one run of many operations. Its
+/// time is scaled to the number of iterations that criterion asks for.
 pub(crate) fn measure(criterion: &mut Criterion, cells: Vec<Cell>) {
     for cell in cells {
         let mut group = criterion.benchmark_group(&cell.title);

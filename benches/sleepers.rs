@@ -51,7 +51,7 @@ struct Sleepers<L: 'static> {
     mine: &'static L,
     /// The barrier that the thread with all other mutexes passes before it releases them.
     over: &'static Barrier,
-    /// That thread, and the sleepers.
+    /// The thread with all other mutexes, and the sleepers.
     threads: Vec<JoinHandle<()>>,
 }
 

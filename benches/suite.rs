@@ -51,8 +51,8 @@ pub(crate) fn bench(
 
 /// Sets a group up for windows: every sample takes one, however many iterations are asked for.
 ///
-/// So the measurement time does not matter, with one exception: with `--quick`, a benchmark whose
-/// windows differ ends when it is over.
+/// So the measurement time does not matter, with one exception. With `--quick`, a benchmark ends
+/// when its windows agree, or at the latest when the measurement time is over.
 pub(crate) fn windows(group: &mut BenchmarkGroup<'_, WallTime>) {
     let quick = has_argument("--quick");
     group.sample_size(10).sampling_mode(SamplingMode::Flat);

@@ -15,7 +15,7 @@ struct Arguments {
     /// Lists all contests
     #[arg(long)]
     list: bool,
-    /// Runs only cells and contestants whose `cell/contestant` contains TEXT; several are or'ed
+    /// Runs only the contestants with TEXT in their `cell/contestant`; several are or'ed
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// The number of rounds; without it, each contest's own

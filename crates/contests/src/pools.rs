@@ -36,12 +36,12 @@ pub fn serve_run() -> bool {
     })
 }
 
-/// Returns the workloads whose time is that of all items together.
+/// Returns the workloads that time all items together.
 fn throughput() -> Vec<Workload> {
     vec![joins::tree(), joins::fib(), tasks::null(), tasks::outside(), load::crowded()]
 }
 
-/// Returns the workloads whose items are timed one by one.
+/// Returns the workloads that time each item.
 fn latencies() -> Vec<Workload> {
     let mut all = vec![
         latency::first_after(100),
@@ -65,12 +65,12 @@ pub fn cells() -> Vec<Cell> {
     [throughput(), latencies()].iter().flat_map(|workloads| cells_of(workloads)).collect()
 }
 
-/// Runs the workloads whose time is that of all items together.
+/// Runs the workloads that time all items together.
 pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
     race::contest("pools", cells_of(&throughput()), ROUNDS, options, progress)
 }
 
-/// Runs the workloads whose items are timed one by one.
+/// Runs the workloads that time each item.
 pub(crate) fn latencies_contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Report {
     race::contest("latencies", cells_of(&latencies()), ROUNDS, options, progress)
 }

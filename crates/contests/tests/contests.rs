@@ -20,7 +20,7 @@ fn run(contest: &str, only: &str) -> String {
     report
 }
 
-/// Returns the row of a report whose name begins like that, in words.
+/// Returns the figures of a row. Its name begins with `name`.
 fn row<'a>(report: &'a str, name: &str) -> Vec<&'a str> {
     let found = report.lines().find_map(|line| line.trim_start().strip_prefix(name));
     let figures = found.unwrap_or_else(|| panic!("no row {name} in\n{report}"));

@@ -1,5 +1,6 @@
 //! Gangs that take turns on all processors, against as many groups of threads without coordination.
-//! The figure is the time of the crossings of all groups together, by the work between two crossings.
+//! The figure is the time of the crossings of all groups together, by the work between two
+//! crossings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

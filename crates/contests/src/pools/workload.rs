@@ -27,7 +27,7 @@ struct Entrant {
     name: &'static str,
     /// True if the pools of this workspace are compared with it.
     is_peer: bool,
-    /// Does a number of items with a number of threads. The number of threads is the first argument.
+    /// Does a number of items with a number of threads, which is the first argument.
     run: fn(usize, usize) -> Times,
 }
 
