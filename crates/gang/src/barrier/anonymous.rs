@@ -1,17 +1,17 @@
-//! What the barriers share whose members need no names: the `wait(&self)` of the standard
-//! library's, and [`Barrier`](super::Barrier) by it.
+//! The methods of barriers with anonymous members: the `wait(&self)` of the standard library's
+//! barrier, and [`Barrier`](super::Barrier) by it.
 //!
-//! Why not defaults of a trait: who waits would have to import that trait. Why not written out in
-//! each file: it is the same four times, and hides what is not. A file says how its members wait,
+//! Why not defaults of a trait: users would have to import that trait. Why not written out in each
+//! file: it is the same four times, and hides the differences. A file says how its members wait,
 //! and what else its barrier shows:
 //!
-//! | given | what it is |
+//! | given | meaning |
 //! | --- | --- |
 //! | `wait_until(&self, &mut impl WaitPolicy, Deadline)` | arrives and waits |
-//! | `arrivals(&self)` | the word that counts, by which members and an end before their time are told |
-//! | `$shown` | methods of the barrier, whose results `Debug` shows |
+//! | `arrivals` | the field with the word that counts arrivals |
+//! | `$shown` | methods of the barrier; `Debug` shows their results |
 
-/// See the file's header.
+/// Implements the methods for a barrier. See the head of the file.
 macro_rules! anonymous_barrier {
     ($barrier:ident $(, $shown:ident)*) => {
         impl $barrier {
@@ -25,7 +25,8 @@ macro_rules! anonymous_barrier {
                 self.wait_until(&mut patient, machine::clock::Deadline::NEVER)
             }
 
-            /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
+            /// Waits for the others, but breaks the barrier if they have not arrived within
+            /// `timeout`.
             ///
             /// # Errors
             ///
@@ -47,7 +48,7 @@ macro_rules! anonymous_barrier {
             }
 
             fn members(&self) -> usize {
-                self.arrivals().members()
+                self.arrivals.members()
             }
 
             fn member_state(&self, index: usize) -> Self::MemberState {
@@ -65,21 +66,21 @@ macro_rules! anonymous_barrier {
             }
 
             fn break_with(&self, why: super::Broken) {
-                self.arrivals().break_with(why);
+                self.arrivals.break_with(why);
             }
 
             fn broken(&self) -> Option<super::Broken> {
-                self.arrivals().broken()
+                self.arrivals.broken()
             }
         }
 
         impl core::fmt::Debug for $barrier {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.debug_struct(stringify!($barrier))
-                    .field("members", &self.arrivals().members())
+                    .field("members", &self.arrivals.members())
                     $(.field(stringify!($shown), &self.$shown()))*
-                    .field("arrived", &self.arrivals().arrived())
-                    .field("broken", &self.arrivals().broken())
+                    .field("arrived", &self.arrivals.arrived())
+                    .field("broken", &self.arrivals.broken())
                     .finish()
             }
         }

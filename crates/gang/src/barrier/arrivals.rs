@@ -1,4 +1,4 @@
-//! The word of the barriers whose members need no names: how many have arrived since the beginning,
+//! The word of the barriers that count arrivals: how many members have arrived since the beginning,
 //! whether a member sleeps, and why the barrier broke.
 //!
 //! An arrival takes a number. The arrival that takes the last number of a phase has crossed the
@@ -7,32 +7,32 @@
 //! have, would count itself between the two writes. Here its number is one of the next phase.
 //!
 //! ```text
-//! whole    0 (2 bits)      | arrivals (61 bits)                                   | asleep (1 bit)
-//! broken   reason (2 bits) | phase that broke (41 bits) | refused, leaving (20)   | asleep (1 bit)
+//! whole    0 (2 bits)    | arrivals (61 bits)                                 | asleep (1 bit)
+//! broken   reason (2)    | phase that broke (41) | refused, leaving (20)      | asleep (1)
 //!
-//! from             to                          by                meaning
-//! (a, s)           (a+1, s)                    an arrival        if members divide a+1, the phase is crossed
-//! (a, 0)           (a, 1)                      a sleeper         wake it when the phase is over
-//! (a, 1)           (a, 0)                      a last arrival    it wakes all sleepers after this
-//! (a, s)           (reason, a/members, 0, 0)   any, once         the phase of a is broken, and all after it
-//! (r, p, g, s)     (r, p, g+1, s) and back     a late arrival    comes, sees the reason, leaves
+//! from       to                    by              meaning
+//! (a, s)     (a+1, s)              an arrival      if members divide a+1, the phase is crossed
+//! (a, 0)     (a, 1)                a sleeper       wake it when the phase is over
+//! (a, 1)     (a, 0)                a last arrival  it wakes all sleepers after this
+//! (a, s)     (reason, phase, 0, 0) any, once       the phase of a is broken, and all after it
+//! (r,p,g,s)  (r,p,g+1,s) and back  a late arrival  arrives, sees the reason, leaves
 //! ```
 //!
 //! # Sleepers
 //!
-//! Members that have watched in vain sleep at the door, a word beside this one. A futex has 32
+//! Members that have spun in vain sleep on the wake epoch, a word beside this one. A futex has 32
 //! bits, and each arrival would wake the members that sleep on the word itself. Why a bit in the
 //! word and not a count of sleepers beside it: the last arrival finds the bit in the value that it
 //! replaces. A count would cost each crossing a fence between its arrival and its look at the
 //! count.
 //!
 //! ```text
-//! sleeper                                  last arrival, or the one that breaks
-//! -------                                  ------------------------------------
-//! (1) read the door                        (a) the phase is over; was `asleep` set?
+//! sleeper                                  last arrival, or the thread that breaks the barrier
+//! -------                                  ---------------------------------------------------
+//! (1) read the wake epoch                  (a) the phase is over; was `asleep` set?
 //! (2) is the phase over?                   (b)   clear it
-//! (3) set `asleep`; is the phase over?     (c)   move the door
-//! (4) sleep while the door is as in (1)    (d)   wake all
+//! (3) set `asleep`; is the phase over?     (c)   increase the wake epoch
+//! (4) sleep while it is as in (1)          (d)   wake all
 //! ```
 //!
 //! No wake-up is lost. If (a) comes before (3), then (3) finds the phase over. Otherwise the bit
@@ -46,7 +46,7 @@
 //! 1. The arrivals of a whole word only grow. A phase is crossed by its last arrival or broken by
 //!    the one write of a reason, and the word's modification order says which.
 //! 2. The phase that broke does not change any more: fewer than 2^20 threads are on their way out
-//!    at one time ([`MOST_MEMBERS`](super::MOST_MEMBERS) says how many threads there can be).
+//!    at one time ([`MOST_MEMBERS`] says how many threads there can be).
 //! 3. 2^61 arrivals take 73 years at one each nanosecond. The phase that broke is compared within
 //!    2^41.
 //! 4. The bit `asleep` is the lowest, and an arrival adds 2. So no comparison of arrivals and no
@@ -64,7 +64,7 @@ use machine::clock::Deadline;
 use machine::park::{self, Woken};
 use machine::topology::CachePadded;
 
-use super::interface::Broken;
+use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// The bit of a word for which a member sleeps.
 const ASLEEP: u64 = 1;
@@ -79,24 +79,28 @@ const PHASE_MASK: u64 = (1 << (REASON_SHIFT - PHASE_SHIFT)) - 1;
 
 /// The arrivals at a barrier, and its sleepers.
 pub(super) struct ArrivalWord {
+    /// The two words, in a line of their own.
     words: CachePadded<Words>,
     /// The arrivals of a phase, as the word counts them.
     step: u64,
 }
 
 struct Words {
-    /// See the head of the file.
+    /// See the head of the file. Written by arrivals, sleepers, and a thread that breaks it.
     word: AtomicU64,
-    /// Counts how often sleepers were woken. They sleep on it.
+    /// Counts how often sleepers were woken. They sleep on it; the thread that wakes them writes
+    /// it.
     wake_epoch: AtomicU32,
 }
 
 /// One arrival, of a thread that now waits or has crossed.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
+    /// The number of its phase.
     phase: u64,
     /// The word at the end of the phase, if no member sleeps.
     end: u64,
+    /// True if it has crossed the phase.
     last: bool,
 }
 
@@ -113,14 +117,14 @@ impl Arrival {
         self.phase
     }
 
-    /// Returns whether the phase is crossed or broken, as `word` tells.
+    /// Returns whether the phase is crossed or broken, by `word`.
     #[inline]
     pub(super) fn is_over(&self, word: u64) -> bool {
         // A reason is in the highest bits, and `end` is even (Invariant 4).
         word >= self.end
     }
 
-    /// Returns which of the two, when it is over.
+    /// Returns which of the two, by a `word` that says that it is over.
     #[inline]
     pub(super) fn outcome(&self, word: u64) -> Result<(), Broken> {
         match reason(word) {
@@ -135,13 +139,13 @@ fn reason(word: u64) -> Option<Broken> {
 }
 
 impl ArrivalWord {
-    /// Makes a word at which no member has arrived.
-    pub(super) fn new(members: u32) -> Self {
-        Self::after(0, members)
+    /// Creates the word of a barrier for so many members.
+    pub(super) fn for_members(members: usize) -> Result<Self, WrongSize> {
+        Ok(Self::after(0, WrongSize::check(members, MOST_MEMBERS)?))
     }
 
-    /// Makes the word as it is after so many phases.
-    pub(super) fn after(phases: u64, members: u32) -> Self {
+    /// Creates the word as it is after so many phases.
+    fn after(phases: u64, members: u32) -> Self {
         let step = u64::from(members) * ONE;
         let words =
             Words { word: AtomicU64::fresh(phases * step), wake_epoch: AtomicU32::fresh(0) };
@@ -152,10 +156,28 @@ impl ArrivalWord {
         (self.step / ONE) as usize
     }
 
-    /// Returns the word to watch, with Acquire.
+    /// Returns the word to spin on, with Acquire.
     #[inline]
     pub(super) fn word(&self) -> &AtomicU64 {
         &self.words.word
+    }
+
+    /// Arrives, and unless this is the last arrival, waits for the others by `wait`. That returns a
+    /// word that says that the phase is over, or `None` if it is not over at the deadline.
+    #[inline]
+    pub(super) fn cross(
+        &self,
+        wait: impl FnOnce(Arrival) -> Option<u64>,
+    ) -> Result<Crossing, Broken> {
+        let arrival = self.arrive()?;
+        if arrival.is_last() {
+            return Ok(Crossing::LEADER);
+        }
+        match wait(arrival) {
+            Some(word) => arrival.outcome(word)?,
+            None => self.give_up(arrival)?,
+        }
+        Ok(Crossing::FOLLOWER)
     }
 
     /// Arrives. If it is the last, crosses the phase and wakes the members that sleep.
@@ -222,14 +244,14 @@ impl ArrivalWord {
         park::wake_all(&self.words.wake_epoch);
     }
 
-    /// Breaks the phase of `arrival`, unless it is over; returns what became of it.
+    /// Breaks the phase of `arrival`, unless it is over. Returns its outcome.
     #[cold]
     pub(super) fn give_up(&self, arrival: Arrival) -> Result<(), Broken> {
         // Acquire: as a waiter's look, if the phase is over after all.
         let mut word = self.words.word.load(Ordering::Acquire);
         while !arrival.is_over(word) {
             let broken = self.broken_at(word, Broken::TimedOut);
-            // Relaxed: that a barrier is broken publishes nothing. Acquire: as above.
+            // Relaxed: a break publishes nothing. Acquire: as above.
             match self.words.word.compare_exchange_weak(
                 word,
                 broken,
@@ -246,10 +268,9 @@ impl ArrivalWord {
         arrival.outcome(word)
     }
 
-    /// Breaks the phase that arrivals now belong to, unless one is broken already.
+    /// Breaks the phase that arrivals now belong to, unless a phase is broken already.
     pub(super) fn break_with(&self, why: Broken) {
-        // Relaxed: that a barrier is broken publishes nothing; what counts is the order of the
-        // word's own values.
+        // Relaxed: a break publishes nothing. What counts is the order of the word's own values.
         let before = self.words.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             (word < BROKEN).then(|| self.broken_at(word, why))
         });
@@ -265,20 +286,19 @@ impl ArrivalWord {
         }
     }
 
-    /// Returns the word that breaks the phase of `word`. No member sleeps by it.
+    /// Returns the word that breaks the phase of `word`, in which no member sleeps.
     fn broken_at(&self, word: u64, why: Broken) -> u64 {
         let phase = (word / self.step) & PHASE_MASK;
         (u64::from(why as u32) << REASON_SHIFT) | (phase << PHASE_SHIFT)
     }
 
-    /// Returns whether it is broken, and why.
+    /// Returns the reason if it is broken.
     pub(super) fn broken(&self) -> Option<Broken> {
         // Relaxed: a hint.
         reason(self.words.word.load(Ordering::Relaxed))
     }
 
-    /// Returns how many have arrived in the phase that is going on: a hint, and 0 when it is
-    /// broken.
+    /// Returns how many members have arrived in the current phase: a hint, and 0 when it is broken.
     pub(super) fn arrived(&self) -> u64 {
         // Relaxed: a hint.
         let word = self.words.word.load(Ordering::Relaxed);
@@ -311,7 +331,7 @@ mod tests {
 
     #[test]
     fn arrivals_at_a_broken_word_leave_no_trace() {
-        let arrivals = ArrivalWord::new(1_000);
+        let arrivals = ArrivalWord::for_members(1_000).unwrap();
         let waits = arrivals.arrive().unwrap();
         assert_eq!(arrivals.give_up(waits), Err(Broken::TimedOut));
         let word = arrivals.word().load(Ordering::Relaxed);

@@ -1,37 +1,38 @@
-//! The barrier in a bit mask: one bit a member, so it is known who is missing.
+//! The barrier in a bit mask: one bit for each member, so it is known which members are missing.
 //!
-//! The barrier that the paper's experiments used, made of the atomic bitwise operations of its bus.
-//! Members set their bits in one phase and clear them in the next, so nobody has to make the mask
-//! ready for the next phase. Why not see from the mask alone that all have come: whoever looks late
-//! finds bits cleared that were all set. So the last one says it in a second word, which is also
-//! the one that a barrier breaks by.
+//! The barrier of the paper's experiments, made of the atomic bitwise operations of its bus.
+//! Members set their bits in one phase and clear them in the next, so no member has to make the
+//! mask ready for the next phase. Why not see from the mask alone that all have arrived: a member
+//! that looks late finds bits cleared that were all set. So the last arrival says it in a second
+//! word, the phase word, by which the barrier also breaks.
 //!
 //! ```text
-//! mask     a bit is as `odd` says: in even phases those that have come are set, in odd phases those that have come are clear
-//! verdict  phase, asleep and reason, see `phase_word.rs`
+//! mask         even phases: the bits of members that have arrived are set
+//!              odd phases: the bits of members that have arrived are clear
+//! phase word   phase, asleep and reason, see `phase_word.rs`
 //!
-//! mask                      who            meaning
-//! … 0 …  ->  … 1 …          member         has come in an even phase
-//! … 1 …  ->  … 0 …          member         has come in an odd phase
-//! all alike                 the last one   moves the verdict from p to p + 1
+//! mask                      by              meaning
+//! … 0 …  ->  … 1 …          its member      has arrived in an even phase
+//! … 1 …  ->  … 0 …          its member      has arrived in an odd phase
+//! all alike                 the last one    moves the phase word from p to p + 1
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. A bit is changed by its member only, and once a phase: by adding or subtracting it, which
-//!    cannot carry. (An exclusive-or that tells what was before is a loop on most processors, an
+//! 1. Only its member changes a bit, once in each phase, by adding or subtracting it. That cannot
+//!    carry. (An exclusive-or that returns the value before is a loop on most processors. An
 //!    addition is one instruction.)
-//! 2. Of phase p + 1 nobody changes a bit before the verdict is past p, so the mask is all alike
-//!    once a phase, and one member sees it become so.
-//! 3. The verdict decides: a phase is crossed or broken (Invariant 1 of `phase_word.rs`).
+//! 2. No member changes its bit for phase p + 1 before the phase word is past p. So the mask is all
+//!    alike once in each phase, and one member sees it become so.
+//! 3. The phase word decides: a phase is crossed or broken (Invariant 1 of `phase_word.rs`).
 //!
 //! # Orderings
 //!
-//! An arrival is AcqRel: it publishes what the member did, and the last one sees what all did,
-//! which it passes on by the verdict.
+//! An arrival is AcqRel: it publishes what the member did. The last arrival sees what all members
+//! did, and passes it on by the phase word.
 //!
 //! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain
-//! Synchronization", JPDC 1992, section 3.1: "based on atomic bitwise logical operations"; that the
+//! Synchronization", JPDC 1992, section 3.1: "based on atomic bitwise logical operations". That the
 //! sense alternates is Mellor-Crummey and Scott's, TOCS 1991, section 3.1.
 
 use core::fmt;
@@ -44,15 +45,15 @@ use machine::wait::WaitPolicy;
 use super::interface::{Barrier, Broken, Crossing, WrongSize};
 use super::phase_word::{Phase, PhaseWord};
 
-/// A barrier for up to 64 members that tells who is missing. Its members wait through
+/// A barrier for up to 64 members that names the missing ones. Its members wait through
 /// [`Waiter`](super::Waiter)s.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival, one more for the last; each waiter's line is taken away once, not at each arrival |
-/// | size | two lines |
-/// | more threads than processors | as its wait policy |
-/// | a long wait | where its wait policy would sleep, it sleeps until the phase is over; the last one makes a call to the kernel |
+/// - To cross: one exchange for each arrival, one more for the last. Each waiter's line is taken
+///   away once, not at each arrival.
+/// - Size: two lines.
+/// - With more threads than processors: as its wait policy.
+/// - A long wait: where its wait policy would sleep, a member sleeps until the phase is over. The
+///   last arrival makes a system call.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::BitMask};
@@ -67,24 +68,28 @@ use super::phase_word::{Phase, PhaseWord};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct BitMask {
+    /// The bits of members that have arrived. Each member writes its own.
     mask: CachePadded<AtomicU64>,
+    /// Decides phases. Written by the last arrival, or by a member that breaks the barrier.
     phase_word: PhaseWord,
     /// The bits of all members.
     all: u64,
 }
 
-/// A member of a [`BitMask`].
+/// The state of a member of a [`BitMask`].
 #[derive(Debug)]
 pub struct BitMaskState {
+    /// The member's bit.
     bit: u64,
+    /// The phase that it waits for next.
     phase: Phase,
 }
 
 impl BitMask {
-    /// The most members: there are so many bits in the word.
+    /// The most members: the bits of the mask.
     pub const MOST: usize = 64;
 
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
@@ -104,19 +109,19 @@ impl BitMask {
         })
     }
 
-    /// Who has not come yet in the phase that is going on: bit i for member i. Out of date when it
-    /// is returned.
+    /// Returns the members that have not arrived in the current phase: bit i for member i. The
+    /// answer is out of date when it is returned.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing_in(self.phase_word.phase())
     }
 
-    /// The mask when all have come.
+    /// Returns the mask when all have arrived.
     fn target(&self, phase: Phase) -> u64 {
         if phase.is_odd() { 0 } else { self.all }
     }
 
-    /// Who has not come yet in that phase, if it is still going on.
+    /// Returns the members that have not arrived in that phase, if it is still the current one.
     fn missing_in(&self, phase: Phase) -> u64 {
         // Relaxed: a hint.
         self.mask.load(Ordering::Relaxed) ^ self.target(phase)
@@ -147,7 +152,7 @@ impl Barrier for BitMask {
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
         let BitMaskState { bit, phase } = *state;
-        // One that has come and was told that the phase is broken must not change its bit again
+        // A member that has arrived in a phase which broke must not change its bit again
         // (Invariant 1).
         if let Some(why) = self.phase_word.broken() {
             return Err(why);

@@ -1,11 +1,11 @@
-//! The blocking barrier: a member that comes too early sleeps.
+//! The blocking barrier: a member that arrives early sleeps.
 //!
 //! Why not the standard library's: its count is under a mutex, which each sleeper takes again when
-//! it wakes up, one after the other. Here the last one wakes all with one call to the kernel, and
-//! they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs
-//! to 50 µs.
+//! it wakes up, one after the other. Here the last arrival wakes all members with one system call,
+//! and they go on without a lock. Why not always this: sleeping and waking up takes some 5 µs to
+//! 50 µs.
 //!
-//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
+//! `arrivals.rs` says how arrivals are counted and sleepers woken.
 //!
 //! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for
 //! Fine-Grain Synchronization", JPDC 1992, section 2.
@@ -14,18 +14,17 @@ use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
-use super::arrivals::{Arrival, ArrivalWord};
-use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::arrivals::ArrivalWord;
+use super::interface::{Broken, Crossing, WrongSize};
 
-/// A barrier whose members sleep at once, and which members need no names for.
+/// A barrier of anonymous members that sleep at once.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival, one more for the first sleeper, a call to the kernel for each sleeper, and one to wake them all |
-/// | size | a line |
-/// | more threads than processors | at home: a member that waits has no processor |
+/// - To cross: one exchange for each arrival and one more for the first sleeper; a system call for
+///   each sleeper, and one to wake them all.
+/// - Size: a line.
+/// - With more threads than processors: made for them. A member that waits uses no processor.
 ///
-/// It does not ask a [`WaitPolicy`].
+/// It does not use a [`WaitPolicy`].
 ///
 /// ```
 /// use stanchion_gang::barrier::Blocking;
@@ -40,22 +39,18 @@ use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Blocking {
+    /// Counts arrivals, and has the sleepers. Members write it.
     arrivals: ArrivalWord,
 }
 
 impl Blocking {
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
-    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
+    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`](super::MOST_MEMBERS).
     pub fn new(members: usize) -> Result<Self, WrongSize> {
-        let members = WrongSize::check(members, MOST_MEMBERS)?;
-        Ok(Self { arrivals: ArrivalWord::new(members) })
-    }
-
-    pub(super) fn arrivals(&self) -> &ArrivalWord {
-        &self.arrivals
+        Ok(Self { arrivals: ArrivalWord::for_members(members)? })
     }
 
     #[inline]
@@ -64,26 +59,7 @@ impl Blocking {
         _policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        self.wait_after(deadline, |_| None)
-    }
-
-    /// Waits: first as `before_sleep` does, which returns the word if it saw the phase over.
-    #[inline]
-    pub(super) fn wait_after(
-        &self,
-        deadline: Deadline,
-        before_sleep: impl FnOnce(&Arrival) -> Option<u64>,
-    ) -> Result<Crossing, Broken> {
-        let arrival = self.arrivals.arrive()?;
-        if arrival.is_last() {
-            return Ok(Crossing::LEADER);
-        }
-        let seen = before_sleep(&arrival).or_else(|| self.arrivals.sleep(arrival, deadline));
-        match seen {
-            Some(word) => arrival.outcome(word)?,
-            None => self.arrivals.give_up(arrival)?,
-        }
-        Ok(Crossing::FOLLOWER)
+        self.arrivals.cross(|arrival| self.arrivals.sleep(arrival, deadline))
     }
 }
 

@@ -1,8 +1,9 @@
-//! The central barrier: one word counts the members that have come, and says when all have.
+//! The central barrier: one word counts the members that have arrived, and says when all have.
 //!
-//! Why not two words, a count and a sense that is reversed: then a member reads the sense and
-//! counts itself in two steps, the last one writes twice, and between two members there is a line
-//! more to be passed. Why not always this: each arrival takes the line away from all who watch it.
+//! Why not two words, a count and a sense that is reversed. Then a member reads the sense and
+//! counts itself in two steps, and the last one writes twice. Between two members there is one more
+//! line to be passed. Why not always this: each arrival takes the line away from all members that
+//! spin.
 //!
 //! The word, its invariants and its orderings are those of `arrivals.rs`.
 //!
@@ -15,17 +16,17 @@ use machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
-use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::interface::{Broken, Crossing, WrongSize};
 use super::spin_then_sleep::spin_then_sleep;
 
-/// A barrier in one word, which members need no names for.
+/// A barrier of anonymous members, in one word.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival; each arrival takes the line away from each waiter |
-/// | size | a line |
-/// | more threads than processors | as its wait policy: [`Waiter`](super::Waiter)s and `wait` spin, then yield |
-/// | a long wait | where its wait policy would sleep, it sleeps until the phase is over; the last one makes a call to the kernel |
+/// - To cross: one exchange for each arrival. Each arrival takes the line away from each waiter.
+/// - Size: a line.
+/// - With more threads than processors: as its wait policy. [`Waiter`](super::Waiter)s and `wait`
+///   spin, then yield.
+/// - A long wait: where its wait policy would sleep, a member sleeps until the phase is over. The
+///   last arrival makes a system call.
 ///
 /// ```
 /// use stanchion_gang::barrier::Central;
@@ -40,22 +41,18 @@ use super::spin_then_sleep::spin_then_sleep;
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Central {
+    /// Counts arrivals, and has the sleepers. Members write it.
     arrivals: ArrivalWord,
 }
 
 impl Central {
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
-    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
+    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`](super::MOST_MEMBERS).
     pub fn new(members: usize) -> Result<Self, WrongSize> {
-        let members = WrongSize::check(members, MOST_MEMBERS)?;
-        Ok(Self { arrivals: ArrivalWord::new(members) })
-    }
-
-    fn arrivals(&self) -> &ArrivalWord {
-        &self.arrivals
+        Ok(Self { arrivals: ArrivalWord::for_members(members)? })
     }
 
     #[inline]
@@ -64,22 +61,15 @@ impl Central {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        let arrival = self.arrivals.arrive()?;
-        if arrival.is_last() {
-            return Ok(Crossing::LEADER);
-        }
-        let seen = spin_then_sleep(
-            self.arrivals.word(),
-            |word| arrival.is_over(word),
-            policy,
-            deadline,
-            || self.arrivals.sleep(arrival, deadline),
-        );
-        match seen {
-            Some(word) => arrival.outcome(word)?,
-            None => self.arrivals.give_up(arrival)?,
-        }
-        Ok(Crossing::FOLLOWER)
+        self.arrivals.cross(|arrival| {
+            spin_then_sleep(
+                self.arrivals.word(),
+                |word| arrival.is_over(word),
+                policy,
+                deadline,
+                || self.arrivals.sleep(arrival, deadline),
+            )
+        })
     }
 }
 

@@ -1,35 +1,39 @@
-//! The barrier that asks who is on a processor.
+//! The barrier that finds out whether the missing members are on a processor.
 //!
-//! Why not spin for a time and then sleep, as others: how long is right depends on whether those
-//! who are missing run. If they do, the wait is over in a fraction of a microsecond, and giving the
-//! processor away costs more than the wait. If one of them waits for this very processor, each
-//! pause is lost. If a stranger has it, only sleeping gets it back in less than a time slice
-//! (`adaptive_policy.rs`). Barriers that guess do one of the three always, and are slower by factors of up to
-//! some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
+//! Why not spin for a time and then sleep, as others do. The right time depends on whether the
+//! missing members run. If they run, the wait is over in a fraction of a microsecond, and yielding
+//! costs more than the wait. If one of them waits for this very processor, each pause is lost. If a
+//! stranger has it, only sleeping gets it back in less than a time slice (`adaptive_policy.rs`).
+//! Barriers that guess always do one of the three. They are slower by factors of up to some
+//! hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
 //!
 //! ```text
-//!  arrive ─┬─ more members than processors, so some are missing that do not run: yield, for 1 ms, then sleep
-//!          └─ 32 looks ─► ask
-//!                          ├─ all who are missing run: look, for 200 µs, then sleep
-//!                          ├─ one was preempted, or last ran on this processor: yield, for 1 ms, then sleep
-//!                          ├─ one is blocked: yield, for it may just be waking up; after 200 µs sleep
-//!                          └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
+//!  arrive ─┬─ more members than processors: some missing ones do not run
+//!          │    yield, for 1 ms, then sleep
+//!          └─ 32 looks ─► inquire
+//!               ├─ all missing ones run: look, for 200 µs, then sleep
+//!               ├─ one was preempted, or last ran on this processor:
+//!               │    yield, for 1 ms, then sleep
+//!               ├─ one is blocked: yield, for it may just be waking up;
+//!               │    after 200 µs sleep
+//!               └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
 //!
-//!  if the habit is to sleep: where it says yield, sleep; and where it cannot be told, look for as long as it takes to be woken up
+//!  if the adaptive policy says sleep: where it says yield, sleep; and where it
+//!  cannot be told, look for as long as it takes to be woken up
 //! ```
 //!
-//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says. Which members are
-//! missing, and where they are, `member_table.rs` tells. The last arrival makes a call to the kernel
-//! only if a member sleeps.
+//! `arrivals.rs` says how arrivals are counted and sleepers woken. `member_table.rs` says which
+//! members are missing, and where they are. The last arrival makes a system call only if a member
+//! sleeps.
 //!
 //! # Orderings
 //!
-//! A look is Acquire and pairs with the arrivals of all others. Whatever decides how to wait is
+//! A look is Acquire and pairs with the arrivals of all others. All that decides how to wait is
 //! Relaxed: it is a guess.
 //!
-//! Source: the competitive spinning of Karlin, Li, Manasse and Owicki, SOSP 1991, whose condition b
-//! (the other one runs) is asked for instead of assumed; the observation that busy waiting pays if
-//! and only if the members run together is Feitelson and Rudolph's, JPDC 1992.
+//! Source: the competitive spinning of Karlin, Li, Manasse and Owicki, SOSP 1991. Their condition b
+//! (the other thread runs) is observed instead of assumed. That busy waiting pays if and only if
+//! the members run together is Feitelson and Rudolph's observation, JPDC 1992.
 
 use core::cell::Cell;
 use core::fmt;
@@ -43,50 +47,50 @@ use stanchion_competitive::cost;
 
 use super::adaptive_policy::{AdaptivePolicy, LONG_NS, MIN_AWAKE_CROWDED_NS, MIN_AWAKE_NS};
 use super::arrivals::{Arrival, ArrivalWord};
-use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::interface::{Barrier, Broken, Crossing, WrongSize};
 use super::member_table::{Announcement, MemberTable};
 
-/// Looks before the first question, if all members can be on a processor: a crossing by two threads
+/// Looks before the first inquiry, if all members can be on a processor: a crossing by two threads
 /// takes about so long.
 const BRIEF: u32 = 32;
 
-/// How long a waiter looks at a word that those must write who run: what it costs to sleep and wake
-/// up, some times over.
+/// The time for which a waiter looks at the word while the missing members run: some times what it
+/// costs to sleep and wake up.
 const RUNNING_NS: u64 = 200_000;
 
-/// The same where nobody knows whether they run.
+/// The time for which a waiter looks at the word where it cannot be told whether they run.
 const UNKNOWN_NS: u64 = 4_000;
 
-/// How long one who is blocked may be about to wake up.
+/// The time for which a blocked member may be about to wake up.
 const WAKING_NS: u64 = 200_000;
 
-/// How long a waiter gives its processor away, again and again, before it sleeps, if it is not the
-/// habit to sleep at once.
+/// The time for which a waiter yields again and again before it sleeps, if the policy does not say
+/// to sleep at once.
 const YIELDING_NS: u64 = 1_000_000;
 
-/// On a simulated machine: how long a waiter stands still between two questions.
+/// The time for which a waiter stands still between two inquiries on a simulated machine.
 const LOOK_NS: u64 = 250;
 
-/// A barrier whose members spin while those who are missing run, yield when one was preempted, and
+/// A barrier at which members spin while the missing members run, yield when one was preempted, and
 /// sleep when one is blocked, when that has been cheaper, or when the budget is spent. They wait
 /// through [`Waiter`](super::Waiter)s.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival, a write to a line of its own for each member; a call to the kernel if somebody sleeps |
-/// | size | 2 lines, and one for each member if there are not more than processors |
-/// | more threads than processors | at home: yields while that is cheap, sleeps where it is not |
+/// - To cross: one exchange for each arrival, and a write to a line of its own for each member. A
+///   system call if a member sleeps.
+/// - Size: 2 lines, and one for each member if there are not more than processors.
+/// - With more threads than processors: made for them. Yields while that is cheap, sleeps where it
+///   is not.
 ///
-/// How it does beside others is what `cargo bench -p benches --bench gang` prints; the crate's
-/// README has the table, also of where it loses.
+/// `cargo bench -p benches --bench gang` prints how it does beside others. The crate's README has
+/// the table, also of where it loses.
 ///
 /// A thread that may run on one processor only is registered with [`machine::presence`] at its
-/// first wait, until it ends: some 20 µs, 8 KiB of locked memory, and two threads for a moment when
-/// it is the first of the process. From then on each time that it leaves or takes a processor costs
-/// 1.3 µs more. Other threads are seen if they have registered themselves.
+/// first wait, until it ends. That takes some 20 µs, 8 KiB of locked memory, and two threads for a
+/// moment when it is the first of the process. From then on each time that it leaves or takes a
+/// processor costs 1.3 µs more. Other threads are seen if they have registered themselves.
 ///
-/// A [`WaitPolicy`] that is handed in passes the time between two looks; to yield and to sleep is
-/// decided here. One that yields or sleeps of itself makes that worse.
+/// A [`WaitPolicy`] of the caller passes the time between two looks. When to yield and to sleep is
+/// decided here: a policy that yields or sleeps of itself makes that worse.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::CoResident};
@@ -103,33 +107,37 @@ const LOOK_NS: u64 = 250;
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct CoResident {
+    /// Counts arrivals, and has the sleepers. Members write it.
     arrivals: ArrivalWord,
-    habit: topology::CachePadded<AdaptivePolicy>,
-    /// None if there are more members than processors: then some are off, and which ones changes
-    /// too fast to ask.
+    /// Decides between yielding and sleeping. Members that waited long write it.
+    adaptive_policy: topology::CachePadded<AdaptivePolicy>,
+    /// Where the members are. Each writes its own line. None if there are more members than
+    /// processors: then some are off, and which ones changes too fast to inquire.
     members: Option<MemberTable>,
 }
 
-/// A member of a [`CoResident`].
+/// The state of a member of a [`CoResident`].
 #[derive(Debug)]
 pub struct CoResidentState {
+    /// Which member it is.
     index: usize,
+    /// The contents of its line.
     announcement: Announcement,
 }
 
 impl CoResident {
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
-    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
+    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`](super::MOST_MEMBERS).
     pub fn new(members: usize) -> Result<Self, WrongSize> {
-        let count = WrongSize::check(members, MOST_MEMBERS)?;
+        let arrivals = ArrivalWord::for_members(members)?;
         let members = (members <= topology::usable()).then(|| MemberTable::new(members));
-        let patience = if members.is_some() { MIN_AWAKE_NS } else { MIN_AWAKE_CROWDED_NS };
+        let min_awake_ns = if members.is_some() { MIN_AWAKE_NS } else { MIN_AWAKE_CROWDED_NS };
         Ok(Self {
-            arrivals: ArrivalWord::new(count),
-            habit: topology::CachePadded::new(AdaptivePolicy::new(patience)),
+            arrivals,
+            adaptive_policy: topology::CachePadded::new(AdaptivePolicy::new(min_awake_ns)),
             members,
         })
     }
@@ -141,7 +149,7 @@ impl CoResident {
         deadline: Deadline,
     ) -> Result<(), Broken> {
         let step = Cell::new(Step::Look);
-        let mut asked = Inquiry { looks: 0, first: None };
+        let mut inquiry = Inquiry { looks: 0, first: None };
         let mut policy = Stepping { policy, step: &step };
         // Acquire: pairs with the arrivals of all others.
         let seen = wait_until_deadline(
@@ -150,7 +158,7 @@ impl CoResident {
             |word| {
                 let over = arrival.is_over(word);
                 if !over {
-                    step.set(self.next(arrival, &mut asked));
+                    step.set(self.next(arrival, &mut inquiry));
                 }
                 over || step.get() == Step::Sleep
             },
@@ -161,10 +169,10 @@ impl CoResident {
             Some(word) if !arrival.is_over(word) => self.arrivals.sleep(arrival, deadline),
             seen => seen,
         };
-        if let Some(first) = asked.first {
+        if let Some(first) = inquiry.first {
             let now = clock::now();
             if now.nanos_since(first) > LONG_NS {
-                self.habit.record_long_wait(arrival.phase(), now);
+                self.adaptive_policy.record_long_wait(arrival.phase(), now);
             }
         }
         match seen {
@@ -173,38 +181,43 @@ impl CoResident {
         }
     }
 
-    /// What a waiter does next that has found the phase not over.
+    /// Returns the next step of a waiter that has found the phase not over.
     #[inline]
-    fn next(&self, arrival: Arrival, asked: &mut Inquiry) -> Step {
+    fn next(&self, arrival: Arrival, inquiry: &mut Inquiry) -> Step {
         // In a model, where no time passes, a budget is spent by choice.
         if machine::choice() {
             return Step::Sleep;
         }
-        if self.members.is_some() && asked.looks < BRIEF {
-            asked.looks += 1;
+        // Most waits end within the first looks.
+        if self.members.is_some() && inquiry.looks < BRIEF {
+            inquiry.looks += 1;
             return Step::Look;
         }
-        self.ask(arrival.phase(), asked)
+        self.inquire(arrival.phase(), inquiry)
     }
 
     #[cold]
-    fn ask(&self, phase: u64, asked: &mut Inquiry) -> Step {
+    fn inquire(&self, phase: u64, inquiry: &mut Inquiry) -> Step {
         let now = clock::now();
-        let waited = now.nanos_since(*asked.first.get_or_insert(now));
-        let sleeps = self.habit.should_sleep(phase, now);
+        let waited = now.nanos_since(*inquiry.first.get_or_insert(now));
+        let sleeps = self.adaptive_policy.should_sleep(phase, now);
         let unknown = if sleeps { cost::current() } else { UNKNOWN_NS };
         let missing = self.members.as_ref().map(|members| members.missing(phase));
         let (step, budget) = match missing {
+            // All missing members run.
             Some(Presence::Running) => (Step::Look, RUNNING_NS),
+            // It cannot be told: they may run.
             Some(Presence::Unknown) if waited < unknown => (Step::Look, unknown),
+            // One is blocked, and may be about to wake up.
             Some(Presence::Blocked) => (Step::Yield, WAKING_NS),
+            // One waits for a processor, maybe for this one.
             Some(Presence::Preempted | Presence::Unknown) | None => (Step::Yield, YIELDING_NS),
         };
         if waited > budget || sleeps && step == Step::Yield { Step::Sleep } else { step }
     }
 }
 
-/// What a waiter does next.
+/// A step of a waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Look,
@@ -212,22 +225,25 @@ enum Step {
     Sleep,
 }
 
-/// What a waiter has asked so far.
+/// The inquiries of a waiter so far.
 struct Inquiry {
+    /// Looks before the first inquiry.
     looks: u32,
-    /// When it asked first.
+    /// The time of the first inquiry.
     first: Option<Ticks>,
 }
 
-/// A policy for the looks, and the steps that are none.
+/// A policy for the looks, with the other steps in between.
 struct Stepping<'a, P> {
+    /// The caller's policy.
     policy: &'a mut P,
+    /// The next step, which the waiter writes.
     step: &'a Cell<Step>,
 }
 
 impl<P: WaitPolicy> WaitPolicy for Stepping<'_, P> {
     fn start() -> Self {
-        unreachable!("made by the one who waits")
+        unreachable!("made by `wait_for`")
     }
 
     #[inline]
@@ -286,7 +302,7 @@ impl Barrier for CoResident {
         Ok(Crossing::FOLLOWER)
     }
 
-    /// Only looks where the rule says so, which yields and sleeps of itself.
+    /// Waits by a policy that only looks: the barrier itself yields and sleeps.
     #[inline]
     fn wait_by_default(
         &self,

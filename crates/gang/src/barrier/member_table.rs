@@ -1,23 +1,27 @@
-//! What the members of a barrier can see of each other: who has not come, and whether that one is on a processor.
+//! A table in which the members of a barrier see each other: which members have not arrived, and
+//! whether they are on a processor.
 //!
-//! A member has a line of its own and writes there which thread it is, where it was last, and to which phase it has come. Why not a bit mask of those
-//! that have come: it would be a second word that all write, and be asked for in few of the waits; these lines are written by their owners, and read
-//! only by a waiter that has looked in vain for a while.
+//! A member has a line of its own and writes there which thread it is, where it was last, and in
+//! which phase it has arrived. Why not a bit mask of members that have arrived: it would be a
+//! second word that all write, and is read in few of the waits. These lines are written by their
+//! members, and read only by a waiter that has looked in vain for a while.
 //!
 //! Two sources tell whether a thread is on a processor:
 //!
-//! | source | tells | costs |
-//! | --- | --- | --- |
-//! | where it last was, if that is the processor of who asks | that it is off | nothing |
-//! | [`machine::presence`], if its thread is registered | all | 1.3 µs more for each time that it leaves or takes a processor |
+//! - Where it last was, if that is the processor of the member that asks: then it is off. This
+//!   costs nothing.
+//! - [`machine::presence`], if its thread is registered: tells all, and costs 1.3 µs more for each
+//!   time that the thread leaves or takes a processor.
 //!
-//! The price of the second is what `cargo bench -p benches --bench gang -- switch` prints: a yield to another thread takes 1.6 µs, and 2.9 µs if both
-//! are seen. So only those threads are registered here that may run on one processor only. They leave it seldom unless another program takes it, which
-//! nothing else would tell; and if all shared one, the first source would. Others are seen if they register themselves.
+//! `cargo bench -p benches --bench gang -- switch` prints the price of the second: a yield to
+//! another thread takes 1.6 µs, and 2.9 µs if both are registered. So only threads that may run on
+//! one processor only are registered here. Such a thread seldom leaves its processor unless another
+//! program takes it, which nothing else would tell. And if all threads shared one processor, the
+//! first source would tell. Other threads are seen if they register themselves.
 //!
 //! # Orderings
 //!
-//! All Relaxed: what is seen is out of date anyway, and decides only how somebody waits.
+//! All Relaxed: what is read is out of date anyway, and decides only how a member waits.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::presence::{self, Presence};
@@ -27,22 +31,22 @@ use machine::topology::{self, CachePadded};
 /// A line for each member.
 pub(super) struct MemberTable(Box<[CachePadded<AtomicU64>]>);
 
-/// What a member has written into its line.
+/// The line of a member.
 ///
 /// ```text
-/// thread (16 bits) | processor (16 bits) | phase that it has come to (32 bits)
+/// thread (16 bits) | processor (16 bits) | phase in which it has arrived (32 bits)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement(u64);
 
-/// Neither a thread nor a processor.
+/// The number of no thread and of no processor.
 const UNKNOWN: u64 = 0xffff;
 
 const THREAD_SHIFT: u32 = 48;
 const PROCESSOR_SHIFT: u32 = 32;
 
 impl Announcement {
-    /// That the member has not come to any phase; not to the first, either.
+    /// The line of a member that has not arrived in any phase.
     pub(super) const NOTHING: Self = Self(u64::MAX);
 
     fn new(thread: u64, processor: u64, phase: u64) -> Self {
@@ -61,7 +65,7 @@ impl Announcement {
         self.0 as u32 == phase as u32
     }
 
-    /// Where the member is, as far as the one can tell who asks on the processor `here`.
+    /// Returns where the member is, as far as a thread on the processor `here` can tell.
     fn presence(self, here: u64) -> Presence {
         let presence = match self.thread() {
             UNKNOWN => Presence::Unknown,
@@ -80,8 +84,8 @@ impl MemberTable {
         Self((0..count).map(line).collect())
     }
 
-    /// The calling thread is that member, and has come to that phase. The last of a phase, for whom nobody waits, writes only where it is, if that
-    /// is new.
+    /// Records that the calling thread is member `index` and has arrived in `phase`. No member
+    /// waits for the last arrival of a phase: it records only where it is, if that is new.
     #[inline]
     pub(super) fn announce(
         &self,
@@ -101,7 +105,7 @@ impl MemberTable {
         self.0[index].store(now.0, Ordering::Relaxed);
     }
 
-    /// Where the one is of all who have not come to that phase that is furthest from coming.
+    /// Returns where the missing member is that is furthest from arriving in `phase`.
     #[cold]
     pub(super) fn missing(&self, phase: u64) -> Presence {
         let here = here();
@@ -112,7 +116,7 @@ impl MemberTable {
                 continue;
             }
             match announcement.presence(here) {
-                // Nothing is more urgent: perhaps it waits for this processor.
+                // Nothing is more urgent: it may wait for this processor.
                 Presence::Preempted => return Presence::Preempted,
                 Presence::Running => {}
                 presence => furthest = presence,
@@ -122,7 +126,7 @@ impl MemberTable {
     }
 }
 
-/// The processor that the calling thread is on.
+/// Returns the processor that the calling thread is on.
 #[inline]
 fn here() -> u64 {
     number(topology::current())
@@ -135,10 +139,12 @@ fn number(number: Option<usize>) -> u64 {
 
 machine::thread_local! {
     /// The thread's registration; kept until it ends.
-    static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
+    static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> =
+        core::cell::RefCell::new(None);
 }
 
-/// Makes the calling thread visible, until it ends, if it may run on one processor only. Does nothing where that cannot be had.
+/// Registers the calling thread until it ends, if it may run on one processor only. Does nothing
+/// where the system refuses.
 #[cold]
 fn register_presence() {
     if topology::processors().len() > 1 {
@@ -170,11 +176,11 @@ mod tests {
     fn arrived_members_are_not_missing() {
         let phase = u64::from(u32::MAX) + 5;
         let members = MemberTable::new(2);
-        assert_eq!(members.missing(phase), Presence::Unknown, "nobody is known");
+        assert_eq!(members.missing(phase), Presence::Unknown, "no member is known");
         let mut mine = Announcement::NOTHING;
         members.announce(0, &mut mine, phase, false);
         members.announce(1, &mut { Announcement::NOTHING }, phase, false);
-        assert_eq!(members.missing(phase), Presence::Running, "nobody is missing");
+        assert_eq!(members.missing(phase), Presence::Running, "no member is missing");
         assert_ne!(members.missing(phase + 1), Presence::Running, "both last ran here");
         assert!(mine.has_arrived_in(phase) && !mine.has_arrived_in(phase + 1));
     }

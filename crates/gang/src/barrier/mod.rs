@@ -1,26 +1,35 @@
-//! Barriers: nobody goes on before all have come.
+//! Barriers: no member goes on before all have arrived.
 //!
-//! | file | barrier | members wait by |
+//! | file | barrier | how members wait |
 //! | --- | --- | --- |
-//! | `central.rs` | [`Central`] | watching one word, in the end sleeping |
-//! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells which members are missing; in the end sleeping |
-//! | `co_resident.rs` | [`CoResident`] | watching one word while those who are missing run, else yielding or sleeping |
-//! | `tree.rs` | [`Tree`] | watching their children, then a verdict, in the end sleeping |
-//! | `dissemination.rs` | [`Dissemination`] | watching another member in each round, in the end sleeping |
-//! | `blocking.rs` | [`Blocking`] | sleeping |
-//! | `two_phase.rs` | [`TwoPhase`] | watching one word for a time, then sleeping |
-//! | `yielding.rs` | [`Yielding`] | giving the processor away, and counting how often |
+//! | `central.rs` | [`Central`] | spin on one word, then sleep |
+//! | `bit_mask.rs` | [`BitMask`] | spin on the phase word, then sleep |
+//! | `tree.rs` | [`Tree`] | spin on the children's flags, then on the phase word, then sleep |
+//! | `dissemination.rs` | [`Dissemination`] | spin on another member in each round, then sleep |
+//! | `blocking.rs` | [`Blocking`] | sleep |
+//! | `two_phase.rs` | [`TwoPhase`] | spin on one word for a time, then sleep |
+//! | `yielding.rs` | [`Yielding`] | yield, and count how often |
+//! | `co_resident.rs` | [`CoResident`] | spin while the missing members run, else yield or sleep |
 //!
-//! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its
-//! time ([`Broken`]).
+//! These share, in the order of their imports:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `anonymous.rs` | the methods of barriers with anonymous members |
+//! | `adaptive_policy.rs` | `AdaptivePolicy`: yield or sleep, by what it has cost |
+//! | `member_table.rs` | `MemberTable`: which members are missing, and whether they run |
+//! | `arrivals.rs` | `ArrivalWord`: the word of the barriers that count arrivals |
+//! | `phase_word.rs` | `PhaseWord`: the word that decides a phase of the others |
+//! | `spin_then_sleep.rs` | a wait that spins first |
+//! | `waiter.rs` | [`Waiter`]: a member, which breaks the barrier if it is dropped |
+//! | `interface.rs` | [`Barrier`], [`Crossing`], [`Broken`] |
 //!
 //! # Invariants
 //!
-//! 1. A phase is crossed by all or broken for all. Which of the two is decided by one write to one
-//!    word.
-//! 2. Who was in a phase that has been crossed gets [`Crossing`], whatever happens to the barrier
-//!    afterwards.
-//! 3. Broken is for good.
+//! 1. A phase is crossed by all or broken for all. One write to one word decides which.
+//! 2. A member that took part in a phase that was crossed gets [`Crossing`], whatever happens to
+//!    the barrier afterwards.
+//! 3. A broken barrier stays broken.
 
 mod adaptive_policy;
 mod anonymous;
@@ -34,13 +43,12 @@ mod interface;
 mod member_table;
 mod phase_word;
 mod spin_then_sleep;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod two_phase;
 mod waiter;
 mod yielding;
-
-#[cfg(test)]
-mod tests;
 
 pub use bit_mask::{BitMask, BitMaskState};
 pub use blocking::Blocking;

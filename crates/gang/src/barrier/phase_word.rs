@@ -1,13 +1,15 @@
-//! The word that decides of a phase: crossed or broken. For barriers that count somewhere else.
+//! The phase word: decides a phase, crossed or broken, for barriers that count somewhere else.
 //!
 //! ```text
 //! word     phase (29 bits) | asleep (1 bit) | reason (2 bits)
 //!
-//! from             to                   by                      meaning
-//! (p, 0, whole)    (p, 1, whole)        a sleeper               wake it when there is a verdict (`spin_then_sleep.rs`)
-//! (p, s, whole)    (p+1, 0, whole)      one member              all have come: phase p is crossed
-//! (p, s, whole)    (p, 0, reason)       any, once               phase p is broken, and all after it
+//! from             to                   by               meaning
+//! (p, 0, whole)    (p, 1, whole)        a sleeper        wake it when the phase is over
+//! (p, s, whole)    (p+1, 0, whole)      one member       all have arrived: phase p is crossed
+//! (p, s, whole)    (p, 0, reason)       any, once        phase p is broken, and all after it
 //! ```
+//!
+//! `spin_then_sleep.rs` says how sleepers are woken.
 //!
 //! # Invariants
 //!
@@ -18,8 +20,8 @@
 //!
 //! # Orderings
 //!
-//! Crossing is Release: the member that does it has acquired what all members released when they
-//! came, and passes it on. A waiter's look is Acquire. Breaking publishes nothing.
+//! Crossing is Release: the member that crosses has acquired what all members released when they
+//! arrived, and passes it on. A waiter's look is Acquire. A break publishes nothing.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
@@ -29,32 +31,32 @@ use machine::wait::WaitPolicy;
 use super::interface::Broken;
 use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};
 
-/// The number of a phase, as it stands in the word.
+/// The number of a phase, as the word has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Phase(u32);
 
-/// One phase. The bits below are those of the reason and of sleepers.
+/// One phase. The bits below it are the reason and the sleepers.
 const ONE: u32 = ASLEEP << 1;
 
 impl Phase {
     pub(super) const FIRST: Self = Self(0);
-    /// The last before the number wraps around: for tests.
+    /// The last phase before the number wraps around, for tests.
     #[cfg(test)]
     pub(super) const LAST: Self = Self(!(ONE - 1));
 
-    /// The one after it.
+    /// Returns the phase after it.
     #[inline]
     pub(super) fn next(self) -> Self {
         Self(self.0.wrapping_add(ONE))
     }
 
-    /// Whether its number is odd: it alternates from phase to phase, across the wrap as well.
+    /// Returns whether its number is odd. That alternates from phase to phase, across the wrap too.
     #[inline]
     pub(super) fn is_odd(self) -> bool {
         self.0 & ONE != 0
     }
 
-    /// What became of the phase, as a word that is not the phase's own tells.
+    /// Returns the outcome of the phase, by a word that is not the phase's own.
     #[inline]
     fn outcome(self, word: u32) -> Result<(), Broken> {
         match Broken::in_word(word) {
@@ -68,30 +70,30 @@ impl Phase {
     }
 }
 
-/// The word.
+/// The word that decides phases. Members write it.
 pub(super) struct PhaseWord(CachePadded<AtomicU32>);
 
 impl PhaseWord {
-    /// Before `phase`.
+    /// Creates the word as it is before `phase`.
     pub(super) fn before(phase: Phase) -> Self {
         Self(CachePadded::new(AtomicU32::fresh(phase.0)))
     }
 
-    /// The phase that is going on, or the one that broke: a hint.
+    /// Returns the current phase, or the one that broke: a hint.
     pub(super) fn phase(&self) -> Phase {
         // Relaxed: a hint.
         Phase::of(self.0.load(Ordering::Relaxed))
     }
 
-    /// Whether a phase is broken, and why. What the caller itself has seen it does not miss; what
-    /// it has not, it may.
+    /// Returns the reason if a phase is broken. It never misses a break that the caller itself has
+    /// seen, but may miss others.
     #[inline]
     pub(super) fn broken(&self) -> Option<Broken> {
-        // Relaxed: that a barrier is broken publishes nothing.
+        // Relaxed: a break publishes nothing.
         Broken::in_word(self.0.load(Ordering::Relaxed))
     }
 
-    /// Crosses the phase for all, unless it is broken. By one member, when all have come.
+    /// Crosses the phase for all, unless it is broken. Called by one member, when all have arrived.
     #[inline]
     pub(super) fn cross(&self, phase: Phase) -> Result<(), Broken> {
         // Release: pairs with the Acquire of `wait`.
@@ -104,7 +106,7 @@ impl PhaseWord {
         }
     }
 
-    /// [`cross`](Self::cross), when a member sleeps.
+    /// Crosses as [`cross`](Self::cross), when a member sleeps.
     #[cold]
     fn cross_and_wake(&self, phase: Phase) -> Result<(), Broken> {
         let before = phase.0 | ASLEEP;
@@ -120,7 +122,7 @@ impl PhaseWord {
         }
     }
 
-    /// Waits for the verdict; `None` if there is none at `deadline`.
+    /// Waits until the phase is over, and returns its outcome; `None` if it is not at `deadline`.
     #[inline]
     pub(super) fn wait(
         &self,
@@ -139,13 +141,12 @@ impl PhaseWord {
         seen.map(|word| phase.outcome(word))
     }
 
-    /// Breaks the phase, unless there is a verdict; returns what that is, and whether it is the
-    /// caller's.
+    /// Breaks the phase, unless it is over. Returns its outcome, and whether that is the caller's.
     #[cold]
     pub(super) fn give_up(&self, phase: Phase) -> (Result<(), Broken>, bool) {
         let broken = phase.0 | Broken::TimedOut as u32;
-        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase
-        // is crossed after all.
+        // Relaxed: a break publishes nothing. Acquire: as in `wait`, if the phase is crossed after
+        // all.
         let gave_up = self.0.fetch_update(Ordering::Relaxed, Ordering::Acquire, |word| {
             (word & !ASLEEP == phase.0).then_some(broken)
         });
@@ -158,9 +159,9 @@ impl PhaseWord {
         }
     }
 
-    /// Breaks the phase that is going on; returns whether none was broken before.
+    /// Breaks the current phase. Returns whether none was broken before.
     pub(super) fn break_with(&self, why: Broken) -> bool {
-        // Relaxed: that a barrier is broken publishes nothing.
+        // Relaxed: a break publishes nothing.
         let broken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             Broken::in_word(word).is_none().then_some(word & !ASLEEP | why as u32)
         });

@@ -1,13 +1,13 @@
-//! How the members of the barriers that are made for watching wait: they watch a word, and when
-//! that has lasted they sleep until it is written.
+//! A wait at one of the barriers that are made for spinning: the member spins on a word, and if
+//! that lasts long it sleeps until the word is written.
 //!
-//! Why they sleep at all: a member that a fast barrier keeps waiting for long waits for one that
-//! blocks, or has no processor. Looks would only cost processor time, and wake the thread again and
-//! again. How long "long" is, the [`WaitPolicy`] says ([`WaitPolicy::sleeps`]).
+//! Why members sleep at all: a member that a fast barrier keeps waiting for long waits for a member
+//! that blocks, or has no processor. More looks would only cost processor time, and wake the thread
+//! again and again. The [`WaitPolicy`] says how long "long" is ([`WaitPolicy::sleeps`]).
 //!
 //! # A bit that says that a member sleeps
 //!
-//! A crossing must not pay for sleepers that it has not got. So a sleeper sets the bit [`ASLEEP`]
+//! A crossing must not pay for sleepers that it does not have. So a sleeper sets the bit [`ASLEEP`]
 //! in the word that it waits for, and sleeps on that word. Each thread that writes the word does so
 //! by a read-modify-write. If the value that it replaced has the bit, the thread wakes the
 //! sleepers.
@@ -34,7 +34,7 @@ use super::interface::REASON_BITS;
 /// The bit of a word for which a member sleeps, above the reason.
 pub(super) const ASLEEP: u32 = 1 << REASON_BITS;
 
-/// Watches `word`, with Acquire, until its value is `over`; until the policy would sleep: then
+/// Spins on `word`, with Acquire, until its value is `over`. If the policy would sleep before that,
 /// calls `sleep`. Returns the value, or `None` if `deadline` has passed.
 #[inline]
 pub(super) fn spin_then_sleep<W: Word>(
@@ -52,8 +52,8 @@ where
         return sleep();
     }
     let tired = Cell::new(false);
-    let mut policy = Watching { policy, tired: &tired };
-    // Acquire: pairs with what the caller's word is written by.
+    let mut policy = SpinOnly { policy, tired: &tired };
+    // Acquire: pairs with the writes of the caller's word.
     let seen = wait_until_deadline(
         word,
         Ordering::Acquire,
@@ -64,15 +64,17 @@ where
     if over(seen) { Some(seen) } else { sleep() }
 }
 
-/// A policy that ends the watching where it would sleep.
-struct Watching<'a, P> {
+/// A policy that ends the spinning where it would sleep.
+struct SpinOnly<'a, P> {
+    /// The caller's policy.
     policy: &'a mut P,
+    /// Becomes true when the caller's policy would sleep.
     tired: &'a Cell<bool>,
 }
 
-impl<P: WaitPolicy> WaitPolicy for Watching<'_, P> {
+impl<P: WaitPolicy> WaitPolicy for SpinOnly<'_, P> {
     fn start() -> Self {
-        unreachable!("made by `watch`")
+        unreachable!("made by `spin_then_sleep`")
     }
 
     #[inline]
@@ -98,7 +100,7 @@ impl<P: WaitPolicy> WaitPolicy for Watching<'_, P> {
     }
 }
 
-/// Sleeps while `word` has `value`, and returns what it then has; `None` if that is so until
+/// Sleeps while `word` has `value`, and returns its next value; `None` if there is none until
 /// `deadline`.
 #[cold]
 pub(super) fn sleep_while(word: &AtomicU32, value: u32, deadline: Deadline) -> Option<u32> {
@@ -116,7 +118,7 @@ pub(super) fn sleep_while(word: &AtomicU32, value: u32, deadline: Deadline) -> O
     }
 }
 
-/// Wakes the members that sleep until `word` is written, after it was and had `before`.
+/// Wakes the members that sleep on `word`, after it was written and had `before`.
 #[inline]
 pub(super) fn wake_if_asleep(word: &AtomicU32, before: u32) {
     if before & ASLEEP != 0 {

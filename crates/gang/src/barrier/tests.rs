@@ -1,10 +1,10 @@
-//! What the tests of several barriers share: phases whose numbers wrap around. Barriers that begin
-//! just before that can only be made in their own files.
+//! Phase numbers that wrap around, for the tests of several barriers. A barrier that begins just
+//! before that can only be made in its own file.
 
 use super::interface::{Barrier, Broken};
 use super::waiter::Waiter;
 
-/// Members of `barrier` cross some phases, then one leaves, which the others must be told.
+/// Lets the members of `barrier` cross some phases. Then one leaves, which the others must learn.
 pub(super) fn crosses<B: Barrier>(barrier: &B) {
     const PHASES: usize = 4;
     let leaders: usize = std::thread::scope(|scope| {

@@ -1,37 +1,39 @@
-//! The tree barrier: members come up a tree of four children a node, and one word tells all that
+//! The tree barrier: members arrive up a tree with four children for each node. One word says that
 //! the root has been reached.
 //!
 //! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here
 //! each member waits for its own children and then writes one flag in its parent's line, so
 //! arrivals go on side by side. Why not a tree downwards as well, as the paper has for machines
-//! without coherent caches: with caches, the paper found, it is better to watch one word, and a
-//! barrier that breaks has one word to say so.
+//! without coherent caches: with caches, the paper found, it is better to spin on one word. A
+//! barrier that breaks also has one word to say so.
 //!
 //! ```text
 //!                 0                 a node's line   one flag for each child
-//!          ┌────┬─┴──┬────┐         flag            0, 1  the sense of the last phase that the child has come to
-//!          1    2    3    4                         2     broken: go and see the verdict
-//!        ┌─┼─┬─┐                                    + 4   the parent sleeps, see `spin_then_sleep.rs`
-//!        5 6 7 8  …                 verdict         phase, asleep and reason, see `phase_word.rs`
+//!          ┌────┬─┴──┬────┐         flag            0, 1  sense of the child's last phase
+//!          1    2    3    4                         2     broken: read the phase word
+//!        ┌─┼─┬─┐                                    + 4   the parent sleeps
+//!        5 6 7 8  …                 phase word      phase, asleep and reason
 //! ```
+//!
+//! `spin_then_sleep.rs` and `phase_word.rs` say more of sleepers and of the phase word.
 //!
 //! Why a child exchanges its flag and does not store it: the exchange finds out whether the parent
 //! sleeps. It takes longer than a store, but the child has nothing else to do meanwhile: it waits
-//! for the verdict.
+//! for the phase word.
 //!
 //! # Invariants
 //!
-//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each
-//!    member has written its flag after its own children's. The verdict decides: a phase is crossed
-//!    or broken.
-//! 2. A flag holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it
-//!    in phase p: the child cannot come to p + 1 before p is crossed, and so before its parent has
-//!    looked.
-//! 3. A member that breaks a phase writes `BROKEN` into all flags afterwards, so that parents do
-//!    not wait for children that will not come. A child that comes just then may write over it:
-//!    then its parent has what it waited for, comes up, and is told by the next flag that is broken
-//!    or by the verdict. In the phases after that no member comes: one that has been told enters by
-//!    the verdict.
+//! 1. The root moves the phase word from p to p + 1 when its children have arrived. Then all have:
+//!    each member has written its flag after its own children's. The phase word decides: a phase is
+//!    crossed or broken.
+//! 2. A flag holds the sense of phase p or p - 1, or broken, while its child's parent waits for it
+//!    in phase p. The child cannot arrive in p + 1 before p is crossed, and so not before its
+//!    parent has looked.
+//! 3. A member that breaks a phase writes `BROKEN` into all flags afterwards, so that no parent
+//!    waits for a child that will not arrive. A child that arrives just then may write over it.
+//!    Then its parent has what it waited for, goes up, and learns it by the next flag that is
+//!    broken or by the phase word. In later phases no member arrives: one that has learnt it enters
+//!    by the phase word.
 //! 4. No member that waits for a flag finds it broken for a later phase: that one could not have
 //!    begun.
 //! 5. Only the parent sets the bit of a sleeper, and only beside the sense of phase p - 1. Each
@@ -39,13 +41,13 @@
 //!
 //! # Orderings
 //!
-//! A child's exchange of its flag is Release, its parent's look Acquire: so the root has acquired
-//! what all did, and crossing passes it on. `BROKEN` is Release as well, so that a parent that
-//! finds it finds the reason in the verdict.
+//! A child's exchange of its flag is Release, its parent's look Acquire. So the root has acquired
+//! what all members did, and crossing passes it on. `BROKEN` is Release as well, so that a parent
+//! that finds it finds the reason in the phase word.
 //!
 //! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
-//! Multiprocessors", TOCS 1991, section 3.4; the word that all watch is the variant that their
-//! section 4 measures best on the Symmetry.
+//! Multiprocessors", TOCS 1991, section 3.4. The word that all members spin on is the variant that
+//! their section 4 measures best on the Symmetry.
 
 use core::fmt;
 
@@ -58,14 +60,14 @@ use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::phase_word::{Phase, PhaseWord};
 use super::spin_then_sleep::{sleep_while, spin_then_sleep, wake_if_asleep};
 
-/// Children of a node: the paper's number, which made its words fit and was the best of those tried
-/// there.
+/// The children of a node: the paper's number, which made its words fit and was the best of those
+/// that it tried.
 const CHILDREN: usize = 4;
 
-/// A flag that is not a sense.
+/// The flag of a barrier that is broken, which is no sense.
 const BROKEN: u32 = 2;
 
-/// Returns what a child that has come writes.
+/// Returns the flag of a child that has arrived.
 #[inline]
 fn sense(phase: Phase) -> u32 {
     // Before the first phase, an even one, flags are 0.
@@ -74,12 +76,13 @@ fn sense(phase: Phase) -> u32 {
 
 /// A barrier for many members, which wait through [`Waiter`](super::Waiter)s. Member 0 leads.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival, of a flag that two members use; log₄ of the members from the first to the last |
-/// | size | a line for each member that has children, and one |
-/// | more threads than processors | as its wait policy; a member without processor keeps those above it waiting |
-/// | a long wait | where its wait policy would sleep, a member sleeps until it is told; a call to the kernel for each flag that is slept on |
+/// - To cross: one exchange for each arrival, of a flag that two members use. From the first member
+///   to the last it takes log₄ of their number.
+/// - Size: a line for each member that has children, and one.
+/// - With more threads than processors: as its wait policy. A member without a processor keeps
+///   those above it waiting.
+/// - A long wait: where its wait policy would sleep, a member sleeps until its flag is written.
+///   Each flag that a member sleeps on costs a system call.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::Tree};
@@ -87,27 +90,32 @@ fn sense(phase: Phase) -> u32 {
 /// let barrier = Tree::new(7)?;
 /// std::thread::scope(|scope| {
 ///     for mut waiter in Waiter::all(&barrier) {
-///         scope.spawn(move || assert_eq!(waiter.wait().unwrap().is_leader(), waiter.index() == 0));
+///         let is_first = waiter.index() == 0;
+///         scope.spawn(move || assert_eq!(waiter.wait().unwrap().is_leader(), is_first));
 ///     }
 /// });
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Tree {
-    /// The flags of children, for each member that has some.
+    /// For each member that has children, their flags. Each child writes its own.
     nodes: Box<[CachePadded<[AtomicU32; CHILDREN]>]>,
+    /// Decides phases. Written by member 0, or by a member that breaks the barrier.
     phase_word: PhaseWord,
+    /// The number of members.
     members: usize,
 }
 
-/// A member of a [`Tree`].
+/// The state of a member of a [`Tree`].
 #[derive(Debug)]
 pub struct TreeState {
+    /// Which member it is.
     index: usize,
+    /// The phase that it waits for next.
     phase: Phase,
 }
 
 impl Tree {
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
@@ -134,8 +142,8 @@ impl Tree {
         }
     }
 
-    /// Comes up from the leaves: waits for the children, then tells the parent or, at the root,
-    /// crosses.
+    /// Goes up from the leaves: waits for the children, then writes the flag in the parent's line
+    /// or, at the root, crosses the phase.
     #[inline]
     fn ascend(
         &self,
@@ -146,15 +154,16 @@ impl Tree {
     ) -> Result<(), Broken> {
         let sense = sense(phase);
         for child in self.children(index) {
-            // Acquire, in there: pairs with the child's Release, or with that of `mark_flags_broken`.
-            let come = spin_then_sleep(
+            // Acquire, in there: pairs with the child's Release, or with that of
+            // `mark_flags_broken`.
+            let flag = spin_then_sleep(
                 child,
                 |flag| flag == sense || flag == BROKEN,
                 policy,
                 deadline,
                 || sleep_while(child, 1 - sense, deadline),
             );
-            match come {
+            match flag {
                 Some(BROKEN) => return Err(self.phase_word.broken().expect("Invariant 3")),
                 Some(_) => {}
                 None => return self.give_up(phase),

@@ -1,14 +1,14 @@
-//! The two-phase barrier: spins for a time, then sleeps.
+//! The two-phase barrier: a member spins for a time, then sleeps.
 //!
-//! Why not one or the other: spinning is fast while all members run, and burns the processor of the
-//! one that is waited for when they do not. Who spins for as long as sleeping would cost, and then
-//! sleeps, never pays more than twice the better of the two. Why not always this: twice is twice,
-//! and where nobody knows, `CoResident` asks.
+//! Why not one or the other: spinning is fast while all members run. While they do not, it uses up
+//! the processor of the member that is waited for. A member that spins for as long as sleeping
+//! would cost, and then sleeps, never pays more than twice the better of the two. Why not always
+//! this: twice is twice, and `CoResident` asks the system where the two cannot be told apart.
 //!
-//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
+//! `arrivals.rs` says how arrivals are counted and sleepers woken.
 //!
 //! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems",
-//! ICDCS 1982; how long, Karlin et al. 1991, for locks.
+//! ICDCS 1982. How long to spin: Karlin et al. 1991, for locks.
 
 use machine::atomic::Ordering;
 use machine::clock::Deadline;
@@ -18,18 +18,17 @@ use stanchion_competitive::cost;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
-use super::blocking::Blocking;
 use super::interface::{Broken, Crossing, WrongSize};
 
-/// A barrier whose members spin for a time before they sleep, and which members need no names for.
+/// A barrier of anonymous members that spin for a time before they sleep.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | as [`Central`](super::Central) while the others come in time; else as [`Blocking`] |
-/// | size | a line |
-/// | more threads than processors | if the barrier alone has more members than there are processors, it sleeps at once |
+/// - To cross: as [`Central`](super::Central) while the others arrive in time, else as
+///   [`Blocking`](super::Blocking).
+/// - Size: a line.
+/// - With more threads than processors: if the barrier alone has more members than there are
+///   processors, they sleep at once.
 ///
-/// It does not ask a [`WaitPolicy`].
+/// It does not use a [`WaitPolicy`].
 ///
 /// ```
 /// use stanchion_gang::barrier::TwoPhase;
@@ -44,14 +43,16 @@ use super::interface::{Broken, Crossing, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct TwoPhase {
-    blocking: Blocking,
+    /// Counts arrivals, and has the sleepers. Members write it.
+    arrivals: ArrivalWord,
+    /// For how many nanoseconds members spin.
     spin_ns: u64,
 }
 
 impl TwoPhase {
-    /// A barrier for so many members, who spin for as long as it takes to be woken up
-    /// ([`cost::current`] as of now), or not at all if there are more of them than the process may
-    /// use processors.
+    /// Creates a barrier for so many members, which spin for as long as it takes to be woken up
+    /// ([`cost::current`] as of now). If there are more of them than the process may use
+    /// processors, they do not spin.
     ///
     /// # Errors
     ///
@@ -61,23 +62,19 @@ impl TwoPhase {
         Self::with_spin(members, if crowded { 0 } else { cost::current() })
     }
 
-    /// A barrier for so many members, who spin for so many nanoseconds.
+    /// Creates a barrier for so many members, which spin for so many nanoseconds.
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
     pub fn with_spin(members: usize, nanos: u64) -> Result<Self, WrongSize> {
-        Ok(Self { blocking: Blocking::new(members)?, spin_ns: nanos })
+        Ok(Self { arrivals: ArrivalWord::for_members(members)?, spin_ns: nanos })
     }
 
-    /// For how many nanoseconds members spin.
+    /// Returns for how many nanoseconds members spin.
     #[must_use]
     pub fn spin_ns(&self) -> u64 {
         self.spin_ns
-    }
-
-    fn arrivals(&self) -> &ArrivalWord {
-        self.blocking.arrivals()
     }
 
     #[inline]
@@ -86,15 +83,16 @@ impl TwoPhase {
         _policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        self.blocking.wait_after(deadline, |arrival| {
+        self.arrivals.cross(|arrival| {
             let left = deadline.remaining().map_or(u64::MAX, |left| left.as_nanos() as u64);
             let nanos = self.spin_ns.min(left);
-            if nanos == 0 {
-                return None;
-            }
-            // Acquire: pairs with the arrivals of all others.
-            let word = self.arrivals().word();
-            spin_for(word, Ordering::Acquire, |word| arrival.is_over(word), nanos)
+            let spin = || {
+                // Acquire: pairs with the arrivals of all others.
+                let word = self.arrivals.word();
+                spin_for(word, Ordering::Acquire, |word| arrival.is_over(word), nanos)
+            };
+            let seen = if nanos == 0 { None } else { spin() };
+            seen.or_else(|| self.arrivals.sleep(arrival, deadline))
         })
     }
 }

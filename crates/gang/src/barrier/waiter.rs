@@ -1,7 +1,8 @@
-//! A member of a barrier: its place, and the promise that it will come.
+//! A member of a barrier: its state, and the promise that it will arrive.
 //!
-//! Why not `wait(&self)` alone, as the standard library has it: most barriers must know who waits, and a member that goes away without a word leaves
-//! the others waiting for ever. Here it cannot: dropping a [`Waiter`] breaks the barrier.
+//! Why not `wait(&self)` alone, as the standard library has it: most barriers must know which
+//! member waits. And a member that goes away without a word leaves the others waiting for ever.
+//! Here it cannot: a [`Waiter`] that is dropped breaks the barrier.
 
 use core::ops::Deref;
 use core::time::Duration;
@@ -13,9 +14,10 @@ use super::interface::{Barrier, Broken, Crossing};
 
 /// One member of a [`Barrier`], which it reaches through `R`: a reference, or an `Arc`.
 ///
-/// Dropped, it breaks the barrier for those who still wait: [`Broken::Panicked`] if its thread is panicking, else [`Broken::Left`]. A phase that has
-/// been crossed stays crossed, so members that drop theirs after the last phase disturb nobody. For one that is forgotten (`mem::forget`), the others
-/// wait for ever, or until a deadline.
+/// If it is dropped, it breaks the barrier for members that still wait: with [`Broken::Panicked`]
+/// if its thread is panicking, else with [`Broken::Left`]. A phase that has been crossed stays
+/// crossed, so a member that drops its waiter after the last phase disturbs no other. For a waiter
+/// that is forgotten (`mem::forget`), the others wait for ever, or until a deadline.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::{Barrier, Central}};
@@ -37,8 +39,11 @@ pub struct Waiter<R>
 where
     R: Deref<Target: Barrier>,
 {
+    /// The state that the member keeps from one wait to the next.
     state: <R::Target as Barrier>::MemberState,
+    /// Which member it is.
     index: usize,
+    /// The barrier.
     barrier: R,
 }
 
@@ -46,7 +51,8 @@ impl<R> Waiter<R>
 where
     R: Deref<Target: Barrier>,
 {
-    /// All members, in order. To be called once for a barrier: see [`Barrier::member_state`].
+    /// Returns all members, in order. To be called once for a barrier: see
+    /// [`Barrier::member_state`].
     #[must_use = "a waiter that is dropped breaks the barrier"]
     pub fn all(barrier: R) -> Vec<Self>
     where
@@ -57,13 +63,13 @@ where
         (0..barrier.members()).map(member).collect()
     }
 
-    /// Which member this is.
+    /// Returns the index of this member.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The barrier.
+    /// Returns the barrier.
     #[must_use]
     pub fn barrier(&self) -> &R::Target {
         &self.barrier
@@ -73,25 +79,25 @@ where
     ///
     /// # Errors
     ///
-    /// [`Broken`] if somebody will not come.
+    /// [`Broken`] if a member will not arrive.
     pub fn wait(&mut self) -> Result<Crossing, Broken> {
         self.barrier.wait_by_default(&mut self.state, Deadline::NEVER)
     }
 
-    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
+    /// Waits for the others, but breaks the barrier if they have not arrived within `timeout`.
     ///
     /// # Errors
     ///
-    /// [`Broken`], also if somebody else will not come.
+    /// [`Broken`], also if another member will not arrive.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Crossing, Broken> {
         self.barrier.wait_by_default(&mut self.state, Deadline::after(timeout))
     }
 
-    /// Waits as `policy` says, until `deadline`.
+    /// Waits by `policy` until `deadline`.
     ///
     /// # Errors
     ///
-    /// [`Broken`], also if somebody else will not come.
+    /// [`Broken`], also if another member will not arrive.
     pub fn wait_with(
         &mut self,
         policy: &mut impl WaitPolicy,

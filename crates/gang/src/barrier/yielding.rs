@@ -1,13 +1,13 @@
-//! The yielding barrier: who comes too early gives its processor away again and again, and counts
-//! how often.
+//! The yielding barrier: a member that arrives early yields its processor again and again, and
+//! counts how often.
 //!
-//! Not a barrier to be fast with. The blocking of the paper's experiments was this: a thread that
-//! finds the others missing goes to the end of its processor's ready queue, and looks again when
-//! its turn comes. How often it does so in an iteration is the model's α: about 4 with one thread a
-//! processor, 1.2 with four, where a round through the queue takes long enough for the others to
-//! come.
+//! This is not a barrier to be fast with. The blocking of the paper's experiments was this: a
+//! thread that finds the others missing goes to the end of its processor's ready queue, and looks
+//! again when its turn comes. How often it does so in an iteration is the model's α: about 4 with
+//! one thread for each processor, and 1.2 with four. There a round through the queue takes long
+//! enough for the others to arrive.
 //!
-//! Arrivals are counted as in `arrivals.rs`.
+//! `arrivals.rs` says how arrivals are counted.
 //!
 //! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain
 //! Synchronization", JPDC 1992, section 3.3.
@@ -20,17 +20,16 @@ use machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;
-use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::interface::{Broken, Crossing, WrongSize};
 
-/// A barrier whose members yield until all have come, and which members need no names for.
+/// A barrier of anonymous members that yield until all have arrived.
 ///
-/// | | |
-/// | --- | --- |
-/// | to cross | one exchange for each arrival, one more for each member that yielded, and the yields |
-/// | size | two lines |
-/// | more threads than processors | in turns: each is asked again and again |
+/// - To cross: one exchange for each arrival, one more for each member that yielded, and the
+///   yields.
+/// - Size: two lines.
+/// - With more threads than processors: in turns, each looks again and again.
 ///
-/// It does not ask a [`WaitPolicy`].
+/// It does not use a [`WaitPolicy`].
 ///
 /// ```
 /// use stanchion_gang::barrier::Yielding;
@@ -46,11 +45,13 @@ use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Yielding {
+    /// Counts arrivals. Members write it.
     arrivals: ArrivalWord,
+    /// Counts yields. Members write it.
     yields: CachePadded<AtomicU64>,
 }
 
-/// Yields and counts.
+/// A wait policy that yields and counts.
 struct Yields(u64);
 
 impl WaitPolicy for Yields {
@@ -69,27 +70,22 @@ impl WaitPolicy for Yields {
 }
 
 impl Yielding {
-    /// A barrier for so many members.
+    /// Creates a barrier for so many members.
     ///
     /// # Errors
     ///
-    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
+    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`](super::MOST_MEMBERS).
     pub fn new(members: usize) -> Result<Self, WrongSize> {
-        let members = WrongSize::check(members, MOST_MEMBERS)?;
-        let yields = CachePadded::new(AtomicU64::fresh(0));
-        Ok(Self { arrivals: ArrivalWord::new(members), yields })
+        let arrivals = ArrivalWord::for_members(members)?;
+        Ok(Self { arrivals, yields: CachePadded::new(AtomicU64::fresh(0)) })
     }
 
-    /// How often members have yielded in all phases so far. Divided by members and phases, the α of
-    /// the paper.
+    /// Returns how often members have yielded in all phases so far. Divided by members and phases
+    /// this is the α of the paper.
     #[must_use]
     pub fn yields(&self) -> u64 {
         // Relaxed: a count.
         self.yields.load(Ordering::Relaxed)
-    }
-
-    fn arrivals(&self) -> &ArrivalWord {
-        &self.arrivals
     }
 
     fn wait_until(
@@ -97,28 +93,22 @@ impl Yielding {
         _policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
-        let arrival = self.arrivals.arrive()?;
-        if arrival.is_last() {
-            return Ok(Crossing::LEADER);
-        }
-        let mut yields = Yields::start();
-        // Acquire: pairs with the arrivals of all others.
-        let seen = wait_until_deadline(
-            self.arrivals.word(),
-            Ordering::Acquire,
-            |word| arrival.is_over(word),
-            &mut yields,
-            deadline,
-        );
-        if yields.0 > 0 {
-            // Relaxed: a count.
-            self.yields.fetch_add(yields.0, Ordering::Relaxed);
-        }
-        match seen {
-            Some(word) => arrival.outcome(word)?,
-            None => self.arrivals.give_up(arrival)?,
-        }
-        Ok(Crossing::FOLLOWER)
+        self.arrivals.cross(|arrival| {
+            let mut yields = Yields::start();
+            // Acquire: pairs with the arrivals of all others.
+            let seen = wait_until_deadline(
+                self.arrivals.word(),
+                Ordering::Acquire,
+                |word| arrival.is_over(word),
+                &mut yields,
+                deadline,
+            );
+            if yields.0 > 0 {
+                // Relaxed: a count.
+                self.yields.fetch_add(yields.0, Ordering::Relaxed);
+            }
+            seen
+        })
     }
 }
 

@@ -1,83 +1,89 @@
-//! Ousterhout's matrix: which gang runs when, and where.
+//! The matrix and its tables, and where a new gang goes.
 //!
-//! Rows are slots of time, taken in turn; columns are seats, a processor each. A gang has as many seats as it has members, all in one slot, so its
-//! members run at the same time. This is the sequential part: who calls it holds a lock.
+//! Rows are time slots, taken in turn. Columns are processors. A gang has as many processors as it
+//! has members, all in one slot, so its members run at the same time.
 //!
 //! ```text
-//! seat       0   1   2   3   4       room    lists of slots by room
-//! slot 0     A   A   A   A   ·       1       0: {1}   1: {0}   2: {}   3: {2}   4: {}   5: {3, 4, …}
-//! slot 1     B   B   B   C   C       0
-//! slot 2     D   D   ·   ·   ·       3       table of slots: free seats, gangs, and of those the pending ones
-//! slot 3     ·   ·   ·   ·   ·       5
+//! processor  0   1   2   3   4       room    lists of slots by room
+//! slot 0     A   A   A   A   ·       1       0: {1}   1: {0}   2: {}
+//! slot 1     B   B   B   C   C       0       3: {2}   4: {}    5: {3, 4, …}
+//! slot 2     D   D   ·   ·   ·       3       table of slots: free processors,
+//! slot 3     ·   ·   ·   ·   ·       5       gangs, and of those the pending ones
 //! ```
 //!
-//! There are the two structures of the paper: for each amount of room the list of the slots that have just that much, and the table of slots, where
-//! each has its free seats and the descriptors of gangs that were allocated and have not begun. Why the lists are sets of bits and not links between
-//! the entries, as in the paper: first fit wants the lowest slot of each list, and links would have to be kept in order by walking.
+//! These are the two structures of the paper. For each amount of room there is the list of the
+//! slots that have just that much. In the table of slots, each slot has its free processors and the
+//! descriptors of gangs that were allocated and have not begun. Why the lists are sets of bits and
+//! not links between the entries, as in the paper: first fit wants the lowest slot of each list,
+//! and links would have to be kept in order by walking.
 //!
-//! Unlike the paper's, slots that have emptied are united again ([`Matrix::unite`], `matrix/migration.rs`), and what a slot leaves empty is given to
-//! gangs of other slots (`matrix/plan.rs`).
+//! Unlike the paper's, slots that have emptied are united again (`migration.rs`), and processors
+//! that a slot leaves empty are given to gangs of other slots (`plan.rs`).
 //!
 //! # Invariants
 //!
-//! 1. A slot's free seats are those that no gang of it has, and no two gangs of a slot share a seat. A gang is in one slot.
-//! 2. Slot s is in list r if and only if it has r free seats.
+//! 1. A slot's free processors are those that no gang of the slot has. No two gangs of a slot share
+//!    a processor. A gang is in one slot.
+//! 2. Slot s is in list r if and only if it has r free processors.
 //! 3. The used slots are those with a gang; `last_used` is the largest of them.
 //!
-//! Source: Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Feitelson and Rudolph 1992, section 3.2 and figure 3.
+//! Source: Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Feitelson and
+//! Rudolph 1992, section 3.2 and figure 3.
 
 use super::number_set::NumberSet;
 
-/// The seats of a gang: member 0 has the smallest, and so on.
+/// The processors of a gang: member 0 has the smallest, and so on.
 pub type ProcessorSet = NumberSet;
 
-/// The most seats a matrix can have.
+/// The most processors of a matrix.
 pub const MOST_PROCESSORS: usize = NumberSet::BOUND;
 
-/// The most slots a matrix can have.
+/// The most slots of a matrix.
 pub const MOST_SLOTS: usize = NumberSet::BOUND;
 
-/// Which slot a new gang goes to, of the used ones that have room for it. If none has, it is the lowest unused one.
+/// The choice of a slot for a new gang, of the used slots that have room for it. If none has, the
+/// gang goes to the lowest unused slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// The lowest.
+    /// The lowest slot.
     FirstFit,
-    /// The one that it leaves with the least room; of several the lowest.
+    /// The slot that is left with the least room; of several the lowest.
     #[default]
     BestFit,
 }
 
-/// Where a gang is.
+/// The slot and the processors of a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Placement {
-    /// In which slot.
+    /// The slot.
     pub slot: usize,
-    /// On which seats.
+    /// The processors.
     pub processors: ProcessorSet,
 }
 
-/// The name of a gang in its matrix. The name of one that has gone is not used again.
+/// The key of a gang in its matrix. It is not used again when the gang has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GangKey {
+    /// The number of its entry.
     entry: u32,
-    /// How many gangs have had this entry before.
+    /// The number of gangs that have had this entry before.
     generation: u32,
 }
 
-/// There is no place for a gang.
+/// The reason why there is no room for a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationError {
     /// It has no members.
     #[error("a gang of 0 members: ask for at least 1")]
     Empty,
-    /// It has more members than there are seats: they could never run at the same time.
+    /// It has more members than there are processors: they could never run at the same time.
     #[error(
         "a gang of {asked} members, but there are {processors} processors: ask for at most {processors}"
     )]
     TooLarge {
-        /// How many were asked for.
+        /// The number of members asked for.
         asked: usize,
-        /// How many there are.
+        /// The number of processors.
         processors: usize,
     },
     /// Every slot has too little room.
@@ -85,24 +91,26 @@ pub enum AllocationError {
         "none of the {slots} slots has room for a gang of {asked}: wait until one ends, or allow more slots"
     )]
     NoSlot {
-        /// How many were asked for.
+        /// The number of members asked for.
         asked: usize,
-        /// How many slots there are.
+        /// The number of slots.
         slots: usize,
     },
 }
 
-/// There is no matrix of that size.
+/// The error that there is no matrix of that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a matrix of {processors} processors and {slots} slots: it can have 1 to {MOST_PROCESSORS} processors and 1 to {MOST_SLOTS} slots"
 )]
 pub struct WrongShape {
+    /// The processors asked for.
     processors: usize,
+    /// The slots asked for.
     slots: usize,
 }
 
-/// The matrix. Each gang has a descriptor `D`, which the matrix keeps and never looks at.
+/// Ousterhout's matrix. Each gang has a descriptor `D`, which the matrix keeps and never reads.
 ///
 /// ```
 /// use stanchion_gang::matrix::{Matrix, Packing};
@@ -116,7 +124,7 @@ pub struct WrongShape {
 /// assert_eq!(matrix.allocate(2, "C")?.1.slot, 1);
 /// assert_eq!(matrix.allocate(1, "D")?.1.slot, 0);
 ///
-/// // With A gone, 6 members are left for 5 seats; with B gone, 3.
+/// // With A gone, 6 members are left for 5 processors; with B gone, 3.
 /// assert_eq!(matrix.complete(a), Some("A"));
 /// assert!(matrix.unite().is_empty());
 /// assert_eq!(matrix.complete(b), Some("B"));
@@ -125,44 +133,57 @@ pub struct WrongShape {
 /// ```
 #[derive(Debug)]
 pub struct Matrix<D> {
+    /// The number of columns.
     pub(super) processors: usize,
-    pub(super) packing: Packing,
+    /// The choice of a slot for a new gang.
+    packing: Packing,
+    /// The rows.
     pub(super) slots: Vec<Row>,
-    /// By room, the slots that have it.
+    /// By room, the slots that have it (Invariant 2).
     pub(super) slots_by_room: Vec<NumberSet>,
+    /// The slots that have a gang (Invariant 3).
     pub(super) used: NumberSet,
-    pub(super) gangs: Vec<Entry<D>>,
+    /// The gangs, by the numbers of their entries.
+    gangs: Vec<Entry<D>>,
     /// Entries without a gang.
-    pub(super) vacant_entries: Vec<u32>,
+    vacant_entries: Vec<u32>,
 }
 
-/// A row.
+/// A row of the matrix.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
+    /// The processors that no gang of the slot has.
     pub(super) free: ProcessorSet,
+    /// The gangs of the slot.
     pub(super) gangs: Vec<GangKey>,
-    /// Those of `gangs` that have not begun.
+    /// The gangs of the slot that have not begun.
     pub(super) pending: Vec<GangKey>,
 }
 
+/// An entry of the table of gangs.
 #[derive(Debug)]
-pub(super) struct Entry<D> {
-    pub(super) generation: u32,
-    pub(super) allocated: Option<Allocated<D>>,
+struct Entry<D> {
+    /// The number of gangs that have had it before.
+    generation: u32,
+    /// The gang that has it.
+    allocated: Option<Allocated<D>>,
 }
 
+/// A gang that has its processors.
 #[derive(Debug)]
 pub(super) struct Allocated<D> {
+    /// Where it is.
     pub(super) placement: Placement,
-    pub(super) descriptor: D,
+    /// The value that the caller keeps with it.
+    descriptor: D,
 }
 
 impl<D> Matrix<D> {
-    /// An empty matrix of so many columns and at most so many rows.
+    /// Creates an empty matrix of so many columns and at most so many rows.
     ///
     /// # Errors
     ///
-    /// [`WrongShape`] if that is none, or more than [`MOST_PROCESSORS`] or [`MOST_SLOTS`].
+    /// [`WrongShape`] if one of the two is 0, or more than [`MOST_PROCESSORS`] or [`MOST_SLOTS`].
     pub fn new(processors: usize, slots: usize, packing: Packing) -> Result<Self, WrongShape> {
         if !(1..=MOST_PROCESSORS).contains(&processors) || !(1..=MOST_SLOTS).contains(&slots) {
             return Err(WrongShape { processors, slots });
@@ -182,13 +203,15 @@ impl<D> Matrix<D> {
         })
     }
 
-    /// Finds seats for a gang of `size` members and puts it there. It is pending until [`commence`](Self::commence).
+    /// Finds processors for a gang of `size` members and gives it these. The gang is pending until
+    /// [`commence`](Self::commence).
     ///
-    /// Costs a look at the lists of at least `size` room; for best fit, at those until one has a slot. The slots are not gone through.
+    /// Costs a look at the lists of at least `size` room; for best fit, at those until one has a
+    /// slot. It does not go through the slots.
     ///
     /// # Errors
     ///
-    /// [`AllocationError`] and what would mend it; the matrix is as before.
+    /// [`AllocationError`] and what would mend it. The matrix is as before.
     pub fn allocate(
         &mut self,
         size: usize,
@@ -211,7 +234,8 @@ impl<D> Matrix<D> {
         Ok((gang, placement))
     }
 
-    /// Takes a gang that has ended, or that never began, out, and gives its descriptor back; nothing if it is not there (any more).
+    /// Removes a gang that has ended, or that never began, and returns its descriptor; `None` if it
+    /// is not there (any more).
     ///
     /// Costs a look at the gangs of its slot.
     pub fn complete(&mut self, gang: GangKey) -> Option<D> {
@@ -220,7 +244,7 @@ impl<D> Matrix<D> {
             return None;
         }
         let Allocated { placement, descriptor } = entry.allocated.take()?;
-        // A name is used once: an entry whose count has run out stays empty.
+        // A key is used once: an entry without a generation left stays empty.
         if let Some(next) = entry.generation.checked_add(1) {
             entry.generation = next;
             self.vacant_entries.push(gang.entry);
@@ -230,7 +254,8 @@ impl<D> Matrix<D> {
         Some(descriptor)
     }
 
-    /// Calls `begin` for each pending gang of a slot, in the order of allocation: its turn has come, and they are pending no more.
+    /// Calls `begin` for each pending gang of a slot, in the order of allocation: the slot's turn
+    /// has come. Then none of them is pending.
     pub fn commence(&mut self, slot: usize, mut begin: impl FnMut(GangKey, Placement, &mut D)) {
         while !self.slots[slot].pending.is_empty() {
             let gang = self.slots[slot].pending.remove(0);
@@ -240,73 +265,74 @@ impl<D> Matrix<D> {
         }
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     #[must_use]
     pub fn processors(&self) -> usize {
         self.processors
     }
 
-    /// How many rows there can be.
+    /// Returns the most rows that there can be.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many slots are used.
+    /// Returns the number of used slots.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.len()
     }
 
-    /// The last slot that is used: after it comes the first one again.
+    /// Returns the last used slot. After it comes the first one again.
     #[must_use]
     pub fn last_used(&self) -> Option<usize> {
         self.used.last()
     }
 
-    /// The used slot whose turn comes after that of `slot`, round robin; itself if it is the only one.
+    /// Returns the used slot that has its turn after `slot`, round robin: `slot` itself if
+    /// it is the only one.
     #[must_use]
     pub fn next_used(&self, slot: usize) -> Option<usize> {
         self.used.first_from(slot + 1).or_else(|| self.used.first())
     }
 
-    /// How many gangs there are.
+    /// Returns the number of gangs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.gangs.iter().filter(|entry| entry.allocated.is_some()).count()
     }
 
-    /// Whether there is no gang.
+    /// Returns whether there is no gang.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used.is_empty()
     }
 
-    /// The gangs of a slot.
+    /// Returns the gangs of a slot.
     #[must_use]
     pub fn gangs(&self, slot: usize) -> &[GangKey] {
         &self.slots[slot].gangs
     }
 
-    /// The gangs of a slot that have not begun, in the order of allocation.
+    /// Returns the gangs of a slot that have not begun, in the order of allocation.
     #[must_use]
     pub fn pending(&self, slot: usize) -> &[GangKey] {
         &self.slots[slot].pending
     }
 
-    /// The seats of a slot that no gang of it has.
+    /// Returns the processors of a slot that none of its gangs has.
     #[must_use]
     pub fn free(&self, slot: usize) -> ProcessorSet {
         self.slots[slot].free
     }
 
-    /// Where a gang is, if it is there.
+    /// Returns where a gang is, if it is there.
     #[must_use]
     pub fn placement(&self, gang: GangKey) -> Option<Placement> {
         self.allocated(gang).map(|allocated| allocated.placement)
     }
 
-    /// The descriptor of a gang, if it is there.
+    /// Returns the descriptor of a gang, if it is there.
     #[must_use]
     pub fn descriptor(&self, gang: GangKey) -> Option<&D> {
         self.allocated(gang).map(|allocated| &allocated.descriptor)
@@ -340,19 +366,20 @@ impl<D> Matrix<D> {
         GangKey { entry, generation: 0 }
     }
 
-    /// Gives `gang` the seats of `placement`, which are free.
+    /// Gives `gang` the processors of `placement`, which are free.
     pub(super) fn occupy(&mut self, gang: GangKey, placement: Placement) {
         self.slots[placement.slot].gangs.push(gang);
         self.update_free(placement.slot, |free| free.without(placement.processors));
     }
 
-    /// Frees the seats of `placement`, which are those of `gang`.
+    /// Frees the processors of `placement`, which are those of `gang`.
     pub(super) fn vacate(&mut self, gang: GangKey, placement: Placement) {
         self.slots[placement.slot].gangs.retain(|other| *other != gang);
         self.update_free(placement.slot, |free| free.with(placement.processors));
     }
 
-    /// Changes the free seats of a slot, and with them its list (Invariant 2) and whether it is used (Invariant 3).
+    /// Changes the free processors of a slot. With them change its list (Invariant 2) and whether
+    /// it is used (Invariant 3).
     fn update_free(&mut self, slot: usize, change: impl FnOnce(ProcessorSet) -> ProcessorSet) {
         let row = &mut self.slots[slot];
         self.slots_by_room[row.free.len()].remove(slot);
@@ -366,13 +393,13 @@ impl<D> Matrix<D> {
     }
 }
 
-/// The used slot with room for `size` that `packing` prefers, and before it how much room it has.
+/// Returns the room and the number of the used slot with room for `size` that `packing` prefers.
 pub(super) fn find_slot(
     slots_by_room: &[NumberSet],
     size: usize,
     packing: Packing,
 ) -> Option<(usize, usize)> {
-    // An unused slot has all seats free, and no used one has.
+    // An unused slot has all processors free, and no used one has.
     let used = slots_by_room.len() - 1;
     let mut fitting = (size..used).filter_map(|room| Some((room, slots_by_room[room].first()?)));
     match packing {

@@ -1,41 +1,47 @@
 //! Slots that have emptied are united.
 //!
-//! The paper's slots were not: what a gang leaves behind stays empty until one comes that fits, and the others wait a slot longer than they need.
-//! Here the emptiest slot is given up if its gangs find room in the others, the largest gang first and each where it fits best, until that is not so.
+//! The paper's slots were not. The room that a gang leaves behind stays empty until a gang comes
+//! that fits, and the others wait a slot longer than they need. Here the emptiest slot is given up
+//! if its gangs find room in the others. The largest gang goes first, each where it fits best. This
+//! is repeated until the gangs of the emptiest slot do not fit.
 //!
-//! # What is guaranteed
+//! # Guarantee
 //!
-//! After [`Matrix::unite`] any two used slots have together more members than there are seats. For if two had not, neither would the emptiest slot s
-//! and the emptiest of the others, t. The room of t is then at least what the gangs of s still need, at first and after each of them is placed: in t
-//! it takes from both alike, elsewhere only from what is needed. So the search does not fail, and s is given up.
+//! After [`Matrix::unite`] any two used slots have together more members than there are processors.
+//! Suppose that two slots had not. Then neither would the emptiest slot s and the emptiest of the
+//! others, t. The room of t is then at least as large as what the gangs of s still need, at first
+//! and after each of them is placed. A gang that goes to t takes from both alike. A gang that goes
+//! elsewhere takes only from what is needed. So the search does not fail, and s is given up.
 //!
-//! It follows that more than half of the seats are taken if two slots are used, and that there are fewer than twice as many slots as any arrangement
-//! needs.
+//! It follows that more than half of the processors are taken if two slots are used. It also
+//! follows that there are fewer than twice as many slots as any arrangement needs.
 //!
-//! Gangs that have not begun move for nothing. Those that have keep their seats if these are free in the new slot; otherwise their threads change
-//! processors, and pay for it with their caches.
+//! Gangs that have not begun move at no cost. Gangs that have begun keep their processors if these
+//! are free in the new slot. Otherwise their threads change processors, and pay with their caches.
 
 use core::cmp::Reverse;
 
 use super::allocation::{GangKey, Matrix, Packing, Placement, find_slot};
 use super::number_set::NumberSet;
 
-/// A gang has another place.
+/// A gang that was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Which.
+    /// The gang.
     pub gang: GangKey,
-    /// Where it was.
+    /// Its old slot and processors.
     pub from: Placement,
-    /// Where it is.
+    /// Its new slot and processors.
     pub to: Placement,
 }
 
 impl<D> Matrix<D> {
-    /// Gives up slots whose gangs fit into others, and says which gangs have moved; one that has moved twice is named twice.
+    /// Gives up slots if their gangs fit into others, and returns the gangs that were moved. A gang
+    /// that was moved twice is named twice.
     ///
-    /// The number of used slots falls or stays, and no slot is used that was not. Costs a copy of the lists and a search for each gang of the
-    /// emptiest slot, and as much again for each slot that is given up.
+    /// The number of used slots falls or stays, and no slot is used that was not. Costs a copy of
+    /// the lists and a search for each gang of the emptiest slot, and as much again for each slot
+    /// that is given up.
     pub fn unite(&mut self) -> Vec<Move> {
         let mut moves = Vec::new();
         while let Some(targets) = self.without_emptiest() {
@@ -46,7 +52,7 @@ impl<D> Matrix<D> {
         moves
     }
 
-    /// Where the gangs of the emptiest slot could go, if they can.
+    /// Returns a slot for each gang of the emptiest slot, if they all fit elsewhere.
     fn without_emptiest(&self) -> Option<Vec<(GangKey, usize)>> {
         if self.used() < 2 {
             return None;
@@ -71,7 +77,7 @@ impl<D> Matrix<D> {
         Some(targets)
     }
 
-    /// Moves a gang to a slot that has room for it.
+    /// Moves a gang to a slot that has room for it, and its entry of pending gangs with it.
     fn relocate(&mut self, gang: GangKey, slot: usize) -> Option<Move> {
         let from = self.placement(gang)?;
         let free = self.slots[slot].free;

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `migration.rs` | [`Matrix::unite`]: slots that have emptied are united |
-//! | `plan.rs` | [`Matrix::row`]: who runs where while a slot is on, alternates included |
+//! | `plan.rs` | [`Matrix::row`]: the members that run while a slot is on, alternates included |
 //! | `allocation.rs` | [`Matrix`]: its tables, and where a new gang goes |
 //! | `number_set.rs` | [`NumberSet`]: a set of small numbers |
 //!

@@ -1,10 +1,10 @@
-//! A set of small numbers: the seats that a gang has, the slots of a list.
+//! A set of small numbers: the processors of a gang, the slots of a list.
 
 use core::fmt;
 
 const WORDS: usize = 4;
 
-/// A set of numbers below [`NumberSet::BOUND`], a bit each.
+/// A set of numbers below [`NumberSet::BOUND`], one bit for each.
 ///
 /// ```
 /// use stanchion_gang::matrix::NumberSet;
@@ -18,13 +18,13 @@ const WORDS: usize = 4;
 pub struct NumberSet([u64; WORDS]);
 
 impl NumberSet {
-    /// No number in a set is as large as this.
+    /// The bound of all numbers: each is smaller.
     pub const BOUND: usize = WORDS * 64;
 
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; WORDS]);
 
-    /// All numbers below `end`.
+    /// Returns the set of all numbers below `end`.
     ///
     /// # Panics
     ///
@@ -39,49 +39,49 @@ impl NumberSet {
         }))
     }
 
-    /// How many there are.
+    /// Returns how many numbers there are.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
-    /// Whether `number` is in it.
+    /// Returns whether `number` is in the set.
     #[must_use]
     pub fn contains(self, number: usize) -> bool {
         number < Self::BOUND && self.0[number / 64] & (1 << (number % 64)) != 0
     }
 
-    /// Whether all of it is in `other`.
+    /// Returns whether all numbers are in `other`.
     #[must_use]
     pub fn is_subset(self, other: Self) -> bool {
         self.without(other).is_empty()
     }
 
-    /// What is in it or in `other`.
+    /// Returns the union with `other`.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(core::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
-    /// What is in it and not in `other`.
+    /// Returns the difference: the numbers that are not in `other`.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(core::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// The smallest.
+    /// Returns the smallest number.
     #[must_use]
     pub fn first(self) -> Option<usize> {
         self.first_from(0)
     }
 
-    /// The smallest that is not below `from`.
+    /// Returns the smallest number that is not below `from`.
     #[must_use]
     pub fn first_from(self, from: usize) -> Option<usize> {
         (from / 64..WORDS).find_map(|word| {
@@ -91,32 +91,32 @@ impl NumberSet {
         })
     }
 
-    /// The largest.
+    /// Returns the largest number.
     #[must_use]
     pub fn last(self) -> Option<usize> {
         let word = (0..WORDS).rev().find(|&word| self.0[word] != 0)?;
         Some(word * 64 + self.0[word].ilog2() as usize)
     }
 
-    /// The one that has `rank` smaller ones before it.
+    /// Returns the number with `rank` smaller numbers before it.
     #[must_use]
     pub fn nth(self, rank: usize) -> Option<usize> {
         self.iter().nth(rank)
     }
 
-    /// How many are smaller than `number`, if it is in the set.
+    /// Returns how many numbers are smaller than `number`, if that is in the set.
     #[must_use]
     pub fn rank(self, number: usize) -> Option<usize> {
         self.contains(number).then(|| self.without(self.without(Self::below(number))).len())
     }
 
-    /// The `count` smallest, or all.
+    /// Returns the `count` smallest numbers, or all.
     #[must_use]
     pub fn lowest(self, count: usize) -> Self {
         self.iter().take(count).collect()
     }
 
-    /// From the smallest to the largest.
+    /// Returns the numbers from the smallest to the largest.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut next = self.first();
         core::iter::from_fn(move || {
@@ -126,7 +126,7 @@ impl NumberSet {
         })
     }
 
-    /// Puts `number` in.
+    /// Inserts `number`.
     ///
     /// # Panics
     ///
@@ -135,7 +135,7 @@ impl NumberSet {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    /// Takes `number` out.
+    /// Removes `number`.
     pub fn remove(&mut self, number: usize) {
         if let Some(word) = self.0.get_mut(number / 64) {
             *word &= !(1 << (number % 64));

@@ -1,72 +1,77 @@
-//! Who sits where while a slot is on: its own gangs, and alternates on the seats that it leaves empty.
+//! Which member runs on which processor while a slot is on: the slot's own gangs, and alternates on
+//! the processors that it leaves empty.
 //!
 //! ```text
-//! seat       0   1   2   3   4
-//! slot 0     A   A   A   A   c       C sits on seat 4, which is free here: it runs in this slot too
-//! slot 1     B   B   B   d*  c       D has 3 and 4, and 4 is taken: one member runs without the other, a fragment
+//! processor  0   1   2   3   4
+//! slot 0     A   A   A   A   c       C has processor 4, which is free here: it runs here too
+//! slot 1     B   B   B   d*  c       D has 3 and 4, 4 is taken: one member is a fragment
 //! slot 2     b   b   b   d*  C
 //! slot 3     b   b   b   D   D       capitals are at home
 //! ```
 //!
-//! An alternate keeps its seats, so its threads keep their processors. Whole gangs first, from the slot whose turn is next onwards: each slot's gangs
-//! come first in the slot before theirs. Fragments are members that run without the rest of their gang, which then cannot count on it: they help
-//! gangs that seldom wait, and waste the seat with those that wait often. So nobody gets them unasked.
+//! An alternate keeps its processors, so its threads keep their CPUs. Whole gangs come first, from
+//! the slot with the next turn onwards: each slot's gangs come first in the slot before theirs.
+//! Fragments are members that run without the rest of their gang, which then cannot count on them.
+//! They help gangs that seldom wait. With gangs that wait often they waste the processor. So an
+//! executor uses fragments only if it is told to.
 //!
-//! Source: Ousterhout 1982, section 3.1 (alternate selection); Feitelson and Rudolph, "Distributed Hierarchical Control for Parallel Processing",
-//! IEEE Computer 23(5), 1990, for what slots that are not filled lose.
+//! Source: Ousterhout 1982, section 3.1 (alternate selection); Feitelson and Rudolph, "Distributed
+//! Hierarchical Control for Parallel Processing", IEEE Computer 23(5), 1990, for the loss by slots
+//! that are not filled.
 
 use super::allocation::{GangKey, Matrix, ProcessorSet};
 
-/// What runs on seats that a slot leaves empty.
+/// The members that run on processors which a slot leaves empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alternates {
-    /// Nothing.
+    /// None.
     None,
-    /// Gangs of other slots all of whose seats are empty.
+    /// Gangs of other slots, if all their processors are empty.
     #[default]
     Gangs,
-    /// These, and on what is empty then single members of others.
+    /// These, and on processors that are still empty single members of other gangs.
     Fragments,
 }
 
-/// Why a gang's member sits where it does.
+/// The reason why a member runs in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AssignmentKind {
-    /// It is its gang's slot.
+    /// It is the gang's own slot.
     Home,
-    /// The seats of its whole gang were empty.
+    /// The processors of its whole gang were empty.
     Alternate,
-    /// This seat was empty; others of its gang's were not.
+    /// This processor was empty, but not all of the gang's.
     Fragment,
 }
 
-/// Who sits on a seat.
+/// The member that runs on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Assignment {
-    /// Of which gang.
+    /// Its gang.
     pub gang: GangKey,
-    /// Which member of it.
+    /// Its index in the gang.
     pub member: usize,
-    /// Why.
+    /// Why it runs there.
     pub kind: AssignmentKind,
 }
 
-/// How the seats of all used slots are filled, in seats.
+/// The use of the processors in all used slots, counted in processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Utilization {
-    /// The seats there are: used slots by columns.
+    /// All processors: used slots times columns.
     pub processors: usize,
-    /// Those of the slots' own gangs.
+    /// Processors with a gang of the slot.
     pub home: usize,
-    /// Those of whole gangs of other slots.
+    /// Processors with a whole gang of another slot.
     pub alternate: usize,
-    /// Those of single members of other slots' gangs.
+    /// Processors with a single member of another slot's gang.
     pub fragment: usize,
 }
 
 impl Utilization {
-    /// The share of seat-time that is lost because nobody sits there, from 0 to 1, when all slots are on for equally long. The paper gives 25 %
-    /// under reasonable conditions (section 1).
+    /// Returns the share of processor time that is lost because no member runs there, from 0 to 1,
+    /// when all slots are on for equally long. The paper gives 25 % under reasonable conditions
+    /// (section 1).
     #[must_use]
     pub fn lost(self) -> f64 {
         let taken = self.home + self.alternate + self.fragment;
@@ -75,13 +80,13 @@ impl Utilization {
 }
 
 impl<D> Matrix<D> {
-    /// Writes who sits where while `slot` is on into `row`, by seat.
+    /// Writes into `row`, by processor, the member that runs there while `slot` is on.
     ///
     /// Costs a look at each gang of the matrix, twice with fragments.
     ///
     /// # Panics
     ///
-    /// If `row` is not as long as there are seats.
+    /// If `row` does not have an entry for each processor.
     pub fn row(&self, slot: usize, alternates: Alternates, row: &mut [Option<Assignment>]) {
         assert_eq!(row.len(), self.processors, "a row has an entry for each processor");
         row.fill(None);
@@ -109,7 +114,7 @@ impl<D> Matrix<D> {
         }
     }
 
-    /// How full the used slots are, with such alternates.
+    /// Returns how full the used slots are, with such alternates.
     #[must_use]
     pub fn utilization(&self, alternates: Alternates) -> Utilization {
         let mut row = vec![None; self.processors];
@@ -128,7 +133,7 @@ impl<D> Matrix<D> {
         utilization
     }
 
-    /// The gangs of the other slots, from that one onwards whose turn is next.
+    /// Returns the gangs of the other slots, from the slot with the next turn onwards.
     fn others(&self, slot: usize) -> impl Iterator<Item = (GangKey, ProcessorSet)> {
         let later = self.used.iter().filter(move |other| *other > slot);
         let earlier = self.used.iter().filter(move |other| *other < slot);
