@@ -1,4 +1,4 @@
-//! How an executor is to be.
+//! The builder of executors.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::executor::{GangExecutor, Settings};
 use crate::matrix::{Alternates, MOST_PROCESSORS, Matrix, Packing};
 use crate::switching::Switching;
 
-/// Says how a [`GangExecutor`] is to be, then builds it.
+/// Configures a [`GangExecutor`], then builds it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,30 +28,39 @@ use crate::switching::Switching;
 #[derive(Clone, Debug)]
 #[must_use = "a builder builds nothing before `build`"]
 pub struct GangExecutorBuilder {
+    /// The virtual processors; 0 for one for each CPU.
     processors: usize,
+    /// The most slots.
     slots: usize,
+    /// The length of a turn.
     quantum: Duration,
+    /// The time for which a member may overstay, if it was given.
     grace: Option<Duration>,
+    /// The time for which a member spins at a barrier, if it was given.
     spin: Option<Duration>,
+    /// The way in which members are taken off.
     switching: Switching,
+    /// The choice of a slot for a new gang.
     packing: Packing,
+    /// The choice of members for processors that a slot leaves empty.
     alternates: Alternates,
+    /// True if threads are pinned.
     pin: bool,
+    /// The size of stacks, if it was given.
     stack_size: Option<usize>,
 }
 
-/// Slots, unless the builder says otherwise.
+/// The default number of slots.
 const SLOTS: usize = 64;
 
-/// The longest time for which a member may stay after its turn before it is put out of its seat,
-/// unless the builder says otherwise.
+/// The longest default time for which a member may overstay before it is evicted.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// How long a member that waits spins before it yields, unless the builder says otherwise: while
-/// its gang is on, the others are too, unless the system runs something else in their place.
+/// The default time for which a waiting member spins before it yields. While its gang is on, the
+/// others are on too, unless the system runs another thread in their place.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// The same if there are more seats than processors.
+/// The default time if there are more virtual processors than CPUs.
 const CROWDED_SPIN: Duration = Duration::from_micros(4);
 
 impl GangExecutor {
@@ -87,82 +96,82 @@ impl GangExecutorBuilder {
         }
     }
 
-    /// How many seats, each of which stands for a processor; 0, the default, for as many as the
-    /// process may use. At most [`MOST_PROCESSORS`].
+    /// Sets the number of virtual processors. 0, the default, is one for each CPU that the process
+    /// may use. At most [`MOST_PROCESSORS`].
     pub fn processors(mut self, processors: usize) -> Self {
         self.processors = processors;
         self
     }
 
-    /// How many slots there may be: when as many are full, nobody can spawn. 64 unless said; at
-    /// most 256.
+    /// Sets the most time slots. When so many are full, no gang can be spawned. The default is 64;
+    /// at most 256.
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// For how long a slot is on while others wait for their turn; 10 ms unless said. From 50 µs to
-    /// an hour.
+    /// Sets for how long a slot is on while others wait for their turn. The default is 10 ms. From
+    /// 50 µs to an hour.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
     }
 
-    /// How long a member may stay after its turn before it is put out of its seat, and whoever
-    /// comes runs beside it: a tenth of the quantum, at most 1 ms, unless said. Never longer than
+    /// Sets for how long a member may overstay its turn. Then it is evicted, and the next member
+    /// runs beside it. The default is a tenth of the quantum, at most 1 ms. It is never longer than
     /// the quantum.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
     }
 
-    /// For how long a member that waits at a barrier spins, in its turn, before it yields the
-    /// processor between two looks, and soon sleeps. Unless said, 100 µs; or 4 µs, if there are
-    /// more seats than processors.
+    /// Sets for how long a member that waits at a barrier spins, in its turn. After that it yields
+    /// the CPU between two looks, and soon sleeps. The default is 100 µs, or 4 µs if there are more
+    /// virtual processors than CPUs.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
         self
     }
 
-    /// How members are taken off whose turn is over.
+    /// Sets how members are taken off their processors when their turn is over.
     pub fn switching(mut self, switching: Switching) -> Self {
         self.switching = switching;
         self
     }
 
-    /// Which slot a gang gets.
+    /// Sets which slot a new gang gets.
     pub fn packing(mut self, packing: Packing) -> Self {
         self.packing = packing;
         self
     }
 
-    /// Who may have the seats that a slot leaves empty.
+    /// Sets which members may have the processors that a slot leaves empty.
     pub fn alternates(mut self, alternates: Alternates) -> Self {
         self.alternates = alternates;
         self
     }
 
-    /// Whether each member is kept on its seat's processor, the n-th that the process may use; not
-    /// unless said. What cannot be pinned runs anywhere.
+    /// Sets whether members are pinned: a member on the n-th virtual processor to the n-th CPU that
+    /// the process may use. The default is not. A member that cannot be pinned runs anywhere.
     ///
-    /// As always, a thread that a pinned one starts is kept there too, also one that another
-    /// executor starts when a member spawns a gang in it.
+    /// As always, a thread that a pinned thread starts is pinned too. That holds also for a thread
+    /// that another executor starts when a member spawns a gang in it.
     pub fn pin(mut self, pin: bool) -> Self {
         self.pin = pin;
         self
     }
 
-    /// The size of the members' stacks, in bytes; the system's default unless said.
+    /// Sets the size of the members' stacks, in bytes. The default is the system's.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Builds it, and starts its clock, a thread that sleeps unless gangs take turns.
+    /// Builds the executor, and starts its timer, a thread that sleeps unless gangs take turns.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], with what would mend it. Then no thread is left.
+    /// [`BuildError`] and what would mend it. Then no thread is left.
     pub fn build(self) -> Result<GangExecutor, BuildError> {
         let processors = match self.processors {
             0 => topology::parallelism().min(MOST_PROCESSORS),

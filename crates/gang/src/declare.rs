@@ -1,6 +1,6 @@
-//! [`data!`](crate::data!), which makes structs and enums [`Data`].
+//! [`data!`](crate::data!), which implements [`Data`] for structs and enums.
 //!
-//! Why not a derive: it would be a crate of its own, and parse what the compiler knows already. Why
+//! Why not a derive: it would be a crate of its own, and parse source that the compiler knows. Why
 //! not an implementation for every type that is `Copy`: a reference is `Copy`, a pointer is, and
 //! padding is not initialized. Why not the bound of another crate, as `bytemuck::NoUninit`: it
 //! allows pointers, and its version would be part of this crate's interface.
@@ -17,13 +17,13 @@
 
 use crate::data::Data;
 
-/// Makes structs and enums of a program [`Data`], which members of a gang hand each other, without
-/// `unsafe`.
+/// Implements [`Data`] for structs and enums of a program without `unsafe`, so that members of a
+/// gang can exchange them.
 ///
 /// A struct names all its fields, in any order. Each field must be [`Data`] itself. An enum has no
-/// fields and one byte. What is wrong is refused by the compiler: padding, pointers and references,
-/// a field that is missing. Structs that are generic, or packed, cannot be had either. Costs
-/// nothing when the program runs.
+/// fields and one byte. The compiler refuses padding, pointers and references, and a missing field.
+/// It also refuses structs that are generic or packed. The macro costs nothing when the program
+/// runs.
 ///
 /// ```
 /// use stanchion_gang::{GangExecutor, Member, data};
@@ -129,7 +129,7 @@ use crate::data::Data;
 /// stanchion_gang::data!(struct Hidden { shown, shown });
 /// ```
 ///
-/// A union, whose bytes may not be initialized:
+/// A union: some of its bytes may not be initialized:
 ///
 /// ```compile_fail,E0133
 /// #[derive(Clone, Copy)]
@@ -137,7 +137,7 @@ use crate::data::Data;
 /// stanchion_gang::data!(struct Either { number });
 /// ```
 ///
-/// An enum whose variants have fields:
+/// An enum with fields in its variants:
 ///
 /// ```compile_fail,E0605
 /// #[derive(Clone, Copy)]
@@ -200,7 +200,7 @@ macro_rules! data {
                 };
                 $crate::size_of_data(field)
             })*,
-            "the struct has padding, whose bytes are not initialized: fill it with fields"
+            "the struct has padding, which is not initialized: fill it with fields"
         );
         // SAFETY: all its fields are `Data`, and it has no padding: see the head of `declare.rs` of
         // `stanchion-gang`.

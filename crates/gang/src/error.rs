@@ -1,4 +1,5 @@
-//! What can go wrong with gangs: when an executor is built, when a gang is spawned, while it runs, and when it is joined.
+//! The errors of gangs: of building an executor, of spawning a gang, while it runs, and of joining
+//! it.
 
 use std::any::Any;
 use std::fmt;
@@ -6,79 +7,80 @@ use std::io;
 
 use crate::matrix::{AllocationError, MOST_PROCESSORS};
 
-/// An executor could not be built.
+/// The reason why an executor could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is none with so many seats.
+    /// There is none with so many virtual processors.
     #[error(
         "an executor of {asked} virtual processors: it can have 1 to {MOST_PROCESSORS}, and one for each CPU is best"
     )]
     Processors {
-        /// How many were asked for.
+        /// The number asked for.
         asked: usize,
     },
     /// There is none with so many slots.
     #[error("an executor of {asked} slots: it can have 1 to {most}")]
     Slots {
-        /// How many were asked for.
+        /// The number asked for.
         asked: usize,
-        /// How many there can be.
+        /// The most that there can be.
         most: usize,
     },
-    /// A quantum that is too short to do anything in it, or too long for the gate's clock.
+    /// The quantum is too short to do anything in it, or too long for the scheduler's times.
     #[error("a quantum of {asked:?}: take one from 50 us to 1 h")]
     Quantum {
         /// The quantum asked for.
         asked: std::time::Duration,
     },
-    /// The system refused to start the clock's thread.
+    /// The system refused to start the timer's thread.
     #[error(
-        "the system refused to start the clock's thread: {source}; raise its limit on threads (`ulimit -u`, the control group's pids.max)"
+        "the system refused to start the timer's thread: {source}; raise its limit on threads (`ulimit -u`, the control group's pids.max)"
     )]
     NoThread {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// A gang could not be spawned. The executor is as before.
+/// The reason why a gang could not be spawned. The executor is as before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// A gang of nobody.
+    /// The gang has no members.
     #[error("a gang of 0 members: ask for at least 1")]
     Empty,
-    /// Its members could never run at the same time.
+    /// There are fewer virtual processors: its members could never run at the same time.
     #[error(
         "a gang of {asked} members, but the executor has {processors} virtual processors: ask for at most {processors}, or build it with `processors({asked})`"
     )]
     TooLarge {
-        /// How many were asked for.
+        /// The number asked for.
         asked: usize,
-        /// How many there are.
+        /// The number of virtual processors.
         processors: usize,
     },
-    /// Every slot has too few free seats.
+    /// Every slot has too few free processors.
     #[error(
         "none of the {slots} slots has {asked} free processors: join a gang first, or build the executor with more `slots`"
     )]
     NoSlot {
-        /// How many members were asked for.
+        /// The number of members asked for.
         asked: usize,
-        /// How many slots there are.
+        /// The number of slots.
         slots: usize,
     },
-    /// The system refused to start a thread. Those that had been started for the gang have ended again.
+    /// The system refused to start a thread. The threads that had been started for the gang have
+    /// ended again.
     #[error(
         "the system refused to start thread {started} of {asked} for a gang: {source}; raise its limit on threads (`ulimit -u`, the control group's pids.max), or ask for another `stack_size`"
     )]
     NoThread {
-        /// How many members had a thread.
+        /// The number of members that had a thread.
         started: usize,
-        /// How many were asked for.
+        /// The number asked for.
         asked: usize,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The executor is shut down.
@@ -96,50 +98,52 @@ impl From<AllocationError> for SpawnError {
     }
 }
 
-/// The gang has ended before its members have: what their calls return, to be handed on with `?`.
+/// The reason why a gang has ended before its members have. Their calls return it; propagate it
+/// with `?`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ended {
-    /// Somebody has cancelled it.
+    /// A handle has cancelled it.
     #[error("the gang was cancelled")]
     Cancelled,
     /// A member panicked.
     #[error("member {member} of the gang panicked")]
     Panicked {
-        /// Which.
+        /// The member.
         member: usize,
     },
-    /// A member has returned, and will not come to where the others wait for it.
+    /// A member has returned, and will not arrive where the others wait for it.
     #[error("member {member} of the gang has left")]
     Left {
-        /// Which.
+        /// The member.
         member: usize,
     },
 }
 
-/// A gang did not end as its members meant to.
+/// The reason why a gang did not end as its members meant to.
 ///
-/// `Send` and not `Sync`, as what a panic carries: where an error must be both, hand on what it says (`to_string`).
+/// It is `Send` and not `Sync`, as the payload of a panic is. Where an error must be both, use its
+/// text (`to_string`).
 #[non_exhaustive]
 pub enum GangError {
     /// A member panicked.
     Panicked {
-        /// Which member.
+        /// The member.
         member: usize,
-        /// What it panicked with.
+        /// The payload of its panic.
         payload: Box<dyn Any + Send>,
     },
-    /// It was cancelled, and a member has heeded it.
+    /// It was cancelled, and a member has ended for that.
     Cancelled,
     /// A member returned an error, or returned while others waited for it.
     Left {
-        /// Which member was the first.
+        /// The first such member.
         member: usize,
     },
 }
 
 impl GangError {
-    /// Goes on with the panic of the member, if that is what it was.
+    /// Resumes the panic of the member, if it was one.
     ///
     /// # Panics
     ///

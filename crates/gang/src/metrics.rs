@@ -1,46 +1,47 @@
-//! What an executor has done.
+//! The metrics of an executor.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What an executor has done since it was built. Read without stopping it, so that numbers may be a
-/// little apart.
+/// The work of an executor since it was built. It is read without stopping the executor, so the
+/// numbers may be a little apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
     /// Gangs that were spawned.
     pub gangs_begun: u64,
-    /// Gangs all of whose members have ended.
+    /// Gangs that have ended, with all their members.
     pub gangs_ended: u64,
-    /// Gangs that were moved to another slot, because the one they had could be given up.
+    /// Gangs that were moved to another slot, because their old one could be given up.
     pub gangs_moved: u64,
-    /// Slots whose turn was over because their quantum was.
+    /// Turns that ended because their quantum was over.
     pub rotations_by_quantum: u64,
-    /// Slots whose turn was over because nobody there took part any more.
+    /// Turns that ended because no member of the slot was active any more.
     pub rotations_by_idle: u64,
-    /// How often a member has left its seat and come back.
+    /// Members that gave up their processor and came back.
     pub switches: u64,
-    /// How often a member was put out of its seat because it had not left.
+    /// Members that were evicted from their processor because they had not left it.
     pub overstays: u64,
-    /// How often a member could not be interrupted under
+    /// Members that could not be interrupted under
     /// [`Switching::Signal`](crate::Switching::Signal) because the program has taken the signal:
-    /// [`switching_refused`](crate::GangExecutor::switching_refused) says which.
+    /// [`switching_refused`](crate::GangExecutor::switching_refused) names it.
     pub interruptions_refused: u64,
-    /// Who that was, of the gangs that run and the worst of those that have ended.
+    /// The members that were evicted: of all gangs that run, and the worst of gangs that have
+    /// ended.
     pub culprits: Vec<Overstay>,
     /// Slots that have gangs now.
     pub slots_used: usize,
-    /// Threads that were started, the clock among them.
+    /// Threads that were started, the timer among them.
     pub threads: usize,
-    /// Seats by time, of all turns that are over while several slots took turns.
+    /// Virtual processors times time, of all turns that are over while several slots took turns.
     pub processor_time: Duration,
-    /// The part of [`processor_time`](Self::processor_time) in which nobody had the seat.
+    /// The part of [`processor_time`](Self::processor_time) in which no member had the processor.
     pub lost_processor_time: Duration,
 }
 
 impl Metrics {
-    /// The share of seat-time that was lost to slots that are not filled, from 0 to 1. The paper
-    /// gives 25 % under reasonable conditions.
+    /// Returns the share of processor time that was lost to slots that are not filled, from 0 to 1.
+    /// The paper gives 25 % under reasonable conditions.
     #[must_use]
     pub fn lost(&self) -> f64 {
         let seconds = self.processor_time.as_secs_f64();
@@ -48,12 +49,12 @@ impl Metrics {
     }
 }
 
-/// In a line.
+/// Writes one line.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} gangs, {} moved; {} turns ended by the quantum, {} by idle seats; {} switches, {} overstays; {:.0} % of seat-time lost",
+            "{} gangs, {} moved; {} turns ended by the quantum, {} by idle slots; {} switches, {} overstays; {:.0} % of processor time lost",
             self.gangs_begun,
             self.gangs_moved,
             self.rotations_by_quantum,
@@ -69,18 +70,18 @@ impl fmt::Display for Metrics {
     }
 }
 
-/// A member that did not leave its seat in time.
+/// A member that did not leave its processor in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overstay {
-    /// The gang, by its [number](crate::GangHandle::id).
+    /// The gang, by its [number](crate::ScopedGangHandle::id).
     pub gang: u64,
-    /// The member of it.
+    /// The index of the member.
     pub member: usize,
-    /// How often.
+    /// The number of times.
     pub times: u64,
-    /// For how long in all, until it looked.
+    /// The time in all, until it checked.
     pub lasted: Duration,
-    /// Whether it still does.
+    /// True if it still overstays.
     pub now: bool,
 }

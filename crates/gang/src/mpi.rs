@@ -1,20 +1,23 @@
-//! A gang whose members are the ranks of an MPI job: each is a process, maybe on another computer.
+//! A gang of the ranks of an MPI job: each member is a process, maybe on another computer.
 //!
-//! The job is one gang, and whoever started it (`mpirun`, Slurm) has given it its processors, so there are no seats and no slots here: a cluster's
-//! scheduler can take turns between whole jobs, which is gang scheduling too. The same closure runs: what [`Member`] offers maps to collectives.
+//! The job is one gang. Its launcher (`mpirun`, Slurm) has given it its processors, so there are no
+//! virtual processors and no slots here. A cluster's scheduler can take turns between whole jobs,
+//! which is gang scheduling too. The same closure runs: the operations of [`Member`] map to
+//! collectives.
 //!
 //! ```text
 //! cargo build --release --features mpi
 //! mpirun -n 4 target/release/program
 //! ```
 //!
-//! Wants an MPI library, its compiler wrapper `mpicc`, and libclang to build; `mpirun` to run. Started without it, the gang has one member.
+//! To build, this needs an MPI library, its compiler wrapper `mpicc`, and libclang; to run,
+//! `mpirun`. Started without it, the gang has one member.
 //!
-//! Why a meeting comes first in each operation (`ranks.rs`), at which all tell all what they are about to do: MPI has no way to say that one rank will
-//! not come. Here a rank that has returned or panicked goes on meeting, and says so, until all have: nobody waits for ever. It costs one more small
-//! collective for values above 64 bytes and for lists; smaller values travel with it.
+//! Why each operation begins with a collective in which all ranks tell what they are about to do:
+//! MPI has no way to say that one rank will not come. Here a rank that has returned or panicked
+//! goes on with that collective, and says so, until all have: no rank waits for ever. It costs one
+//! more small collective for values above 64 bytes and for lists. Smaller values travel with it.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
@@ -22,11 +25,11 @@ use std::rc::Rc;
 use crate::error::{Ended, GangError};
 use crate::member::{Member, Ranks};
 
-/// The job did not end as its ranks meant to.
+/// The reason why a job did not end as its ranks meant to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MpiError {
-    /// MPI was initialized before in this process, maybe by an earlier call: it can be done once.
+    /// MPI was initialized before in this process, maybe by an earlier call. That can be done once.
     #[error(
         "MPI is initialized already in this process: it can be done once, so call `run` once, and nothing else that does it"
     )]
@@ -36,10 +39,11 @@ pub enum MpiError {
     Gang(#[from] GangError),
 }
 
-/// Runs `body` as a member of the gang of all ranks, and returns what it returns. To be called once in a process, by all ranks.
+/// Runs `body` as a member of the gang of all ranks, and returns its result. To be called once in a
+/// process, by all ranks.
 ///
-/// A rank whose `body` panics or returns early ends the gang for the others: their calls return [`Ended`]. Whoever returns waits until all do, so that
-/// MPI is finalized once all are done.
+/// If `body` panics or returns early in one rank, the gang ends for the others: their calls return
+/// [`Ended`]. A rank that returns waits until all do, so that MPI is finalized once all are done.
 ///
 /// # Errors
 ///
@@ -61,17 +65,14 @@ pub fn run<R>(body: impl FnOnce(&mut Member) -> Result<R, Ended>) -> Result<R, M
     let (ended, result) = match outcome {
         Ok(Ok(result)) => (Ended::Left { member }, Ok(result)),
         Ok(Err(ended)) => (Ended::Left { member }, Err(gang_error(ended, &ranks))),
-        Err(payload) => (Ended::Panicked { member }, Err(panicked(member, payload))),
+        Err(payload) => (Ended::Panicked { member }, Err(GangError::Panicked { member, payload })),
     };
     ranks.leave(ended);
     Ok(result?)
 }
 
-fn panicked(member: usize, payload: Box<dyn Any + Send>) -> GangError {
-    GangError::Panicked { member, payload }
-}
-
-/// What a rank that has ended early tells its caller: of another rank's panic, that it has gone.
+/// Returns the error of a rank that has ended early. If another rank has panicked, the error says
+/// that it has gone.
 fn gang_error(ended: Ended, ranks: &Ranks) -> GangError {
     match ended {
         Ended::Cancelled => GangError::Cancelled,

@@ -1,4 +1,4 @@
-//! What a thread is told to run a member, and what it knows while it does.
+//! The commands to a thread of an executor, and its context while it runs a member.
 
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;

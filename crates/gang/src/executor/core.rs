@@ -1,4 +1,5 @@
-//! What an executor's handles and threads share: the scheduler, and the state under the lock.
+//! The core, which an executor's handles and threads share: the scheduler, and the state under the
+//! lock.
 //!
 //! ```text
 //! GangExecutor ──▶ Owner ──▶ Core ◀── threads, the timer
@@ -12,8 +13,8 @@
 //!    until all members of the gang have ended.
 //! 2. The scheduler's table is written under the lock of the state. It says what the matrix says,
 //!    without the gangs that have not started.
-//! 3. A thread is idle, with its mailbox in `idle`, or runs a member, or is between the two and will
-//!    look at `exiting`.
+//! 3. A thread is idle, with its mailbox in `idle`, or runs a member, or is between the two and
+//!    will look at `exiting`.
 
 use std::cmp::Reverse;
 use std::ops::{Deref, DerefMut};
@@ -56,20 +57,20 @@ pub(super) struct CoreState {
     closed: bool,
     /// True when no handle is left that could spawn a gang: threads end when they are idle.
     exiting: bool,
-    /// What is counted under the lock. The rest is filled in when it is asked for.
+    /// The counts that are kept under the lock. The others are filled in when they are asked for.
     metrics: Metrics,
 }
 
-/// How many overstays are kept after their gangs have ended: the worst.
+/// The most overstays that are kept after their gangs have ended: the worst ones.
 const MOST_CULPRITS: usize = 64;
 
 /// The core of an executor.
 pub(super) struct Core {
     /// Decides which member runs.
     pub(super) scheduler: SlotScheduler,
-    /// What the builder has chosen.
+    /// The choices of the builder.
     pub(super) settings: Settings,
-    /// What is changed under the lock.
+    /// The state that is changed under the lock.
     state: Mutex<CoreState>,
     /// Notified when no gang is left.
     no_gangs: Condvar,
@@ -227,7 +228,7 @@ impl Core {
         last
     }
 
-    /// Gives up slots whose gangs fit into others. Members that are on and lose their processors
+    /// Gives up slots if their gangs fit into others. Members that are on and lose their processors
     /// leave when they check.
     fn unite(&self, state: &mut CoreState) {
         for moved in state.matrix.unite() {

@@ -1,4 +1,4 @@
-//! How an executor starts, and how a gang that is spawned gets processors, threads and entities.
+//! The start of an executor, and of a gang: it gets processors, threads and entities.
 
 use std::sync::Arc;
 

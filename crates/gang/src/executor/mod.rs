@@ -9,7 +9,7 @@
 //! | `core.rs` | [`Core`]: the scheduler, and the state under the lock |
 //! | `context.rs` | [`MemberContext`]: what a thread knows while it runs a member |
 //! | `mailbox.rs` | the commands to a thread |
-//! | `settings.rs` | what the builder has chosen |
+//! | `settings.rs` | the choices of the builder |
 //!
 //! Imports go downward in this table, but for the three types that refer to each other: a context
 //! has a handle of its executor, which has the core, which knows the commands for idle threads.

@@ -1,4 +1,4 @@
-//! What the builder has chosen for an executor.
+//! The choices of the builder for an executor.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ pub(crate) struct Settings {
     pub(crate) processors: usize,
     /// The most slots.
     pub(crate) slots: usize,
-    /// What runs on processors that a slot leaves empty.
+    /// The choice of members for processors that a slot leaves empty.
     pub(crate) alternates: Alternates,
-    /// How long a turn lasts while several slots take turns.
+    /// The length of a turn while several slots take turns.
     pub(crate) quantum: Duration,
-    /// How long a member may overstay before it is evicted.
+    /// The time for which a member may overstay before it is evicted.
     pub(crate) grace_ns: u64,
-    /// How long a member spins at a barrier.
+    /// The time for which a member spins at a barrier.
     pub(crate) spin_ns: u64,
-    /// How members are taken off their processors.
+    /// The way in which members are taken off their processors.
     pub(crate) switching: Switching,
     /// Why `switching` is not the mode that was asked for, if it is not.
     pub(crate) refused: Option<Refused>,

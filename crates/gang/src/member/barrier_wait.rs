@@ -1,4 +1,4 @@
-//! How a member waits at its gang's barrier.
+//! The wait of a member at its gang's barrier.
 
 use machine::clock::{Ticks, now};
 use machine::wait::WaitPolicy;
@@ -17,7 +17,7 @@ use crate::executor::MemberContext;
 pub(super) struct BarrierWait<'c> {
     /// The waiting member. None only in a policy of `start`.
     context: Option<&'c MemberContext>,
-    /// How far the wait has come.
+    /// The stage of the wait.
     stage: Stage,
 }
 

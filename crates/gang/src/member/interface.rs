@@ -15,12 +15,13 @@ use crate::state::GangState;
 
 /// One of the threads that run together as a gang.
 ///
-/// All members of a gang run the same closure. Each has an [`index`](Self::index) of its own. All of
-/// them must call barriers and collectives, in the same order. Each call returns [`Ended`] once the
-/// gang has been cancelled, or a member has panicked or returned an error. A barrier or collective
-/// also returns it if a member has returned that should have come. Propagate it with `?`.
+/// All members of a gang run the same closure. Each has an [`index`](Self::index) of its own. All
+/// of them must call barriers and collectives, in the same order. Each call returns [`Ended`] once
+/// the gang has been cancelled, or a member has panicked or returned an error. A barrier or
+/// collective also returns it if a member has returned that should have come. Propagate it with
+/// `?`.
 pub struct Member {
-    /// How the member reaches the others.
+    /// The way in which the member reaches the others.
     backend: Backend,
 }
 
@@ -93,7 +94,8 @@ impl Member {
     ///
     /// # Panics
     ///
-    /// If this is a rank of an MPI job, which has no executor. Build one for the gangs of a process.
+    /// If this is a rank of an MPI job, which has no executor. Build one for the gangs of a
+    /// process.
     #[must_use]
     pub fn executor(&self) -> &GangExecutor {
         match &self.backend {

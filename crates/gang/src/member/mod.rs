@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `interface.rs` | `Member`: the member as its closure sees it |
 //! | `thread_member.rs` | `ThreadMember`: a member that is a thread of an executor |
-//! | `barrier_wait.rs` | `BarrierWait`: how such a member waits at its gang's barrier |
+//! | `barrier_wait.rs` | `BarrierWait`: the wait of such a member at its gang's barrier |
 //! | `mpi/` | `Ranks`: the members that are ranks of an MPI job |
 //! | `exchanged.rs` | `Exchanged`: the result of an exchange with the neighbours |
 //!

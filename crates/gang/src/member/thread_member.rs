@@ -18,13 +18,13 @@ use crate::state::GangState;
 pub(super) struct ThreadMember {
     /// Which member it is.
     index: usize,
-    /// What the members share.
+    /// The state that the members share.
     gang: Arc<GangState>,
     /// The context of the thread.
     context: Rc<MemberContext>,
-    /// How many barriers and collectives it has been through.
+    /// The number of barriers and collectives that it has been through.
     phase: u64,
-    /// What it keeps for the barrier.
+    /// The state that it keeps for the barrier.
     barrier_state: <Central as Barrier>::MemberState,
 }
 

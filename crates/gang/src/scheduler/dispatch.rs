@@ -18,12 +18,14 @@
 //! holders    by processor: none, or an entity
 //! entities   a member's parker, its processor, whether it takes part in the rotation (active)
 //!
-//! a member leaves (release)          a thread changes the turn (rotate)  a member comes (wait_for_turn)
-//! -------------------------          ----------------------------------  ------------------------------
-//! (1) holder = none                  (4) turn = next                     (7) parker = asleep
-//! (2) fence                          (5) fence                           (8) may it run? takes the processor
-//! (3) which entity is next here, by  (6) for each processor without a    (9) else sleeps on the parker
-//!     the turn? unparks it               holder: unparks the next
+//! a member leaves           a thread changes the turn     a member comes
+//! (release)                 (rotate)                      (wait_for_turn)
+//! --------------------      ------------------------      ----------------------
+//! (1) holder = none         (4) turn = next               (7) parker = asleep
+//! (2) fence                 (5) fence                     (8) may it run? takes
+//! (3) which entity is       (6) each processor without        the processor
+//!     next here, by the         a holder: unparks the     (9) else sleeps on the
+//!     turn? unparks it          next entity                   parker
 //! ```
 //!
 //! If (3) does not see (4), then (6) sees (1). So one of the two unparks the next member. To unpark
@@ -47,8 +49,9 @@
 //! # Orderings
 //!
 //! Holders against the turn: the fences above. The turn is stored with Release and loaded with
-//! Acquire, so a thread that sees a turn sees the table as it was written before. `unpark` exchanges
-//! with Release, `prepare` with Acquire. `active` against the turn: fences (`rotation.rs`).
+//! Acquire, so a thread that sees a turn sees the table as it was written before. `unpark`
+//! exchanges with Release, `prepare` with Acquire. `active` against the turn: fences
+//! (`rotation.rs`).
 //!
 //! Source: Feitelson and Rudolph 1992, section 3.2.
 
@@ -62,7 +65,7 @@ use super::parker::Parker;
 use super::preemption::Preemption;
 use super::turn::{self, Turn};
 
-/// The bit of a table entry whose slot is the home slot of the entity's gang.
+/// The bit of a table entry that says: this slot is the home slot of the entity's gang.
 pub(super) const HOME: u32 = 1 << 31;
 
 /// Encodes an entity for a table of atomics, in which 0 is none.
@@ -70,7 +73,7 @@ pub(super) fn encoded(entity: usize) -> u32 {
     u32::try_from(entity + 1).expect("there are fewer entities than 2^31")
 }
 
-/// What the scheduler knows of one member.
+/// A member as the scheduler knows it.
 pub(super) struct Entity {
     /// The member sleeps on it while its gang is off.
     pub(super) parker: Parker,
@@ -86,9 +89,9 @@ pub(super) struct Entity {
     /// The time since which the member has overstayed; 0 if it does not. Written by the timer and
     /// by the member.
     pub(super) overstaying_since: AtomicU64,
-    /// How often the timer has evicted the member.
+    /// The number of times that the timer has evicted the member.
     pub(super) overstay_count: Counter,
-    /// For how many nanoseconds in all the member has overstayed.
+    /// The nanoseconds for which the member has overstayed in all.
     pub(super) overstay_ns: Counter,
 }
 
@@ -102,7 +105,7 @@ pub struct SlotScheduler {
     /// The entity that may run, by slot and processor: [encoded], with [`HOME`]. Written under the
     /// executor's lock.
     pub(super) table: Box<[AtomicU32]>,
-    /// What is known of each member.
+    /// The members.
     pub(super) entities: Box<[CachePadded<Entity>]>,
     /// One more than the last slot that is used. Written under the executor's lock.
     pub(super) slots_in_use: AtomicU32,
@@ -114,7 +117,7 @@ pub struct SlotScheduler {
     pub(crate) counters: Counters,
     /// The moment from which times are counted.
     pub(super) started: Ticks,
-    /// How long a turn lasts.
+    /// The length of a turn.
     pub(super) quantum_ns: u64,
 }
 
@@ -292,7 +295,8 @@ impl SlotScheduler {
         self.is_scheduled(turn, entity) && holder.is_none_or(|holder| holder == entity)
     }
 
-    /// Releases the processor that `entity` holds, if it holds one, and wakes the next member there.
+    /// Releases the processor that `entity` holds, if it holds one, and wakes the next member
+    /// there.
     pub(super) fn release(&self, entity: usize) {
         let processor = self.last_processor(entity);
         // Release: pairs with the fence of the next holder. Relaxed on failure: the timer has

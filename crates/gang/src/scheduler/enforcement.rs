@@ -1,10 +1,10 @@
 //! Enforcement: how members leave their processors that do not check the turn.
 //!
-//! | means | when the turn changes | in [`wait_for_turn`](SlotScheduler::wait_for_turn) |
-//! | --- | --- | --- |
-//! | none | nothing | |
-//! | signal | a holder that is off is interrupted; its handler calls `wait_for_turn` | |
-//! | priority | the timer is unparked, and changes priorities | a new holder raises its own priority, then reads the turn again |
+//! - Without means, nothing is done when the turn changes.
+//! - With a signal, a holder that is off is interrupted when the turn changes. Its handler calls
+//!   [`wait_for_turn`](SlotScheduler::wait_for_turn).
+//! - With priorities, the timer is unparked when the turn changes, and changes priorities. In
+//!   `wait_for_turn` a new holder raises its own priority, then reads the turn again.
 //!
 //! Why only the timer changes the priorities of other threads: a member that did so could be
 //! preempted half-way by a thread that it has just preferred. That thread could then wait for one

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `dispatch.rs` | [`SlotScheduler`]: its tables, and how a member gets and gives up its processor |
+//! | `dispatch.rs` | [`SlotScheduler`]: its tables, and how a member gets its processor |
 //! | `rotation.rs` | when a turn ends, and which slot is next |
 //! | `enforcement.rs` | how members leave that do not check the turn |
 //! | `preemption.rs` | the means of enforcement |

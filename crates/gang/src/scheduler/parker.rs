@@ -30,7 +30,8 @@ impl Default for Parker {
 impl Parker {
     /// Wakes the thread that sleeps here, or keeps it from going to sleep.
     pub fn unpark(&self) {
-        // Release: pairs with the Acquire of `prepare`, which then sees what this thread did before.
+        // Release: pairs with the Acquire of `prepare`, which then sees what this thread did
+        // before.
         if self.0.swap(AWAKE, Ordering::Release) == ASLEEP {
             park::wake_one(&self.0);
         }

@@ -1,14 +1,16 @@
 //! Rotation: when a turn ends, and which slot is next.
 //!
-//! | thread | when it ends the turn |
-//! | --- | --- |
-//! | the timer | the quantum is over; in an open turn, a quantum after a member was found to be kept from its processor |
-//! | a member that checks the turn | it finds the quantum over before the timer does |
-//! | a member that becomes inactive | it finds that no member of the slot is active: all are blocked, have ended, or wait for another gang |
-//! | a member that becomes active | it finds a slot on of which no member is active |
+//! Four kinds of threads end turns:
+//!
+//! - The timer, when the quantum is over. It ends an open turn a quantum after a member was found
+//!   to be kept from its processor.
+//! - A member that checks the turn and finds the quantum over before the timer does.
+//! - A member that becomes inactive and finds that no member of the slot is active: all are
+//!   blocked, have ended, or wait for another gang.
+//! - A member that becomes active and finds a slot on of which no member is active.
 //!
 //! To end a turn is one exchange of the turn's word. The thread that succeeds wakes the members of
-//! the new slot whose processors have no holder. The members that leave wake the others.
+//! the new slot, if their processors have no holder. The members that leave wake the others.
 //!
 //! ```text
 //! deactivate                         activate
@@ -37,7 +39,7 @@ use super::dispatch::{HOME, SlotScheduler, encoded};
 use super::turn::{self, Turn};
 
 impl SlotScheduler {
-    /// Returns whether no member whose home slot this is takes part.
+    /// Returns whether no member with this home slot takes part.
     fn is_slot_idle(&self, slot: usize) -> bool {
         (0..self.processors()).all(|processor| match self.scheduled(slot, processor) {
             // Relaxed: see the head of the file.
@@ -54,7 +56,8 @@ impl SlotScheduler {
         (slot + 1..last).chain(0..last.min(slot + 1)).find(|&next| !self.is_slot_idle(next))
     }
 
-    /// Returns the end of a turn of `slot` that begins now: 0, for none, if no other slot wants one.
+    /// Returns the end of a turn of `slot` that begins now: 0, for none, if no other slot wants
+    /// one.
     fn end_of_turn(&self, slot: usize) -> u64 {
         match self.next_active_slot(slot) {
             Some(other) if other != slot => Turn::after(self.time(), self.quantum_ns),
@@ -62,7 +65,7 @@ impl SlotScheduler {
         }
     }
 
-    /// Ends `turn`, whose time is over.
+    /// Ends `turn`. Its time is over.
     pub fn end_quantum(&self, turn: Turn) {
         match self.next_active_slot(turn.slot()) {
             Some(next) if next != turn.slot() => {
@@ -108,7 +111,7 @@ impl SlotScheduler {
         self.counters.processor_time_ns.add(lasted * self.processors() as u64);
     }
 
-    /// Wakes the members of `slot` whose processors are free, and makes the holders of the other
+    /// Wakes the members of `slot` if their processors are free, and makes the holders of the other
     /// processors leave.
     fn dispatch(&self, slot: usize) {
         // Pairs with the fences of `wake_next` and `wait_for_turn`.
@@ -173,7 +176,7 @@ impl SlotScheduler {
         mine.overstay_ns.clear();
     }
 
-    /// Gives `entity` another processor. Called under the executor's lock, whose owner then
+    /// Gives `entity` another processor. Called under the executor's lock. Its owner then
     /// publishes the table.
     pub fn migrate(&self, entity: usize, processor: usize) {
         // Relaxed: the table publishes it.
@@ -315,8 +318,8 @@ impl SlotScheduler {
         self.time().saturating_sub(since) * turn::UNIT_NS
     }
 
-    /// Returns how often `entity` was evicted, for how long it has overstayed in all, and whether it
-    /// does so now; `None` if it never was.
+    /// Returns how often `entity` was evicted, for how long it has overstayed in all, and whether
+    /// it does so now; `None` if it never was.
     pub(crate) fn overstay_record(&self, entity: usize) -> Option<(u64, Duration, bool)> {
         let mine = &self.entities[entity];
         let count = mine.overstay_count.get();

@@ -4,8 +4,8 @@
 //! end (40 bits; 0: open) | epoch (16 bits) | slot (8 bits)
 //! ```
 //!
-//! Times are counted in units of [`UNIT_NS`] since the scheduler began. 40 bits of them are 13 days,
-//! after which they wrap around.
+//! Times are counted in units of [`UNIT_NS`] since the scheduler began. 40 bits of them are 13
+//! days, after which they wrap around.
 
 /// A turn of a slot. It is open if no other slot waits for its own turn: then it has no end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,14 +18,14 @@ use crate::member::Member;
 use crate::panics::{drop_payload, ignoring_panics};
 use crate::state::GangState;
 
-/// What became of a member.
+/// The outcome of a member.
 enum Outcome<R> {
     Returned(R),
     Ended,
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A gang whose results can be taken.
+/// A gang that can be joined.
 pub(super) trait JoinableGang<R>: SpawnedGang {
     /// Returns the results of all members, or why there are none. Called once.
     ///
@@ -37,7 +37,7 @@ pub(super) trait JoinableGang<R>: SpawnedGang {
 
 /// A gang that was spawned.
 pub(super) struct Gang<F, R> {
-    /// What the members share whatever the types are.
+    /// The state that the members share, without types.
     state: Arc<GangState>,
     /// The closure that each member runs.
     body: F,

@@ -15,7 +15,7 @@ pub type GangHandle<R> = ScopedGangHandle<'static, R>;
 
 /// The handle of a gang, which may borrow if it is of a [scope](GangExecutor::scope). If it is
 /// dropped, the gang goes on by itself.
-#[must_use = "a gang whose handle is dropped cannot be joined"]
+#[must_use = "a gang cannot be joined when its handle is dropped"]
 pub struct ScopedGangHandle<'scope, R> {
     /// The gang.
     gang: Arc<dyn JoinableGang<R> + 'scope>,
@@ -91,8 +91,8 @@ impl<'scope, R> ScopedGangHandle<'scope, R> {
         self.state().members()
     }
 
-    /// Returns the number by which [`Metrics`](crate::Metrics) name the gang: n for the n-th gang of
-    /// its executor, from 0.
+    /// Returns the number by which [`Metrics`](crate::Metrics) name the gang: n for the n-th gang
+    /// of its executor, from 0.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.state().id

@@ -6,8 +6,8 @@
 //!    list of them, so a handle may be forgotten.
 //! 2. When a gang is done, no thread of the executor has a reference to its closure and outcomes
 //!    (Invariant 1 of `gang.rs`). The scope drops its own references before it ends.
-//! 3. A gang is dropped without the lock of the list. Its closure may spawn a gang in the scope when
-//!    it is dropped.
+//! 3. A gang is dropped without the lock of the list. Its closure may spawn a gang in the scope
+//!    when it is dropped.
 
 use std::any::Any;
 use std::fmt;
@@ -50,11 +50,13 @@ pub struct GangScope<'scope, 'env: 'scope> {
 type Panic = Box<dyn Any + Send>;
 
 impl GangExecutor {
-    /// Runs gangs that borrow values which outlive the scope. Returns when all its gangs have ended.
+    /// Runs gangs that borrow values which outlive the scope. Returns when all its gangs have
+    /// ended.
     ///
     /// # Panics
     ///
-    /// With the panic of `body`. Else with the panic of a gang that has panicked and was not joined.
+    /// With the panic of `body`. Else with the panic of a gang that has panicked and was not
+    /// joined.
     ///
     /// ```
     /// use stanchion_gang::GangExecutor;
@@ -88,7 +90,7 @@ impl GangExecutor {
 }
 
 impl<'scope, 'env> GangScope<'scope, 'env> {
-    /// Spawns a gang as [`GangExecutor::spawn`], whose `body` may borrow values that outlive the
+    /// Spawns a gang as [`GangExecutor::spawn`]. Here `body` may borrow values that outlive the
     /// scope.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How a gang ends: as its members mean to, or early.
+//! The completion of a gang: as its members mean to, or early.
 //!
 //! Why a word beside the barrier, which can be broken for a reason itself: members read the word
 //! where they do not wait, and it says which member it was. Members that sleep at the barrier are
@@ -6,11 +6,17 @@
 //! only in their turn, and learn it then.
 //!
 //! ```text
-//! ended   0, or the reason (2 bits) and the member     left   0, or 1 + the first member that returned     done   0, then 1
+//! ended   0, or the reason (2 bits) and the member
+//! left    0, or 1 + the first member that returned
+//! done    0, then 1
 //!
-//! a member returns an error or panics; a cancel        ended = reason, unless it is set;  the barrier is broken
-//! a member returns its result                          left = member, unless it is set;   the barrier is broken, so that no member waits for it
-//! the last member has counted itself out               done = 1
+//! a member returns an error or      ended = the reason, unless it is set;
+//! panics, a thread cancels          then the barrier is broken
+//!
+//! a member returns its result       left = the member, unless it is set; then the barrier
+//!                                   is broken, so that no member waits for it
+//!
+//! the last member is counted out    done = 1
 //! ```
 //!
 //! # Invariants

@@ -2,8 +2,8 @@
 //! and reads theirs after it.
 //!
 //! Each member has two buffers, used in turn. One crossing is then enough for an exchange. A buffer
-//! is written again in the exchange after the next. To come there its owner has crossed a barrier at
-//! which all members have arrived that had read it.
+//! is written again in the exchange after the next. To come there its owner has crossed a barrier
+//! at which all members have arrived that had read it.
 //!
 //! Why not hand over a pointer to the value on the giver's stack, which would save large values a
 //! copy: if the gang ends meanwhile, the giver returns while others read.
@@ -12,8 +12,8 @@
 //!
 //! 1. Exchange k writes the buffers of parity k before the crossing of phase k. It reads them after
 //!    that crossing and before it arrives for phase k + 1.
-//! 2. A member whose crossing has failed stays in its exchange. It may write its buffer again, which
-//!    no member reads.
+//! 2. A member that has failed to cross stays in its exchange. It may write its buffer again,
+//!    which no member reads.
 
 use core::any::{Any, TypeId};
 use core::mem::MaybeUninit;

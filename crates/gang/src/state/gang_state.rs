@@ -1,4 +1,4 @@
-//! What the members of a gang share, whatever its closure and results are.
+//! The state that the members of a gang share, without the types of its closure and results.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 
@@ -49,7 +49,8 @@ impl GangState {
     /// Returns whether a member has panicked and no thread has taken its payload. Asked when the
     /// gang is done.
     pub(crate) fn has_unclaimed_panic(&self) -> bool {
-        // Relaxed: `is_done` orders the first. A thread that takes the payload meanwhile leaves none.
+        // Relaxed: `is_done` orders the first. A thread that takes the payload meanwhile leaves
+        // none.
         self.panicked.load(Ordering::Relaxed) != 0 && self.claimed.load(Ordering::Relaxed) == 0
     }
 

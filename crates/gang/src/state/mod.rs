@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `gang_state.rs` | [`GangState`]: all of it, and the count of members that run |
-//! | `completion.rs` | [`Completion`]: the gang's barrier, and how the gang ends |
+//! | `completion.rs` | [`Completion`]: the gang's barrier, and its end |
 //! | `exchange.rs` | [`ExchangeBuffers`]: the buffers through which members exchange values |
 //!
 //! Imports go downward in this table. Nothing here knows the executor or a thread of it.

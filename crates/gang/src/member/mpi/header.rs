@@ -1,8 +1,8 @@
-//! What each rank tells all others before each operation.
+//! The header that each rank sends to all others before each operation.
 //!
 //! ```text
 //! byte  0        8        16       24                88
-//!       what     type     number   a small value
+//!       operation  type   number   a small value
 //! ```
 
 use std::any::TypeId;
@@ -11,10 +11,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Values up to this many bytes travel with the header.
 pub(super) const SMALL: usize = 64;
 
-/// Bytes of a header.
+/// The bytes of a header.
 pub(super) const BYTES: usize = 24 + SMALL;
 
-/// What a rank is about to do. All must say the same, but for those that have gone.
+/// The operation that a rank is about to do. All ranks name the same, except ranks that have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Operation {
@@ -23,7 +23,7 @@ pub(super) enum Operation {
     Lists = 3,
     Scatter = 4,
     Neighbours = 5,
-    /// It has returned.
+    /// The rank has returned.
     Left = 6,
     Panicked = 7,
 }
@@ -45,15 +45,17 @@ impl Operation {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
+    /// The operation that the rank is about to do.
     pub(super) what: Operation,
     /// A number for the type of the values, and for the member that they come from or go to.
     pub(super) of: u64,
-    /// How many values there are.
+    /// The number of values.
     pub(super) length: u64,
+    /// The values, if they are small.
     pub(super) small: [u8; SMALL],
 }
 
-/// A number for a type and a member: the same in all processes of the same program.
+/// Returns a number for a type and a member: the same in all processes of the same program.
 pub(super) fn number_of<T: 'static>(member: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     (TypeId::of::<T>(), member).hash(&mut hasher);
@@ -61,12 +63,12 @@ pub(super) fn number_of<T: 'static>(member: usize) -> u64 {
 }
 
 impl Header {
-    /// With nothing in it but what is done.
+    /// Creates a header without values.
     pub(super) fn bare(what: Operation) -> Self {
         Self { what, of: 0, length: 0, small: [0; SMALL] }
     }
 
-    /// For so many values of a type. They travel with it if they are small.
+    /// Creates a header for so many values of a type. They travel with it if they are small.
     pub(super) fn new(what: Operation, of: u64, length: usize, bytes: &[u8]) -> Self {
         let mut small = [0; SMALL];
         if bytes.len() <= SMALL {
@@ -75,7 +77,7 @@ impl Header {
         Self { what, of, length: length as u64, small }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(super) fn number(&self) -> usize {
         usize::try_from(self.length)
             .expect("another process of the same program has them in memory")
@@ -91,6 +93,8 @@ impl Header {
         bytes
     }
 
+    /// Reads a header.
+    ///
     /// # Panics
     ///
     /// If the bytes come from a program that does something else.

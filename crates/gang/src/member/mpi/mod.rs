@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `ranks.rs` | `Ranks`: the ranks of a job, and the collectives |
-//! | `header.rs` | `Header`: what each rank tells the others before each operation |
+//! | `header.rs` | `Header`: what each rank sends to the others before each operation |
 
 mod header;
 mod ranks;

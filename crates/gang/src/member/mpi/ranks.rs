@@ -1,12 +1,15 @@
-//! The ranks of a job, and how they hand each other values.
+//! The ranks of a job, and how they exchange values.
 //!
 //! # Invariants
 //!
-//! 1. Every operation begins with a meeting of all ranks (an MPI allgather of headers). So they meet equally often, whatever each of them does.
-//! 2. A rank goes on after the meeting only if all are about to do the same with the same type. Else each of them returns or panics, and so comes to
-//!    [`Ranks::leave`]: nobody is left in a collective that others do not take part in.
-//! 3. [`Ranks::leave`] meets until all leave. A member that is used afterwards, which takes exchanging it for another by `mem::swap`, meets nobody.
-//! 4. MPI is finalized when the last that could call it is dropped.
+//! 1. Every operation begins with an exchange of headers (an MPI allgather). So all ranks exchange
+//!    them equally often, whatever each of them does.
+//! 2. A rank goes on after that only if all are about to do the same with the same type. Else each
+//!    of them returns or panics, and so comes to [`Ranks::leave`]. No rank is left in a collective
+//!    in which others take no part.
+//! 3. [`Ranks::leave`] exchanges headers until all ranks leave. A member that is used afterwards
+//!    exchanges nothing. (That takes a `mem::swap` with another member.)
+//! 4. MPI is finalized when the last value that could call it is dropped.
 
 use std::cell::Cell;
 
@@ -22,8 +25,9 @@ use crate::error::Ended;
 use crate::member::exchanged::Exchanged;
 
 pub(crate) struct Ranks {
+    /// All ranks of the job.
     world: SimpleCommunicator,
-    /// This one has left.
+    /// True if this rank has left.
     has_left: Cell<bool>,
     // Last: finalizes MPI (Invariant 4).
     _universe: Universe,
@@ -35,11 +39,11 @@ fn bytes_of<T: Data>(values: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), length) }
 }
 
-/// So many values from their bytes.
+/// Returns `number` values from their bytes.
 ///
 /// # Safety
 ///
-/// They are the bytes of so many values of this type, of a process of the same program.
+/// The bytes are those of `number` values of this type, of a process of the same program.
 unsafe fn values_of<T: Data>(number: usize, bytes: &[u8]) -> Vec<T> {
     assert_eq!(bytes.len(), number * size_of::<T>(), "as many bytes as the values have");
     let first = bytes.as_ptr().cast::<T>();
@@ -52,20 +56,20 @@ unsafe fn values_of<T: Data>(number: usize, bytes: &[u8]) -> Vec<T> {
     (0..number).map(value).collect()
 }
 
-/// As MPI counts.
+/// Returns the number as MPI counts.
 fn count(bytes: usize) -> Count {
     Count::try_from(bytes).unwrap_or_else(|_| {
         panic!("{bytes} bytes in one MPI operation: at most {} can be handed over", Count::MAX)
     })
 }
 
-/// How long each part is, and where it begins.
+/// Returns the length and the beginning of each part.
 fn laid_out(lengths: impl Iterator<Item = usize>) -> (Vec<Count>, Vec<Count>) {
     let mut end = 0;
     let part = |length| {
         let begin = end;
         end += length;
-        // The end must be one that MPI can count to, so the others are.
+        // MPI can count to the end, so it can to the others.
         (count(end) - count(begin), count(begin))
     };
     lengths.map(part).unzip()
@@ -90,11 +94,11 @@ impl Ranks {
         all.chunks_exact(BYTES).map(Header::of_bytes).collect()
     }
 
-    /// Meets the others before an operation.
+    /// Exchanges headers with the other ranks before an operation.
     ///
     /// # Panics
     ///
-    /// If somebody is about to do something else.
+    /// If a rank is about to do something else.
     fn exchange_headers(&self, mine: Header) -> Result<Vec<Header>, Ended> {
         if self.has_left.get() {
             return Err(Ended::Left { member: self.index() });
@@ -118,7 +122,7 @@ impl Ranks {
         Ok(all)
     }
 
-    /// Tells the others that this rank has gone, until all have.
+    /// Tells the others that this rank has left, until all have.
     pub(crate) fn leave(&self, why: Ended) {
         let what = if matches!(why, Ended::Panicked { .. }) {
             Operation::Panicked
@@ -126,9 +130,9 @@ impl Ranks {
             Operation::Left
         };
         let mine = Header::bare(what);
-        let has_gone =
+        let has_left =
             |header: &Header| matches!(header.what, Operation::Left | Operation::Panicked);
-        while !self.all_headers(&mine).iter().all(has_gone) {}
+        while !self.all_headers(&mine).iter().all(has_left) {}
         self.has_left.set(true);
     }
 
@@ -140,7 +144,7 @@ impl Ranks {
         Ok(self.values(value)?[root])
     }
 
-    /// For member `root`, or for all.
+    /// Returns the folded values for member `root`, or for all.
     pub(crate) fn reduce<T: Data>(
         &self,
         root: Option<usize>,
@@ -151,7 +155,7 @@ impl Ranks {
         Ok(self.is_for(root).then(|| values.reduce(op)).flatten())
     }
 
-    /// For member `root`, or for all.
+    /// Returns the values of all for member `root`, or for all.
     pub(crate) fn gather<T: Data>(
         &self,
         root: Option<usize>,
@@ -165,7 +169,7 @@ impl Ranks {
         root.is_none_or(|root| root == self.index())
     }
 
-    /// The values of all, by index.
+    /// Returns the values of all, by index.
     fn values<T: Data>(&self, value: T) -> Result<Vec<T>, Ended> {
         let value = [value];
         let bytes = bytes_of(&value);
@@ -184,7 +188,7 @@ impl Ranks {
         Ok(unsafe { values_of(self.len(), &all) })
     }
 
-    /// The lists of all, by index, for member `root`.
+    /// Returns the lists of all, by index, to member `root`.
     pub(crate) fn gather_lists<T: Data>(
         &self,
         root: usize,
@@ -214,9 +218,9 @@ impl Ranks {
         Ok(Some(numbers.into_iter().map(part).collect()))
     }
 
-    /// One of the values of member `root`, which gives as many as there are members.
+    /// Returns one of the values of member `root`, which gives one for each member.
     pub(crate) fn scatter<T: Data>(&self, root: usize, values: Vec<T>) -> Result<T, Ended> {
-        // All find it too large, or none.
+        // All ranks find it too large, or none does.
         count(self.len() * size_of::<T>());
         self.exchange_headers(Header::new(Operation::Scatter, number_of::<T>(root), 1, &[]))?;
         let mut mine = vec![0_u8; size_of::<T>()];
@@ -231,7 +235,8 @@ impl Ranks {
         Ok(one[0])
     }
 
-    /// Hands `to_previous` to the member before and `to_next` to the one after, and gets what they hand to this one.
+    /// Hands `to_previous` to the previous member and `to_next` to the next one, and returns what
+    /// they hand to this one.
     pub(crate) fn exchange_with_neighbours<T: Data>(
         &self,
         to_previous: &[T],
