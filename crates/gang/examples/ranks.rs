@@ -1,25 +1,27 @@
-//! A gang of the ranks of an MPI job, checked: every operation, and every way in which a member can fail the others.
+//! A test of a gang of the ranks of an MPI job: every operation, and every way in which a member
+//! can fail the others.
 //!
 //! ```text
 //! cargo build -p stanchion-gang --features mpi --example ranks
 //! mpirun --oversubscribe -n 3 target/debug/examples/ranks all
 //! ```
 //!
-//! | argument | what member 1 does | what the others must see |
-//! | --- | --- | --- |
-//! | `all` | every operation | the same as in a gang of threads, which runs here first |
-//! | `returns` | returns early | that it has left |
-//! | `leaves` | returns an error | that it has left |
-//! | `panics` | panics | that it has panicked |
-//! | `differs` | calls something else | all panic |
-//! | `exchanged` | as the others: takes the member out of `run`, and meets with it when the job is over | that it is over |
+//! The argument says what member 1 does, and what the others must see:
 //!
-//! Exit code 0: each rank has seen what it must.
+//! - `all`: it does every operation, and all see the same as in a gang of threads.
+//! - `returns`: it returns early. The others see that it has left.
+//! - `leaves`: it returns an error. The others see that it has left.
+//! - `panics`: it panics. The others see that it has panicked.
+//! - `differs`: it calls another operation. All panic.
+//! - `exchanged`: each rank takes the member out of `run`, and uses it when the job is over. It
+//!   sees that the job is over.
+//!
+//! Exit code 0: each rank has seen what it must see.
 
 use stanchion_gang::mpi::{self, MpiError};
 use stanchion_gang::{Ended, GangError, GangExecutor, Member};
 
-/// One of each, with small and large values, and what they add up to.
+/// Does each operation with small and large values, and returns their sum.
 fn all(member: &mut Member) -> Result<u64, Ended> {
     let (me, len) = (member.index() as u64, member.len() as u64);
     let last = member.len() - 1;
@@ -66,7 +68,7 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Member 1 does what it should not, after a barrier that all cross.
+/// Lets member 1 fail as `how` says, after a barrier that all cross.
 fn failing(how: &str) {
     let mut me = 0;
     let ended = mpi::run(|member| {
@@ -100,7 +102,8 @@ fn failing(how: &str) {
     assert!(as_expected, "{how}: member {me} got {ended:?}");
 }
 
-/// Safe code can have a rank's member longer than the job, by exchanging it for the member of another gang.
+/// Safe code can keep a rank's member longer than the job, by exchanging it for the member of
+/// another gang.
 fn exchanged() -> Result<(), Box<dyn std::error::Error>> {
     let gang = GangExecutor::new(1)?.spawn(1, |outer: &mut Member| {
         let met = mpi::run(|member| {

@@ -1,4 +1,5 @@
-//! Barriers under real threads, more of them than processors: nobody goes on before all have come, and a phase is crossed by all or broken for all.
+//! Barriers under real threads, more of them than processors: no member goes on before all have
+//! arrived, and a phase is crossed by all or broken for all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -27,7 +28,7 @@ impl Random {
     }
 }
 
-/// Runs `body` as every member; what each returned, if it did not panic.
+/// Runs `body` as every member, and returns the result of each that did not panic.
 fn together<'b, B: Barrier, R: Send>(
     barrier: &'b B,
     body: impl Fn(Waiter<&'b B>) -> R + Sync,
@@ -47,7 +48,7 @@ fn together<'b, B: Barrier, R: Send>(
     })
 }
 
-/// Members cross so many phases; none is ever more than one ahead.
+/// Lets members cross so many phases. None is ever more than one ahead.
 fn cross<B: Barrier>(members: usize, phases: usize) {
     let barrier = B::with_members(members).unwrap();
     let progress: Vec<_> = (0..members).map(|_| AtomicUsize::new(0)).collect();
@@ -91,7 +92,7 @@ fn a_wrong_size_is_refused<B: Barrier>() {
     assert!(outsider.is_err(), "there is no fourth of three");
 }
 
-/// In some phase one panics instead of waiting.
+/// Lets one member panic in some phase instead of waiting.
 fn a_panic_is_told<B: Barrier>() {
     for (members, victim, phase) in [(2, 0, 0), (2, 1, 3), (7, 0, 1), (7, 3, 2), (7, 6, 5)] {
         let barrier = B::with_members(members).unwrap();
@@ -117,7 +118,8 @@ fn a_panic_is_told<B: Barrier>() {
     }
 }
 
-/// Members leave after different numbers of phases, some before the others have seen the last that they came to.
+/// Lets members leave after different numbers of phases, some before the others have seen the end
+/// of their last phase.
 fn a_leaver_is_missed<B: Barrier>() {
     for round in 0..40 {
         let barrier = B::with_members(4).unwrap();
@@ -135,7 +137,7 @@ fn a_leaver_is_missed<B: Barrier>() {
     }
 }
 
-/// Every wait has a deadline, so short that some pass.
+/// Gives every wait a deadline, so short that some pass.
 fn deadlines_split_no_phase<B: Barrier>() {
     let mut broken = 0;
     for round in 0..30 {
@@ -154,7 +156,7 @@ fn deadlines_split_no_phase<B: Barrier>() {
                 let again = waiter.wait();
                 assert!(matches!(again, Err(Broken::TimedOut)), "for good: {again:?}");
             }
-            // Nobody leaves before all are through.
+            // No member leaves before all are through.
             (crossed, waiter)
         });
         let crossed: Vec<_> = crossed.into_iter().map(|end| end.unwrap().0).collect();
@@ -241,8 +243,8 @@ fn a_mask_names_missing_members() {
     });
 }
 
-/// The barriers that need no names, as the standard library's, with more threads than members.
-macro_rules! without_names {
+/// Tests barriers of anonymous members, as the standard library's, with more threads than members.
+macro_rules! of_anonymous_members {
     ($($name:ident: $barrier:ty;)+) => {$(
         #[test]
         fn $name() {
@@ -273,14 +275,14 @@ macro_rules! without_names {
     )+};
 }
 
-without_names! {
+of_anonymous_members! {
     strangers_at_central: Central;
     strangers_at_blocking: Blocking;
     strangers_at_two_phase: TwoPhase;
     strangers_at_yielding: Yielding;
 }
 
-/// A policy that panics breaks the promise of the trait; a closure between two waits may.
+/// A policy that panics breaks the promise of the trait. A closure between two waits may panic.
 #[test]
 fn a_caught_panic_breaks_nothing_while_the_waiter_lives() {
     let barrier = Tree::new(2).unwrap();

@@ -1,4 +1,5 @@
-//! `CoResident` with real threads: who spins, yields and sleeps changes from phase to phase, and nobody goes on too early or waits for ever.
+//! `CoResident` with real threads. Which members spin, yield and sleep changes from phase to phase,
+//! and no member goes on too early or waits for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -8,7 +9,8 @@ use std::time::Duration;
 use stanchion_gang::barrier::{Barrier, CoResident};
 use stanchion_gang::{Broken, Waiter};
 
-/// What a member does before a phase: mostly nothing, sometimes so much that the others begin to yield, sleep, or have learnt to.
+/// Works before a phase: mostly not at all, sometimes for so long that the others begin to yield or
+/// sleep, or have learnt to.
 fn work(index: usize, phase: u32) {
     match (index as u32 * 7 + phase * 13) % 61 {
         0 => thread::sleep(Duration::from_micros(300)),

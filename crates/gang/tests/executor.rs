@@ -1,4 +1,4 @@
-//! Gangs on real threads: what a user does with them, and what can go wrong.
+//! Gangs on real threads: the use of each operation, and each way in which it can go wrong.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use stanchion_gang::{Ended, GangError, GangExecutor, GangScope, Member, SpawnErr
 
 static_assertions::assert_impl_all!(GangExecutor: Send, Sync, Clone);
 static_assertions::assert_impl_all!(stanchion_gang::GangHandle<u8>: Send);
-// It is about its own thread.
+// A member belongs to its own thread.
 static_assertions::assert_not_impl_any!(Member: Send, Sync);
 
 fn executor(processors: usize) -> GangExecutor {
@@ -35,7 +35,7 @@ fn the_members_of_a_gang_meet() {
             assert_eq!(member.scatter(0, (me == 0).then(|| vec![5_u8, 6, 7]))?, 5 + me as u8);
             Ok((member.len(), member.processor()))
         })
-        .expect("seats");
+        .expect("free processors");
     let mut processors: Vec<_> =
         gang.join().expect("no panic").iter().map(|(_, processor)| *processor).collect();
     processors.sort_unstable();
@@ -88,7 +88,7 @@ fn a_panic_ends_the_gang_and_hangs_no_member() {
             assert_eq!(ended, Err(Ended::Panicked { member: 1 }));
             ended
         })
-        .expect("seats");
+        .expect("free processors");
     match gang.join() {
         Err(error @ GangError::Panicked { member: 1, .. }) => {
             assert!(error.to_string().contains("on purpose"), "{error}");
@@ -116,7 +116,7 @@ fn a_cancelled_gang_ends_at_its_next_check() {
             #[expect(unreachable_code)]
             Ok(())
         })
-        .expect("seats");
+        .expect("free processors");
     while begun.load(Ordering::Relaxed) < 2 {
         std::thread::yield_now();
     }
@@ -130,7 +130,7 @@ fn an_early_return_leaves_no_member_waiting() {
     let executor = executor(2);
     let gang = executor
         .spawn(2, |member: &mut Member| if member.index() == 0 { Ok(()) } else { member.barrier() })
-        .expect("seats");
+        .expect("free processors");
     assert!(matches!(gang.join(), Err(GangError::Left { member: 0 })));
     executor.shutdown();
 }
@@ -146,7 +146,7 @@ fn a_member_spawns_a_gang_and_waits_for_it() {
             let inner = inner.expect("slots").join().expect("no panic");
             member.all_reduce(inner[0] + inner[1], |a, b| a + b)
         })
-        .expect("seats");
+        .expect("free processors");
     assert_eq!(gang.join().expect("no panic"), [4, 4]);
     executor.shutdown();
 }
@@ -228,14 +228,14 @@ fn panics_in_odd_places_end_the_gang_only() {
             }
             member.barrier()
         })
-        .expect("seats");
+        .expect("free processors");
     assert!(matches!(blocking.join(), Err(GangError::Panicked { member: 0, .. })));
     let folding = executor
         .spawn(2, |member: &mut Member| {
             member.reduce(1, 1, |_, _| panic!("in the operation"))?;
             member.barrier()
         })
-        .expect("seats");
+        .expect("free processors");
     assert!(matches!(folding.join(), Err(GangError::Panicked { member: 1, .. })));
     let bomb = Bomb;
     let has_handle = std::sync::Arc::new(AtomicBool::new(true));
@@ -247,17 +247,17 @@ fn panics_in_odd_places_end_the_gang_only() {
         }
         member.barrier()
     });
-    // The members drop the closure: they outlive the handle, which has a share of it.
-    drop(closure.expect("seats"));
+    // The members drop the closure: they outlive the handle, which has a reference to it.
+    drop(closure.expect("free processors"));
     has_handle.store(false, Ordering::Relaxed);
     let mixed = executor
         .spawn(2, |member: &mut Member| {
             if member.index() == 0 { member.all_gather(1_u8).map(drop) } else { member.barrier() }
         })
-        .expect("seats");
+        .expect("free processors");
     assert!(matches!(mixed.join(), Err(GangError::Panicked { member: 0, .. })));
     let after = executor.spawn(2, |member: &mut Member| member.all_reduce(1, |a, b| a + b));
-    assert_eq!(after.expect("seats").join().expect("no panic"), [2, 2]);
+    assert_eq!(after.expect("free processors").join().expect("no panic"), [2, 2]);
     executor.shutdown();
 }
 
@@ -305,7 +305,7 @@ fn an_executor_dropped_by_a_member_runs_to_the_end() {
             let _ = send.send(member.index());
             Ok(())
         })
-        .expect("seats");
+        .expect("free processors");
     drop(executor);
     gang.join().expect("no panic");
     assert_eq!(receive.iter().count(), 2);
@@ -319,15 +319,15 @@ fn an_executor_refuses_gangs_after_shutdown() {
     assert!(matches!(other.spawn(1, |_| Ok(())), Err(SpawnError::Closed)));
 }
 
-/// Waits for a flag.
+/// Waits until a flag is set.
 fn until(flag: &AtomicBool) {
     while !flag.load(Ordering::Acquire) {
         std::thread::sleep(Duration::from_micros(50));
     }
 }
 
-/// Where a gang is moved that never looks, it sits on another's seat until the clock takes that
-/// away: the turn is open, so nothing else would.
+/// A gang that never checks is moved. It holds a processor of another gang until the timer evicts
+/// it. The turn is open, so nothing else would.
 #[test]
 fn a_moved_member_that_never_checks_blocks_no_processor() {
     static RETURN: AtomicBool = AtomicBool::new(false);
@@ -335,7 +335,7 @@ fn a_moved_member_that_never_checks_blocks_no_processor() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static STOP: AtomicBool = AtomicBool::new(false);
     let hour = Duration::from_secs(3600);
-    let executor = GangExecutor::builder().processors(2).quantum(hour).build().expect("a clock");
+    let executor = GangExecutor::builder().processors(2).quantum(hour).build().expect("a timer");
     let blocked = |flag: &'static AtomicBool| {
         let gang = executor.spawn(1, move |member| {
             member.blocking(|| until(flag));
@@ -355,13 +355,13 @@ fn a_moved_member_that_never_checks_blocks_no_processor() {
     ends.join().expect("no panic");
     assert_eq!(executor.metrics().gangs_moved, 1);
     RETURN.store(true, Ordering::Release);
-    returns.join().expect("it gets its seat");
+    returns.join().expect("it gets its processor");
     STOP.store(true, Ordering::Release);
     deaf.expect("a slot").join().expect("no panic");
     executor.shutdown();
 }
 
-/// Spawns a gang in the scope when it is dropped.
+/// A value that spawns a gang in the scope when it is dropped.
 struct Spawns<'scope, 'env> {
     scope: &'scope GangScope<'scope, 'env>,
     ended: &'env AtomicUsize,
@@ -394,7 +394,7 @@ fn a_scope_waits_for_what_is_spawned_when_a_closure_is_dropped() {
     executor.shutdown();
 }
 
-/// The same by the next gang that is spawned, which drops what those before it have left.
+/// The same by the next gang that is spawned, which drops the closures of the gangs before it.
 #[test]
 fn a_closure_that_spawns_when_it_is_dropped_meets_no_lock() {
     let executor = executor(2);
@@ -420,7 +420,7 @@ fn a_closure_that_spawns_when_it_is_dropped_meets_no_lock() {
     executor.shutdown();
 }
 
-/// A panic that carries what panics when it is dropped.
+/// The payload of a panic, which panics when it is dropped.
 struct Malicious;
 
 impl Drop for Malicious {
@@ -453,13 +453,13 @@ fn a_closure_that_panics_when_it_is_dropped_stops_no_thread() {
     executor.shutdown();
 }
 
-/// All but the first of a gang's panics are dropped: where one panics then, the first is still
-/// handed out, and the process goes on.
+/// All but the first of a gang's panics are dropped. If one panics then, the first is still
+/// returned, and the process goes on.
 #[test]
 fn of_several_panics_the_first_is_handed_out() {
     let executor = executor(3);
     let body = |_: &mut Member| -> Result<(), Ended> { std::panic::panic_any(Malicious) };
-    let joined = executor.spawn(3, body).expect("seats").join();
+    let joined = executor.spawn(3, body).expect("free processors").join();
     let Err(GangError::Panicked { member: 0, payload }) = joined else { panic!("{joined:?}") };
     std::mem::forget(payload);
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -471,10 +471,10 @@ fn of_several_panics_the_first_is_handed_out() {
     executor.shutdown();
 }
 
-/// A gang that cannot be spawned is waited for by nobody, though the scope has been told of it.
+/// The scope has a gang in its list when the gang cannot be spawned, and must not wait for it.
 #[test]
 fn a_scope_waits_for_no_gang_that_was_refused() {
-    let executor = GangExecutor::builder().processors(1).slots(1).build().expect("a clock");
+    let executor = GangExecutor::builder().processors(1).slots(1).build().expect("a timer");
     for _ in 0..50 {
         let (begun, leaves) = (AtomicBool::new(false), AtomicBool::new(false));
         executor.scope(|scope| {
@@ -497,7 +497,7 @@ fn a_scope_waits_for_no_gang_that_was_refused() {
     executor.shutdown();
 }
 
-/// Larger than what lies on the board as it is, and smaller.
+/// One struct is larger than the inline part of a buffer, and one is smaller.
 #[test]
 fn structs_of_the_program_are_handed_over() {
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -521,7 +521,7 @@ fn structs_of_the_program_are_handed_over() {
             let small = member.gather_lists(0, vec![mine.small; member.index()])?;
             Ok((member.broadcast(2, mine)?, small.map(|lists| lists.concat())))
         })
-        .expect("seats");
+        .expect("free processors");
     let outcomes = gang.join().expect("no panic");
     assert!(outcomes.iter().all(|(last, _)| *last == large(2)));
     assert_eq!(outcomes[0].1, Some(vec![Small(1, 0.5), Small(2, 0.5), Small(2, 0.5)]));

@@ -1,5 +1,5 @@
-//! `Switching::Signal` and system calls that a signal ends, and what becomes of the switching when
-//! the program takes the signal for itself.
+//! `Switching::Signal` and system calls that a signal ends, and the switching after the program has
+//! taken the signal for itself.
 //!
 //! Each test has a process of its own, which is this program again: signals are the whole
 //! process's.
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use stanchion_gang::{GangExecutor, Member, Switching};
 
-/// In the child: says that it is one.
+/// The variable that says in the child that it is one.
 const CHILD: &str = "STANCHION_INTERRUPTED_CHILD";
 
 /// Runs `body` in a process that runs nothing else.
@@ -30,7 +30,7 @@ fn alone(name: &str, body: fn()) {
     assert!(child.status.success() && said.contains("1 passed"), "{}: {said}", child.status);
 }
 
-/// One seat, for which gangs take turns.
+/// Builds an executor of one processor, for which gangs take turns.
 fn executor() -> GangExecutor {
     let quantum = Duration::from_micros(200);
     let builder = GangExecutor::builder().processors(1).quantum(quantum);
@@ -39,7 +39,7 @@ fn executor() -> GangExecutor {
     executor
 }
 
-/// Runs `body` as a member, while another gang, which looks at nothing, takes turns with it.
+/// Runs `body` as a member, while another gang, which never checks, takes turns with it.
 fn beside_a_hog<R: Send + 'static>(
     executor: &GangExecutor,
     body: impl Fn(&mut Member) -> R + Send + Sync + 'static,
@@ -65,7 +65,7 @@ fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap()
 }
 
-/// What a call that waits for `time` and for nothing else ends with: 0, or its error.
+/// A call that waits for `time` and for nothing else, and returns 0 or its error.
 type Call = fn(time: Duration) -> i32;
 
 fn ended(result: impl Into<i64>) -> i32 {
@@ -146,7 +146,7 @@ const CALLS: [(&str, Call, i32); 7] = [
     ("sigtimedwait", SIGTIMEDWAIT, libc::EAGAIN),
 ];
 
-/// As documented: they would wait for minutes.
+/// The calls end early, as documented. Else they would wait for minutes.
 #[test]
 fn calls_with_a_timeout_end_early_when_a_turn_does() {
     alone("calls_with_a_timeout_end_early_when_a_turn_does", || {
@@ -165,7 +165,7 @@ fn calls_with_a_timeout_reach_it_inside_of_blocking() {
         let executor = executor();
         for (name, call, at_the_end) in CALLS {
             let ends = beside_a_hog(&executor, move |member| {
-                // Each of them might be begun while a signal is under way.
+                // Each of them might begin while a signal is under way.
                 (0..50)
                     .map(|_| {
                         let ended = member.blocking(|| call(Duration::from_millis(1)));
@@ -181,7 +181,7 @@ fn calls_with_a_timeout_reach_it_inside_of_blocking() {
     });
 }
 
-/// What std repeats of itself.
+/// These are the calls that std repeats of itself.
 #[test]
 fn sleeps_and_waits_of_std_last_as_long_as_they_are_to() {
     alone("sleeps_and_waits_of_std_last_as_long_as_they_are_to", || {
@@ -201,7 +201,8 @@ fn sleeps_and_waits_of_std_last_as_long_as_they_are_to() {
     });
 }
 
-/// The signal that the executor's probe has chosen: the only one of its kind with a handler.
+/// Returns the signal that the executor's probe has chosen: the only one of its kind with a
+/// handler.
 fn chosen() -> i32 {
     let has_handler = |&signal: &i32| {
         // SAFETY: all zeroes is a valid `sigaction`.
@@ -222,8 +223,8 @@ extern "C" fn theirs(_signal: libc::c_int) {
     THEIRS.fetch_add(1, SeqCst);
 }
 
-/// A gang gets on beside one that looks at nothing, until it has been counted that this was not
-/// interrupted.
+/// Lets a gang make progress beside one that never checks, until a refused interruption has been
+/// counted.
 fn is_reported(handler: libc::sighandler_t) {
     let executor = executor();
     let signal = chosen();
@@ -241,7 +242,7 @@ fn is_reported(handler: libc::sighandler_t) {
     let metrics = executor.metrics();
     assert!(metrics.overstays > 0 && metrics.to_string().contains("refused"), "{metrics}");
     assert_eq!(THEIRS.load(SeqCst), 0, "the program gets none of our signals");
-    // Another signal is chosen: members that look at nothing are taken off again.
+    // Another signal is chosen: members that never check are taken off again.
     assert_eq!(Switching::Signal.probe(), Ok(()));
     assert_eq!((executor.switching(), executor.switching_refused()), (Switching::Signal, None));
     let ended = beside_a_hog(&executor, |_| NANOSLEEP(Duration::from_secs(300)));

@@ -1,4 +1,5 @@
-//! Executors where the system sets limits: no memory for more threads, no time to waste. Each runs in a process of its own, which is this program again.
+//! Executors under limits of the system: no memory for more threads, no time to waste. Each test
+//! runs in a process of its own, which is this program again.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use stanchion_gang::{GangExecutor, Member, SpawnError};
 
-/// In the child: says which test it is.
+/// The variable that says in the child which test it is.
 const CHILD: &str = "STANCHION_LIMITS_CHILD";
 
 /// Runs `body` in a process that runs nothing else.
@@ -35,7 +36,8 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").expect("Linux has it").count()
 }
 
-/// A thread that has been told to end is in the kernel's list a moment longer.
+/// Waits until so many threads are left. A thread that ends is in the kernel's list a moment
+/// longer.
 fn wait_for_threads(count: usize) {
     let patience = std::time::Instant::now();
     while threads() != count && patience.elapsed() < Duration::from_secs(30) {
@@ -57,7 +59,7 @@ fn limit_memory(more: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// What the process has used of the processors, in nanoseconds.
+/// Returns the processor time that the process has used, in nanoseconds.
 fn processor_time() -> u64 {
     let mut usage = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `usage` is alive.
@@ -69,9 +71,10 @@ fn processor_time() -> u64 {
 #[test]
 fn a_gang_that_cannot_have_all_its_threads_has_none() {
     alone("a_gang_that_cannot_have_all_its_threads_has_none", || {
-        // Threads that want 1 GiB of address space each: when one cannot be had, there is enough left for everything else.
+        // Threads that want 1 GiB of address space each. When there is none for the next thread,
+        // there is enough left for everything else.
         let executor =
-            GangExecutor::builder().processors(64).stack_size(1 << 30).build().expect("a clock");
+            GangExecutor::builder().processors(64).stack_size(1 << 30).build().expect("a timer");
         executor.spawn(1, |_| Ok(())).expect("one can be had").join().expect("no panic");
         let before = threads();
         limit_memory(7 << 29);
@@ -81,7 +84,8 @@ fn a_gang_that_cannot_have_all_its_threads_has_none() {
             other => panic!("{other}"),
         }
         assert!(error.to_string().contains("ulimit"), "{error}");
-        // Those that were started for it have gone, the one that was there before has not, and the seats are free.
+        // The threads that were started for it have gone, the one that was there before has not,
+        // and the processors are free.
         wait_for_threads(before);
         assert_eq!(executor.metrics().slots_used, 0);
         let gang =
@@ -98,8 +102,8 @@ fn an_idle_executor_uses_no_processor() {
             .processors(2)
             .quantum(Duration::from_micros(200))
             .build()
-            .expect("a clock");
-        // Two slots have been in turn, and one waits for ever: still nothing is to be done.
+            .expect("a timer");
+        // Two slots have taken turns, and a gang waits for ever: still there is nothing to do.
         let (send, receive) = std::sync::mpsc::channel::<()>();
         let receive = Mutex::new(receive);
         let asleep = AtomicUsize::new(0);
@@ -118,7 +122,7 @@ fn an_idle_executor_uses_no_processor() {
             let before = processor_time();
             std::thread::sleep(Duration::from_millis(300));
             let used = processor_time() - before;
-            // The sleeping test itself, and what the kernel counts to whoever is on when it interrupts.
+            // The sleeping test itself, and what the kernel adds to the thread that it interrupts.
             assert!(used < 3_000_000, "{used} ns of 300 ms");
             drop(send);
             assert_eq!(blocked.expect("a slot").join().expect("no panic"), [true]);
@@ -131,15 +135,16 @@ fn an_idle_executor_uses_no_processor() {
 fn threads_end_with_the_executor() {
     alone("threads_end_with_the_executor", || {
         let before = threads();
-        let executor = GangExecutor::new(3).expect("a clock");
+        let executor = GangExecutor::new(3).expect("a timer");
         executor
             .spawn(3, |member: &mut Member| member.barrier())
-            .expect("seats")
+            .expect("free processors")
             .join()
             .expect("ok");
         assert_eq!(threads(), before + 4);
         drop(executor.clone());
-        let gang = executor.spawn(3, |member: &mut Member| member.barrier()).expect("seats");
+        let gang =
+            executor.spawn(3, |member: &mut Member| member.barrier()).expect("free processors");
         drop(executor);
         gang.join().expect("gangs that run go on to the end");
         wait_for_threads(before);

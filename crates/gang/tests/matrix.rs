@@ -1,4 +1,5 @@
-//! The matrix against what it says of itself, after every operation of random sequences; and examples with known pictures.
+//! The matrix against its own invariants, after every operation of random sequences; and examples
+//! with known pictures.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use stanchion_gang::matrix::{
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Allocate(usize),
-    /// Of the gangs there are, the one at that place, wrapping.
+    /// Of the gangs that there are, the one with that position, wrapping.
     Complete(usize),
     Commence(usize),
     Unite,
@@ -27,7 +28,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// What must be there: by gang its size, its descriptor, and whether it has begun.
+/// The gangs that must be there: by key the size, the descriptor, and whether the gang has begun.
 type Expected = BTreeMap<GangKey, (usize, u32, bool)>;
 
 fn used(matrix: &Matrix<u32>) -> Vec<usize> {
@@ -38,7 +39,8 @@ fn occupied(matrix: &Matrix<u32>, slot: usize) -> usize {
     matrix.processors() - matrix.free(slot).len()
 }
 
-/// Each gang in one slot, on as many seats as it is large, and no two of a slot on one seat; what is counted agrees with what is there.
+/// Checks that each gang is in one slot, on as many processors as it has members, and that no two
+/// of a slot share a processor. The counts agree with the gangs.
 fn consistent(matrix: &Matrix<u32>, expected: &Expected) -> Result<(), TestCaseError> {
     let mut found = Vec::new();
     for slot in 0..matrix.slots() {
@@ -76,7 +78,8 @@ fn round_robin(matrix: &Matrix<u32>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Nobody twice, everybody at home in the own slot, alternates whole, and nothing empty that somebody could have.
+/// Checks that no member runs twice, that all are at home in their own slot, that alternates are
+/// whole, and that no processor is empty on which a member could run.
 fn rows(matrix: &Matrix<u32>, alternates: Alternates) -> Result<(), TestCaseError> {
     let mut row = vec![None; matrix.processors()];
     let gangs: Vec<_> = used(matrix).into_iter().flat_map(|slot| matrix.gangs(slot)).collect();
@@ -162,7 +165,7 @@ fn unite(matrix: &mut Matrix<u32>) -> Result<(), TestCaseError> {
         prop_assert_eq!(places.insert(moved.gang, moved.to), Some(moved.from));
     }
     for (gang, placement) in places {
-        prop_assert_eq!(matrix.placement(gang), Some(placement), "moved without a word");
+        prop_assert_eq!(matrix.placement(gang), Some(placement), "it is not named as moved");
     }
     let after = used(matrix);
     prop_assert!(after.iter().all(|slot| before.contains(slot)), "a slot was opened");
@@ -263,7 +266,7 @@ proptest! {
         prop_assert!(matrix.used() < 2 * least || matrix.used() == least);
     }
 
-    /// Sets, against the numbers in order; beyond the first word, too.
+    /// Compares sets with the numbers in order, also beyond the first word.
     #[test]
     fn a_set_is_its_numbers(
         numbers in prop::collection::btree_set(0..ProcessorSet::BOUND, 0..20),
@@ -289,7 +292,8 @@ proptest! {
     }
 }
 
-/// The rows of all used slots, a letter a member: capitals at home, a star behind fragments.
+/// Returns the rows of all used slots, with a letter for each member: a capital at home, a star
+/// behind a fragment.
 fn picture(matrix: &Matrix<char>, alternates: Alternates) -> Vec<String> {
     let mut row = vec![None; matrix.processors()];
     let slots = (0..matrix.slots()).filter(|slot| !matrix.gangs(*slot).is_empty());
@@ -355,9 +359,10 @@ fn slots_that_have_emptied_are_united() {
         .map(|(size, name)| matrix.allocate(size, name).unwrap().0);
     assert_eq!(picture(&matrix, Alternates::None), ["A A A a", "B B B b", "C C D D"]);
     matrix.complete(gangs[0]);
-    assert_eq!(matrix.unite(), [], "a would need a seat");
+    assert_eq!(matrix.unite(), [], "a would need a processor");
     matrix.complete(gangs[1]);
-    // Two slots with one member each, and both on seat 3: one of the two is given up, and its member moves to another seat.
+    // Two slots have one member each, both on processor 3. One of the two is given up, and its
+    // member moves to another processor.
     let moves = matrix.unite();
     assert_eq!(moves.len(), 1);
     assert_ne!(moves[0].from.processors, moves[0].to.processors, "both ran on the same processor");

@@ -18,7 +18,7 @@ use stanchion_gang::{Broken, GangExecutor, Member, Waiter};
 /// A window of time in which a thread that is woken each millisecond would be seen.
 const WINDOW: Duration = Duration::from_millis(200);
 
-/// What a test waits for does not take so long.
+/// No wait of a test takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn this_thread() -> i32 {
@@ -26,7 +26,7 @@ fn this_thread() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// What the kernel has counted of a thread that sleeps; `None` if it does not sleep.
+/// Returns the kernel's counts of a thread that sleeps; `None` if it does not sleep.
 fn counts(thread: i32) -> Option<Vec<String>> {
     let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
     let field = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
@@ -55,7 +55,7 @@ fn executor(processors: usize) -> GangExecutor {
     GangExecutor::builder().processors(processors).build().expect("threads for a few members")
 }
 
-/// Member 2 of a gang of three keeps the others waiting, by `keeps`, until this has seen them
+/// Lets member 2 of a gang of three keep the others waiting, by `keeps`, until they have been seen
 /// asleep.
 fn the_others_sleep(what: &str, keeps: fn(&mut Member, &dyn Fn())) {
     let executor = executor(3);
@@ -72,7 +72,7 @@ fn the_others_sleep(what: &str, keeps: fn(&mut Member, &dyn Fn())) {
             }
             member.all_reduce(member.index(), |a, b| a + b)
         })
-        .expect("seats");
+        .expect("free processors");
     let threads: Vec<i32> = waiting.iter().take(2).collect();
     wait_until_quiet(what, &threads);
     release.send(()).unwrap();
@@ -87,10 +87,10 @@ fn members_sleep_while_one_is_blocking() {
 
 #[test]
 fn members_sleep_while_one_sleeps_unannounced() {
-    the_others_sleep("without a word", |_, wait| wait());
+    the_others_sleep("unannounced", |_, wait| wait());
 }
 
-/// Also while another gang takes turns with theirs.
+/// Members sleep also while another gang takes turns with theirs.
 #[test]
 fn members_sleep_while_another_gang_runs() {
     let executor = executor(2);
@@ -139,21 +139,21 @@ fn a_sleeping_member_learns_that_its_gang_has_ended() {
             here.lock().unwrap().send(this_thread()).unwrap();
             ended
         })
-        .expect("seats");
+        .expect("free processors");
     wait_until_quiet("before it is cancelled", &[waiting.recv().unwrap()]);
     gang.cancel();
-    waiting.recv_timeout(PATIENCE).expect("it has been told");
+    waiting.recv_timeout(PATIENCE).expect("it has learnt it");
     release.send(()).unwrap();
     assert!(gang.join().is_err());
     executor.shutdown();
 }
 
-/// Crosses three phases of which the last member is late each time, and a fourth that it breaks.
+/// Crosses three phases in which the last member is late, and a fourth that it breaks.
 fn late<B: Barrier + 'static>(members: usize) {
     let what = std::any::type_name::<B>();
     let barrier = Arc::new(B::with_members(members).unwrap());
     let mut waiters = Waiter::all(barrier);
-    // The last child in a tree, and a teller of each round of a dissemination.
+    // The last child in a tree, and a sender in each round of a dissemination.
     let mut late = waiters.pop().unwrap();
     let (here, waiting): (Sender<i32>, _) = channel();
     let others: Vec<_> = waiters
@@ -180,7 +180,7 @@ fn late<B: Barrier + 'static>(members: usize) {
     assert_eq!(led, 3, "{what}: one leader a phase");
 }
 
-/// One whose deadline passes while it sleeps breaks the barrier for the others that sleep.
+/// A member that reaches its deadline while it sleeps breaks the barrier for the others that sleep.
 fn times_out<B: Barrier + 'static>() {
     let what = std::any::type_name::<B>();
     let barrier = Arc::new(B::with_members(7).unwrap());

@@ -1,7 +1,7 @@
-//! Slots switched by signals and by priorities: members that never look, that hold every kind of lock when they are stopped, that block in the
-//! kernel.
+//! Slots that are switched by signals and by priorities: members that never check, that hold every
+//! kind of lock when they are stopped, that block in the kernel.
 //!
-//! What is asserted is progress, in counts; no time.
+//! The tests assert progress, in counts, and no times.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use stanchion_gang::{Ended, GangError, GangExecutor, Member, Switching};
 
-/// The shortest that is a few times what a switch costs.
+/// The shortest quantum that is a few times the cost of a switch.
 const SHORT: Duration = Duration::from_micros(200);
 
 fn executor(processors: usize, switching: Switching, quantum: Duration) -> GangExecutor {
@@ -27,26 +27,29 @@ fn executor(processors: usize, switching: Switching, quantum: Duration) -> GangE
         .unwrap()
 }
 
-/// The modes that this system allows. Signals it always does.
+/// Returns the modes that this system allows. It always allows signals.
 fn modes() -> impl Iterator<Item = Switching> {
     assert_eq!(Switching::Signal.probe(), Ok(()));
     Switching::ALL.into_iter().filter(|mode| mode.probe().is_ok())
 }
 
-/// Seats for a test that needs a processor besides those of its members: preferred members leave none.
+/// Returns the processors for a test that needs a CPU besides those of its members: preferred
+/// members leave none.
 fn processors(mode: Switching) -> usize {
     if mode == Switching::Priority { 1 } else { 2 }
 }
 
-/// Takes the others off their processors, which look at nothing.
+/// Returns the modes that take members off which never check.
 fn forcing_modes() -> impl Iterator<Item = Switching> {
     modes().filter(|mode| *mode != Switching::Cooperative)
 }
 
-/// Whether a thread that only ever computes is off its processor now, as the kernel tells: asleep, which it can be in the handler only, or ordinary.
+/// Returns whether a thread that only ever computes is off its processor now, by the kernel's
+/// files. Then it is asleep, which it can be in the handler only, or ordinary.
 fn is_off(thread: i32, mode: Switching) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
-    // The name may have anything in it; after it come the state, the 3rd field, and as the 41st the policy.
+    // The name may have any character in it. After it come the state, the 3rd field, and the
+    // policy, the 41st.
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
     match mode {
         Switching::Signal => fields[0] == "S",
@@ -56,7 +59,7 @@ fn is_off(thread: i32, mode: Switching) -> bool {
 
 #[test]
 fn members_that_never_check_take_turns() {
-    /// Looks at the other, some 10 µs each: many turns.
+    /// Looks at the other member, some 10 µs each: many turns.
     const LOOKS: u32 = 100_000;
     for mode in forcing_modes() {
         let executor = executor(1, mode, SHORT);
@@ -69,7 +72,7 @@ fn members_that_never_check_take_turns() {
             executor.spawn(1, move |_: &mut Member| {
                 // SAFETY: cannot fail.
                 threads[mine].store(unsafe { libc::gettid() }, SeqCst);
-                // Sees the other off, and afterwards that it has got on, five times.
+                // Five times: sees the other member off, and then that it has made progress.
                 for _ in 0..5 {
                     let mut looks = 0;
                     let other = loop {
@@ -101,7 +104,7 @@ fn members_that_never_check_take_turns() {
     }
 }
 
-/// A gang that looks gets on beside one that does not, and its culprit is none: it was taken off.
+/// A gang that checks makes progress beside one that does not: that one is taken off.
 #[test]
 fn neighbours_of_a_member_that_never_checks_get_on() {
     for mode in forcing_modes() {
@@ -134,7 +137,7 @@ fn neighbours_of_a_member_that_never_checks_get_on() {
     }
 }
 
-/// What a member is doing when it is stopped: everything that has a lock in it, or a fault.
+/// Does everything that takes a lock or a page fault: a member is stopped in it.
 fn mischief(member: &mut Member, shared: &Mutex<Vec<String>>, round: usize) -> Result<(), Ended> {
     let size = 1 + round * 7919 % 100_000;
     let page = black_box(vec![0_u8; size]);
@@ -172,7 +175,7 @@ fn a_member_may_be_stopped_anywhere() {
                 })
             })
             .collect();
-        // Meanwhile the allocator and the executor's own locks are wanted from outside, and from members.
+        // Meanwhile threads outside and members want the allocator and the executor's own locks.
         for nested in 0..50 {
             let gang = executor.spawn(1, move |member: &mut Member| {
                 let inner = member.executor().spawn(1, move |_: &mut Member| Ok(nested));
@@ -229,7 +232,8 @@ fn gangs_are_cancelled_and_panic_while_slots_switch() {
     }
 }
 
-/// A call that blocks is interrupted again and again while its member's slot comes and goes, and gets what it waits for.
+/// A blocking call is interrupted again and again while its member's slot comes and goes, and gets
+/// its data.
 #[test]
 fn a_blocking_call_is_restarted() {
     for mode in forcing_modes() {
@@ -245,7 +249,7 @@ fn a_blocking_call_is_restarted() {
             });
             let before = executor.metrics().rotations_by_quantum;
             for byte in [7, 8, 9] {
-                // Two members that never look, and slots that turn meanwhile.
+                // Two members that never check, and slots that take turns meanwhile.
                 let (executor, enough) = (&executor, before + u64::from(byte) * 2);
                 let busy = scope.spawn(1, move |_: &mut Member| {
                     while executor.metrics().rotations_by_quantum < enough {
@@ -262,10 +266,10 @@ fn a_blocking_call_is_restarted() {
     }
 }
 
-/// In a process of its own, which ignores all signals that would do.
+/// Runs in a process of its own, which ignores all signals that could be chosen.
 #[test]
-fn what_is_refused_degrades_to_cooperation() {
-    const NAME: &str = "what_is_refused_degrades_to_cooperation";
+fn a_refused_mode_degrades_to_cooperation() {
+    const NAME: &str = "a_refused_mode_degrades_to_cooperation";
     const CHILD: &str = "STANCHION_TEST_IGNORES_SIGNALS";
     if std::env::var_os(CHILD).is_none() {
         let this = std::env::current_exe().unwrap();
@@ -275,7 +279,7 @@ fn what_is_refused_degrades_to_cooperation() {
         return;
     }
     for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
-        // SAFETY: ignores a signal that nobody sends.
+        // SAFETY: ignores a signal that no thread sends.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     let executor = executor(1, Switching::Signal, SHORT);

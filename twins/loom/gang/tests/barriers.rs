@@ -1,25 +1,29 @@
-//! Models of the barriers: no member goes on before all have come, what was done before is seen
+//! Models of the barriers: no member goes on before all have arrived, what was done before is seen
 //! after, a phase is crossed by all or broken for all, and each member that sleeps is woken.
 //!
-//! | model of each barrier | threads | bound |
+//! Each barrier has these models. Some are only of the barriers that spin, or have another bound
+//! for barriers that sleep.
+//!
+//! | model | threads | bound |
 //! | --- | --- | --- |
 //! | `two_members` | 2, one phase | none |
-//! | `two_phases` (not of those that always sleep) | 2 | none |
-//! | `two_long_phases_bounded` (of those that watch) | 2, each goes to sleep or not in each of two phases | 2 preemptions |
-//! | `two_sleepers_bounded` (of those that watch) | 3, one phase, all that wait go to sleep or not by choice | 2 preemptions |
-//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time | none, 3 preemptions of those that watch or may sleep |
-//! | `a_leaver_meets_an_arrival` | 2, one leaves when it has crossed | none, 3 preemptions of those that sleep |
-//! | `a_leaver_meets_a_waiter` | 2, one leaves instead of coming | none |
-//! | `a_leaver_meets_a_sleeper_bounded` (of those that watch) | the same, and the other goes to sleep or not | 3 preemptions |
-//! | `three_members_bounded` | 3, one phase | 3 preemptions, 2 of those that sleep |
-//! | `a_leaver_meets_two_bounded` (of `Dissemination`) | 3, one leaves when it has crossed | 4 preemptions |
+//! | `two_phases` (not if they sleep) | 2 | none |
+//! | `two_long_phases_bounded` (if they spin) | 2 | 2 preemptions |
+//! | `two_sleepers_bounded` (if they spin) | 3, one phase | 2 preemptions |
+//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time | none or 3 preemptions |
+//! | `a_leaver_meets_an_arrival` | 2, one leaves when it has crossed | none or 3 preemptions |
+//! | `a_leaver_meets_a_waiter` | 2, one leaves instead of arriving | none |
+//! | `a_leaver_meets_a_sleeper_bounded` (if they spin) | the same | 3 preemptions |
+//! | `three_members_bounded` | 3, one phase | 3 preemptions, or 2 |
+//! | `a_leaver_meets_two_bounded` (`Dissemination`) | 3, one leaves | 4 preemptions |
 //! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 1 preemption |
 //!
-//! A member of a barrier that is made for watching goes to sleep by choice: its first choice says
-//! whether its first wait is a long one.
+//! A member of a barrier that is made for spinning goes to sleep by choice: its first choice says
+//! whether its first wait is a long one. In `two_long_phases_bounded` each member goes to sleep or
+//! not in each of two phases.
 //!
-//! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies
-//! the executions by a hundred.
+//! Sleepers wake spuriously only where a deadline may pass as well. Elsewhere that multiplies the
+//! executions by a hundred.
 
 use core::time::Duration;
 
@@ -33,7 +37,7 @@ use stanchion_gang_loom::barrier::{
 };
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
-/// A cell that one member at a time writes: who, is agreed on by the phase.
+/// A cell that one member at a time writes: the phase says which.
 struct Written(UnsafeCell<u32>);
 
 // SAFETY: the phases of a barrier keep its writers and readers apart. The models check that.
@@ -45,7 +49,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What members share.
+/// The cells that members share, one for each member.
 struct Cells<const MEMBERS: usize>([Written; MEMBERS]);
 
 impl<const MEMBERS: usize> Cells<MEMBERS> {
@@ -53,22 +57,22 @@ impl<const MEMBERS: usize> Cells<MEMBERS> {
         Arc::new(Self([0; MEMBERS].map(|phase| Written(UnsafeCell::new(phase)))))
     }
 
-    /// Before a phase: the others read it after.
+    /// Writes the cell of `me` before a phase. The others read it after that.
     fn write(&self, me: usize, phase: u32) {
-        // SAFETY: a member's own cell, whose last readers have come to the phase before.
+        // SAFETY: the member's own cell. Its last readers have arrived in the phase before.
         self.0[me].0.with_mut(|mine| unsafe { *mine = phase });
     }
 
-    /// After a phase: their owners write again after the next.
+    /// Reads the cells of the others after a phase. Their members write again after the next.
     fn read(&self, me: usize, phase: u32) {
         for (_, cell) in self.0.iter().enumerate().filter(|&(index, _)| index != me) {
-            // SAFETY: all have crossed the phase that it was written before.
+            // SAFETY: all members have crossed the phase before which it was written.
             cell.0.with(|theirs| assert_eq!(unsafe { *theirs }, phase));
         }
     }
 }
 
-/// Runs `body` as every member, and returns what each returned.
+/// Runs `body` as every member, and returns the result of each.
 fn together<B: Barrier + 'static, const MEMBERS: usize, R: Send + 'static>(
     body: impl Fn(Waiter<Arc<B>>, &Cells<MEMBERS>) -> R + Copy + Send + 'static,
 ) -> Vec<R> {
@@ -91,8 +95,8 @@ fn leads(crossing: Result<Crossing, Broken>) -> u32 {
     crossing.expect("whole").is_leader().into()
 }
 
-/// Some phases, with what the members write before the first, read after it, and write again after
-/// the second.
+/// Models some phases. Members write before the first, read after it, and write again after the
+/// second.
 fn two_members<B: Barrier + 'static>(name: &str, model: Model, phases: u32) {
     explore(name, model, move || {
         let led = together::<B, 2, _>(move |mut waiter, cells| {
@@ -104,14 +108,14 @@ fn two_members<B: Barrier + 'static>(name: &str, model: Model, phases: u32) {
                 led += leads(waiter.wait());
                 cells.write(me, 2);
             }
-            // Leaving is another model's.
+            // Another model lets members leave.
             (led, waiter)
         });
         assert_eq!(led.iter().map(|(led, _)| led).sum::<u32>(), phases, "one leader a phase");
     });
 }
 
-/// One member's wait may time out at any time.
+/// Models a wait that may time out at any time.
 fn a_timeout_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         let mut results = together::<B, 2, _>(|mut waiter, cells| {
@@ -134,12 +138,12 @@ fn a_timeout_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
-/// A moment to come, which passes by choice.
+/// Returns a deadline that passes by choice.
 fn in_a_while() -> Deadline {
     Deadline::after(Duration::from_secs(1))
 }
 
-/// Member 1 leaves when it has crossed, while the other may still be about to see that.
+/// Models member 1 leaving when it has crossed, while the other may still be about to see that.
 fn a_leaver_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         let mut stays = together::<B, 2, _>(|mut waiter, cells| {
@@ -154,7 +158,7 @@ fn a_leaver_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
-/// Member 1 leaves while the other waits for it, or is about to.
+/// Models member 1 leaving while the other waits for it, or is about to.
 fn a_leaver_meets_a_waiter<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         together::<B, 2, _>(|mut waiter, _: &Cells<2>| {
@@ -167,7 +171,7 @@ fn a_leaver_meets_a_waiter<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
-/// One phase of three.
+/// Models one phase of three members.
 fn three_members<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         let led = together::<B, 3, _>(|mut waiter, cells| {
@@ -181,7 +185,7 @@ fn three_members<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
-/// One of three may give up: all cross, or all are told.
+/// Models one of three that may give up: all cross, or all get the reason.
 fn a_timeout_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         let crossed = together::<B, 3, _>(|mut waiter, _: &Cells<3>| {
@@ -195,7 +199,7 @@ fn a_timeout_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
-/// Member 2 leaves when it has crossed, while two others may still be on their way.
+/// Models member 2 leaving when it has crossed, while two others may still be on their way.
 fn a_leaver_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
     explore(name, model, || {
         let stay = together::<B, 3, _>(|mut waiter, cells| {
@@ -223,7 +227,7 @@ macro_rules! models {
             })+
         }
     };
-    (watches $($barrier:ident: $type:ty;)+) => {$(
+    (spins $($barrier:ident: $type:ty;)+) => {$(
         models! { $barrier: $type;
             two_members => |name| super::two_members::<$type>(name, Model::new().choices(1), 1);
             two_phases => |name| super::two_members::<$type>(name, Model::new().choices(0), 2);
@@ -267,7 +271,7 @@ macro_rules! models {
     )+};
 }
 
-models! { watches
+models! { spins
     central: Central;
     bit_mask: BitMask;
     tree: Tree;

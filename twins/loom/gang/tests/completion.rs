@@ -1,12 +1,14 @@
-//! Models of how a gang ends: who finds the barrier broken can say why, and who finds it done sees
-//! what its members did.
+//! Models of the completion of a gang: a thread that finds the barrier broken finds the reason, and
+//! a thread that finds the gang done sees what its members did.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `gang_completion_tells_a_waiter` | a member that panics, one that waits for it | it learns that the other has gone, but not why |
-//! | `gang_completion_tells_an_observer` | a member that returns, one that only asks whether the barrier is broken | the same |
-//! | `gang_completion_of_two_bounded` | a member that returns, one that waits for it, one who cancels | it hangs; it is told of a reason that is none |
-//! | `gang_completion_wakes_a_joiner` | the last member, who joins | a wake-up is lost; the results are not seen |
+//! - `gang_completion_tells_a_waiter`: a member panics, and another waits for it. Without the
+//!   fences the waiter learns that the member has gone, but not why.
+//! - `gang_completion_tells_an_observer`: a member returns, and another only asks whether the
+//!   barrier is broken. The same could go wrong.
+//! - `gang_completion_of_two_bounded`: a member returns, another waits for it, and a third thread
+//!   cancels. The waiter could hang, or get a reason that is none.
+//! - `gang_completion_wakes_a_joiner`: the last member ends, and a thread joins. The wake-up could
+//!   be lost, or the results not be seen.
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -23,9 +25,11 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A gang of two, and what one of them did.
+/// A gang of two, and the result of one of them.
 struct Gang {
+    /// The completion of the gang.
     completion: Completion,
+    /// Written by one member before the gang is done.
     result: UnsafeCell<u32>,
 }
 
@@ -43,7 +47,7 @@ fn in_thread(gang: &Arc<Gang>, body: impl FnOnce(&Gang) + 'static) -> thread::Jo
     thread::spawn(move || body(&gang))
 }
 
-/// Why it did not meet the other.
+/// Waits for the other member, which does not come, and returns the reason.
 fn meet(gang: &Gang, me: usize) -> Ended {
     let barrier = &gang.completion.barrier;
     barrier.member_state(me);
@@ -92,7 +96,7 @@ fn gang_completion_wakes_a_joiner() {
     explore("gang_completion_wakes_a_joiner", Model::new(), || {
         let gang = gang();
         let last = in_thread(&gang, |gang| {
-            // SAFETY: nobody reads it before the gang is done.
+            // SAFETY: no thread reads it before the gang is done.
             gang.result.with_mut(|result| unsafe { *result = 7 });
             gang.completion.set_done();
         });

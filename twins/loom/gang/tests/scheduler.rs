@@ -1,21 +1,33 @@
-//! Models of the gate: whoever may sit gets in, nobody sits on another's lap, and what was done on
-//! a seat is seen by who sits there next.
+//! Models of the slot scheduler: a member that may run gets its processor, no two members hold one
+//! processor, and what was done on a processor is seen by its next holder.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `slot_scheduler_hands_over_bounded` | a member that ends, one of the next slot | a wake-up is lost between leaving, turning and sleeping; a race on the seat |
-//! | `slot_scheduler_takes_over_bounded` | a member that ends, one of the next slot that ends its turn | it has the seat, and not what was done there |
-//! | `slot_scheduler_publishes_bounded` | a member that comes, who writes the table | it sees the round, and the table as it was before |
-//! | `slot_scheduler_deactivates_and_activates_bounded` | two members of two slots, each blocked for a while | both find the other's slot on, or nobody's: one never comes back |
-//! | `slot_scheduler_ends_a_turn_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
-//! | `slot_scheduler_ends_a_turn_by_timer_bounded` | two members of two slots, the clock | the same, while either comes or goes |
-//! | `slot_scheduler_evicts_bounded` | one that does not look, one of the next slot, the clock | the next never gets the seat |
-//! | `slot_scheduler_lowers_priority_bounded` | the same, where the clock changes priorities | the same |
-//! | `slot_scheduler_sees_a_holder_bounded` | a member that comes, the clock | it sits down in a turn that is over, and who ends the turn does not see it |
-//! | `slot_scheduler_migrates_bounded` | a member, and who gives it another seat | it waits at the old seat; it takes both |
-//! | `slot_scheduler_unites_slots_bounded` | two members on one seat each, whose slots are united | one is not told of its new seat |
-//! | `gang_parker_wakes` | who listens, who rings | the ring is not heard, or not what was done before it |
-//! | `exchange_buffers_three_exchanges` | two members | a value of another exchange is read, or one that is being written |
+//! Each model says which threads it has, and what could go wrong:
+//!
+//! - `slot_scheduler_hands_over_bounded`: a member that ends, and one of the next slot. A wake-up
+//!   is lost between releasing, rotating and sleeping; a race on the processor.
+//! - `slot_scheduler_takes_over_bounded`: a member that ends, and one of the next slot that ends
+//!   its turn. It has the processor, and does not see what was done there.
+//! - `slot_scheduler_publishes_bounded`: a member that comes, and a thread that writes the table.
+//!   The member sees the turn, and the table as it was before.
+//! - `slot_scheduler_deactivates_and_activates_bounded`: two members of two slots, each inactive
+//!   for a while. Both find the other's slot on, or none: one never comes back.
+//! - `slot_scheduler_ends_a_turn_bounded`: a member that ends its turn itself, and one of the next
+//!   slot. The first releases and is not woken again, or the next is not woken.
+//! - `slot_scheduler_ends_a_turn_by_timer_bounded`: two members of two slots, and the timer. The
+//!   same, while either comes or goes.
+//! - `slot_scheduler_evicts_bounded`: a member that does not check, one of the next slot, and the
+//!   timer. The next never gets the processor.
+//! - `slot_scheduler_lowers_priority_bounded`: the same, where the timer changes priorities.
+//! - `slot_scheduler_sees_a_holder_bounded`: a member that comes, and the timer. The member takes
+//!   its processor in a turn that is over, and the timer does not see it.
+//! - `slot_scheduler_migrates_bounded`: a member, and a thread that gives it another processor. It
+//!   waits at the old one, or takes both.
+//! - `slot_scheduler_unites_slots_bounded`: two members on one processor each, and their slots are
+//!   united. One does not learn its new processor.
+//! - `gang_parker_wakes`: a thread that parks, and one that unparks it. The unpark is lost, or what
+//!   was done before it.
+//! - `exchange_buffers_three_exchanges`: two members. One reads a value of another exchange, or one
+//!   that is being written.
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -32,13 +44,15 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A gate, and what is done on its seats.
+/// A slot scheduler, and what is done on its processors.
 struct Processors {
+    /// The scheduler.
     scheduler: SlotScheduler,
+    /// Counts what was done, by processor. Written by its holder.
     processors: Vec<UnsafeCell<u32>>,
 }
 
-// SAFETY: the seats' holders are apart, by the gate. The models check that.
+// SAFETY: the scheduler keeps the holders of a processor apart. The models check that.
 unsafe impl Send for Processors {}
 // SAFETY: as above.
 unsafe impl Sync for Processors {}
@@ -47,7 +61,7 @@ unsafe impl Sync for Processors {}
 const LONG: u64 = 1_000_000;
 
 impl Processors {
-    /// One slot a row, in which each named berth has the seat of its column.
+    /// Creates a slot for each row, in which each named entity has the processor of its column.
     fn new<const PROCESSORS: usize>(rows: &[[Option<usize>; PROCESSORS]]) -> Arc<Self> {
         Self::with_preemption(Preemption::None, rows)
     }
@@ -70,10 +84,10 @@ impl Processors {
         })
     }
 
-    /// Goes through the gate and does something on its seat.
+    /// Waits for the turn of `entity` and does something on its processor.
     fn take_turn(&self, entity: usize) -> Turn {
         let turn = self.scheduler.wait_for_turn(entity);
-        // SAFETY: the seat is its own, by the gate.
+        // SAFETY: the entity holds the processor.
         self.processors[self.scheduler.processor_of(entity)]
             .with_mut(|processor| unsafe { *processor += 1 });
         turn
@@ -108,7 +122,7 @@ fn slot_scheduler_hands_over_bounded() {
         shared.take_turn(0);
         shared.scheduler.deactivate(0);
         next.join().expect("no panic");
-        // SAFETY: both have left the seat.
+        // SAFETY: both have released the processor.
         shared.processors[0].with(|processor| assert_eq!(unsafe { *processor }, 2));
     });
 }
@@ -144,7 +158,7 @@ fn slot_scheduler_publishes_bounded() {
         // The table may be newer than the round, and not older.
         assert!(
             passed != without || shared.scheduler.holder(1) == Some(0),
-            "it sits where nobody does"
+            "it runs on a processor that it does not hold"
         );
     });
 }
@@ -254,10 +268,13 @@ fn slot_scheduler_sees_a_holder_bounded() {
         };
         shared.scheduler.end_quantum(first);
         let seen = shared.scheduler.holder(0);
-        // Berth 1 takes no part: it is slot 0's turn again.
+        // Entity 1 becomes inactive: it is slot 0's turn again.
         shared.scheduler.deactivate(1);
         let passed = member.join().expect("no panic");
-        assert!(!passed.is_same_turn(first) || seen == Some(0), "it stays, and nobody knows");
+        assert!(
+            !passed.is_same_turn(first) || seen == Some(0),
+            "it stays, and the timer does not know"
+        );
     });
 }
 
@@ -284,7 +301,7 @@ fn slot_scheduler_unites_slots_bounded() {
             let _ = shared.take_turn(1);
         });
         shared.take_turn(0);
-        // Slot 1 is given up: its member sits beside the other from now on, which stays until the
+        // Slot 1 is given up: its member runs beside the other from now on, which stays until the
         // end.
         shared.scheduler.migrate(1, 1);
         publish(&shared.scheduler, &[[Some(0), Some(1)]]);
@@ -299,7 +316,7 @@ fn gang_parker_wakes() {
         let ringer = {
             let parker = parker.clone();
             thread::spawn(move || {
-                // Relaxed: the bell orders it.
+                // Relaxed: the parker orders it.
                 parker.1.store(1, Ordering::Relaxed);
                 parker.0.unpark();
             })
@@ -317,11 +334,11 @@ fn gang_parker_wakes() {
     });
 }
 
-/// Three exchanges: the third writes where the first was read.
+/// Does three exchanges: the third writes the buffers from which the first was read.
 fn exchange(buffers: &ExchangeBuffers, barrier: &Central, me: usize) {
     barrier.member_state(me);
     for phase in 0..3_u64 {
-        // SAFETY: its own place, before it arrives for this phase.
+        // SAFETY: its own buffer, before it arrives for this phase.
         unsafe { buffers.write(me, phase, phase * 10 + me as u64) };
         let crossed = barrier.wait_at(&mut (), &mut <Patient>::start(), Deadline::NEVER);
         let _ = crossed.expect("whole");

@@ -1,8 +1,9 @@
-//! Every barrier on the simulated machines: nobody goes on before all have come, one leads, the same run every time.
+//! Every barrier on the simulated machines: no member goes on before all have arrived, one leads,
+//! and a run with the same seed is the same run.
 //!
 //! | test | processors | members |
 //! | --- | --- | --- |
-//! | `each_on_every_machine` | 8, caches of every kind and none | one a processor |
+//! | `each_on_every_machine` | 8, caches of every kind and none | one for each processor |
 //! | `more_members_than_processors` | 1, 2, 3, short time slices, random work | 7 |
 //! | `one_member_times_out` | 2 | 5, one with a deadline, one too late for it |
 //! | `yields_are_counted` | 1 | 2 |
@@ -24,7 +25,7 @@ use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time,
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// How far each member is: written by itself, read by the others.
+/// The phase of each member, which it writes and the others read.
 struct Progress(Vec<Cell<u32>>);
 
 // SAFETY: threads of a simulation take turns.
@@ -32,7 +33,7 @@ unsafe impl Send for Progress {}
 // SAFETY: as above.
 unsafe impl Sync for Progress {}
 
-/// Members that work for times that differ from one to the next and from phase to phase, and cross so many phases.
+/// Lets members work for times that differ between members and phases, and cross so many phases.
 fn cross<B: Barrier + 'static>(
     machine: &Machine,
     seed: u64,
@@ -99,7 +100,7 @@ fn more_members_than_processors<B: Barrier + 'static>() {
     }
 }
 
-/// The last member comes too late for another's deadline, in the second phase.
+/// Lets the last member arrive too late for another's deadline, in the second phase.
 fn one_member_times_out<B: Barrier + 'static>() {
     for seed in 0..4 {
         let body = || {
@@ -118,7 +119,7 @@ fn one_member_times_out<B: Barrier + 'static>() {
                         }
                         let policy = &mut <Patient>::start();
                         assert_eq!(waiter.wait_with(policy, deadline), Err(Broken::TimedOut));
-                        // All stay until all have been told.
+                        // All stay until all have got the reason.
                         waiter
                     })
                 })
@@ -165,7 +166,8 @@ barriers! {
     co_resident: CoResident;
 }
 
-/// One processor, so the first to come yields until the other, which runs next, has come: once a phase at least.
+/// There is one processor. The first to arrive yields until the other, which runs next, has
+/// arrived: at least once in each phase.
 #[test]
 fn yields_are_counted() {
     const PHASES: u64 = 10;

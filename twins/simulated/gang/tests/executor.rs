@@ -1,17 +1,24 @@
-//! The whole executor on the simulated machines, under schedules that a seed chooses: the test for what is too large for loom.
+//! The whole executor on the simulated machines, under schedules that a seed chooses: the test for
+//! what is too large for loom.
 //!
-//! A thread that nobody wakes is a deadlock in virtual time, and is reported as such. Slices end in the middle of everything, and a new thread runs late.
-//! What this cannot find: what takes a memory ordering, because a simulated run has one order of all accesses. For that there are loom's models.
+//! A thread that is never woken is a deadlock in virtual time, and is reported as such. Time slices
+//! end in the middle of everything, and a new thread runs late. These tests cannot find a wrong
+//! memory ordering, because a simulated run has one order of all accesses. For that there are
+//! loom's models.
 //!
-//! | scene | what would go wrong |
-//! | --- | --- |
-//! | gangs of all sizes, spawned from several threads | a wake-up is lost when seats change hands; two sit on a seat; a gang is forgotten |
-//! | gangs of which some are cancelled at some time | who sleeps off its seat never learns it; a member waits for one who has left |
-//! | gangs whose members panic at some point, return early, return an error | the same |
-//! | gangs that spawn gangs and wait for them, several levels | a seat stays taken by who waits; all wait for each other |
-//! | members that block for a while, at any time | a slot of which all are blocked stays on; who comes back is not let in |
-//! | members that do not look for several quanta | others wait for them for ever |
-//! | executors that are dropped by members, or while gangs run | threads stay; gangs are cut off |
+//! Each scene says what could go wrong in it:
+//!
+//! - Gangs of all sizes, spawned from several threads: a wake-up is lost when processors change
+//!   hands, two members hold one processor, or a gang is forgotten.
+//! - Gangs of which some are cancelled at some time: a member that sleeps while it is off never
+//!   learns it, or a member waits for one that has left.
+//! - Gangs with members that panic at some point, return early, or return an error: the same.
+//! - Gangs that spawn gangs and wait for them, on several levels: a waiting member keeps its
+//!   processor, or all wait for each other.
+//! - Members that block for a while, at any time: a slot with only blocked members stays on, or a
+//!   member that comes back gets no processor.
+//! - Members that do not check for several quanta: others wait for them for ever.
+//! - Executors that are dropped by members, or while gangs run: threads stay, or gangs are cut off.
 //!
 //! Each scene ends its executor and counts: gangs that were spawned have ended, each member once.
 
@@ -30,7 +37,7 @@ use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// Seeds of each scene.
+/// The number of seeds of each scene.
 const SEEDS: u64 = 60;
 
 fn machine(seed: u64) -> Machine {
@@ -67,17 +74,17 @@ fn executor(seed: u64) -> GangExecutor {
         .expect("simulated threads are free")
 }
 
-/// Up to `most`, by the seed.
+/// Returns a number below `most`, by the seed.
 fn any(most: u64) -> u64 {
     machine::hint::entropy() % most
 }
 
-/// Some of the run's time, up to so many nanoseconds.
+/// Computes for a part of so many nanoseconds.
 fn compute(nanos: u64) {
     machine::work(any(nanos));
 }
 
-/// Ends the executor: all gangs must have ended.
+/// Ends the executor, and checks that all gangs have ended.
 fn end(executor: GangExecutor, gangs: u64) {
     let other = executor.clone();
     executor.shutdown();
@@ -86,7 +93,7 @@ fn end(executor: GangExecutor, gangs: u64) {
     assert_eq!(metrics.slots_used, 0);
 }
 
-/// Computes and meets the others, several times; the sum of all phases.
+/// Computes and meets the others several times, and returns the sum of all phases.
 fn meet(member: &mut Member, phases: u64) -> Result<u64, Ended> {
     let mut sum = 0;
     for phase in 0..phases {
@@ -149,7 +156,7 @@ fn cancelled(executor: GangExecutor) {
     end(executor, 5);
 }
 
-/// How a member ends, for the scene of those that end badly.
+/// The way in which a member ends, for the scene of gangs that end badly.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Panics,
@@ -161,12 +168,12 @@ fn badly(executor: GangExecutor) {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..4 {
         let members = 1 + any(3) as usize;
-        let (who, when) = (any(members as u64) as usize, any(5));
+        let (index, when) = (any(members as u64) as usize, any(5));
         let how = [How::Panics, How::Leaves, How::Returns][any(3) as usize];
         let other = executor.spawn(2, |member: &mut Member| meet(member, 6)).expect("slots");
         let gang = executor.spawn(members, move |member: &mut Member| {
             meet(member, when)?;
-            if member.index() == who {
+            if member.index() == index {
                 match how {
                     How::Panics => std::panic::panic_any("on purpose"),
                     How::Leaves => return Err(member.leave()),
@@ -176,8 +183,10 @@ fn badly(executor: GangExecutor) {
             meet(member, 5)
         });
         match gang.expect("slots").join() {
-            Err(GangError::Panicked { member, .. }) => assert!(how == How::Panics && member == who),
-            Err(GangError::Left { member }) => assert!(how != How::Panics && member == who),
+            Err(GangError::Panicked { member, .. }) => {
+                assert!(how == How::Panics && member == index)
+            }
+            Err(GangError::Left { member }) => assert!(how != How::Panics && member == index),
             Ok(results) => assert!(how == How::Returns && results == [0]),
             Err(wrong) => panic!("{wrong}"),
         }
@@ -186,7 +195,7 @@ fn badly(executor: GangExecutor) {
     end(executor, 8);
 }
 
-/// How many gangs [`nested`] spawns below one of so many levels.
+/// Spawns gangs of so many levels below this one, and returns their number.
 fn nest(member: &mut Member, levels: u32) -> Result<u32, Ended> {
     compute(5_000);
     let mut gangs = 0;
@@ -228,7 +237,7 @@ fn blocked(executor: GangExecutor) {
     end(executor, 4);
 }
 
-fn deaf(executor: GangExecutor) {
+fn never_checks(executor: GangExecutor) {
     let gangs: Vec<_> = (0..4)
         .map(|number| {
             let gang = executor.spawn(1 + any(3) as usize, move |member: &mut Member| {
@@ -316,7 +325,7 @@ fn gangs_that_block() {
 
 #[test]
 fn gangs_that_never_check() {
-    on_machines("deaf", deaf);
+    on_machines("never_checks", never_checks);
 }
 
 #[test]
