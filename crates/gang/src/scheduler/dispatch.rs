@@ -48,16 +48,17 @@
 //!
 //! # Orderings
 //!
-//! Holders against the turn: the fences above. The turn is stored with Release and loaded with
-//! Acquire, so a thread that sees a turn sees the table as it was written before. `unpark`
-//! exchanges with Release, `prepare` with Acquire. `active` against the turn: fences
+//! Holders against the turn: the fences above are a [`Handshake`]. The turn is stored with Release
+//! and loaded with Acquire, so a thread that sees a turn sees the table as it was written before.
+//! `unpark` exchanges with Release, `prepare` with Acquire. `active` against the turn: fences
 //! (`rotation.rs`).
 //!
 //! Source: Feitelson and Rudolph 1992, section 3.2.
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::{Deadline, Ticks, now};
 use machine::control::{self, Place};
+use machine::handshake::{Handshake, Reach, Symmetric};
 use machine::topology::CachePadded;
 
 use super::counters::{Counter, Counters};
@@ -67,6 +68,13 @@ use super::turn::{self, Turn};
 
 /// The bit of a table entry that says: this slot is the home slot of the entity's gang.
 pub(super) const HOME: u32 = 1 << 31;
+
+/// The change of the turn against a member that takes or releases a processor. The thread that
+/// changes the turn sees the holder that was written, or the member sees the new turn. Any thread
+/// may change the turn, and any member may take or release a processor. Both happen about equally
+/// often, and some of them in signal handlers, so both sides pay for the same fence.
+pub(super) const TURN_CHANGE: Handshake<Symmetric> =
+    Handshake::symmetric("turn", "holders", Reach::AllThreads);
 
 /// Encodes an entity for a table of atomics, in which 0 is none.
 pub(super) fn encoded(entity: usize) -> u32 {
@@ -238,9 +246,9 @@ impl SlotScheduler {
                 }
                 if self.try_take(entity, processor) {
                     self.raise_priority();
-                    // Pairs with the fence of `dispatch`. If this member does not see the new turn,
-                    // that thread sees the holder, and leaves it to the holder to go.
-                    fence(Ordering::SeqCst);
+                    // If this member does not see the new turn, the thread that has changed it sees
+                    // the holder, and leaves it to the holder to go (`dispatch`).
+                    TURN_CHANGE.fence();
                     // The turn is still the same: the member is on.
                     if self.turn().is_same_turn(turn) {
                         if slept {
@@ -314,8 +322,8 @@ impl SlotScheduler {
 
     /// Wakes the member that is next on `processor`, which has just become free.
     pub(super) fn wake_next(&self, processor: usize) {
-        // Pairs with the fence of `dispatch`: one of the two threads sees what the other did.
-        fence(Ordering::SeqCst);
+        // This thread sees the new turn, or the thread that has changed it sees the free processor.
+        TURN_CHANGE.fence();
         if let Some((next, _)) = self.scheduled(self.turn().slot(), processor) {
             self.entities[next].parker.unpark();
         }

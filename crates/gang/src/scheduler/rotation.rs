@@ -25,18 +25,24 @@
 //!
 //! # Orderings
 //!
-//! `active`: Relaxed, between the fences above. The exchange of the turn is Release: a thread that
-//! sees the turn sees the table. The turn that it replaces was loaded with Acquire.
+//! `active`: Relaxed; the fences above are a [`Handshake`]. The exchange of the turn is Release: a
+//! thread that sees the turn sees the table. The turn that it replaces was loaded with Acquire.
 
 use core::time::Duration;
 
-use machine::atomic::{Ordering, fence};
+use machine::atomic::Ordering;
 use machine::clock::Deadline;
 use machine::control;
+use machine::handshake::{Handshake, Reach, Symmetric};
 
 use super::counters::Counter;
-use super::dispatch::{HOME, SlotScheduler, encoded};
+use super::dispatch::{HOME, SlotScheduler, TURN_CHANGE, encoded};
 use super::turn::{self, Turn};
+
+/// A member that becomes inactive against one that becomes active: at least one of the two sees the
+/// other's `active`, and ends the turn. Members of any slot may do either, about equally often.
+const ROTATION: Handshake<Symmetric> =
+    Handshake::symmetric("active", "active of another entity", Reach::AllThreads);
 
 impl SlotScheduler {
     /// Returns whether no member with this home slot takes part.
@@ -114,8 +120,8 @@ impl SlotScheduler {
     /// Wakes the members of `slot` if their processors are free, and makes the holders of the other
     /// processors leave.
     fn dispatch(&self, slot: usize) {
-        // Pairs with the fences of `wake_next` and `wait_for_turn`.
-        fence(Ordering::SeqCst);
+        // The other side is in `wake_next` and in `wait_for_turn`.
+        TURN_CHANGE.fence();
         for processor in 0..self.processors() {
             let next = self.scheduled(slot, processor).map(|(entity, _)| entity);
             match (self.holder(processor), next) {
@@ -131,8 +137,8 @@ impl SlotScheduler {
 
     /// Ends the turn if no member of its slot is active and another slot has one that is.
     fn rotate_if_idle(&self) {
-        // Pairs with itself in another thread: see the head of the file.
-        fence(Ordering::SeqCst);
+        // The other side is this call in another thread: see the head of the file.
+        ROTATION.fence();
         let mut turn = self.turn();
         while self.is_slot_idle(turn.slot()) {
             let Some(next) = self.next_active_slot(turn.slot()) else { return };
