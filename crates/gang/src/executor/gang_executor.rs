@@ -13,6 +13,7 @@ use machine::control::{self, Refused};
 use super::context::MemberContext;
 use super::core::Core;
 use crate::error::SpawnError;
+use crate::matrix::AllocationError;
 use crate::metrics::Metrics;
 use crate::switching::Switching;
 
@@ -129,12 +130,8 @@ impl GangExecutor {
     /// Returns the number of a new gang, or an error if no gang has that size. Asked before the
     /// gang's buffers are made.
     pub(crate) fn new_id(&self, members: usize) -> Result<u64, SpawnError> {
-        let processors = self.processors();
-        match members {
-            0 => Err(SpawnError::Empty),
-            _ if members > processors => Err(SpawnError::TooLarge { asked: members, processors }),
-            _ => Ok(self.core().next_id()),
-        }
+        AllocationError::check(members, self.processors())?;
+        Ok(self.core().next_id())
     }
 }
 

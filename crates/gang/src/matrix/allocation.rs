@@ -98,6 +98,17 @@ pub enum AllocationError {
     },
 }
 
+impl AllocationError {
+    /// Returns an error if a gang of `asked` members could never run on so many processors.
+    pub(crate) fn check(asked: usize, processors: usize) -> Result<(), Self> {
+        match asked {
+            0 => Err(Self::Empty),
+            _ if asked > processors => Err(Self::TooLarge { asked, processors }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The error that there is no matrix of that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -217,12 +228,7 @@ impl<D> Matrix<D> {
         size: usize,
         descriptor: D,
     ) -> Result<(GangKey, Placement), AllocationError> {
-        if size == 0 {
-            return Err(AllocationError::Empty);
-        }
-        if size > self.processors {
-            return Err(AllocationError::TooLarge { asked: size, processors: self.processors });
-        }
+        AllocationError::check(size, self.processors)?;
         let slot = find_slot(&self.slots_by_room, size, self.packing)
             .map(|(_, slot)| slot)
             .or_else(|| self.slots_by_room[self.processors].first())

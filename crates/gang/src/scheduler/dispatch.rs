@@ -320,6 +320,16 @@ impl SlotScheduler {
         }
     }
 
+    /// Takes `processor` from `entity`, another thread's. Returns false if it has just left.
+    pub(super) fn evict(&self, processor: usize, entity: usize) -> bool {
+        // Relaxed: what the evicted member did on the processor is not ordered before what the next
+        // holder does. What the holder before it did is ordered: this exchange continues the
+        // release sequence that began when that holder left.
+        self.holders[processor]
+            .compare_exchange(encoded(entity), 0, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
     /// Wakes the member that is next on `processor`, which has just become free.
     pub(super) fn wake_next(&self, processor: usize) {
         // This thread sees the new turn, or the thread that has changed it sees the free processor.

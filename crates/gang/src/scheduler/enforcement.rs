@@ -22,10 +22,9 @@
 //! Code that must not be interrupted says `control::defer`: the scheduler's own, and the code of a
 //! thread that has the executor's lock.
 
-use machine::atomic::Ordering;
 use machine::control::{self, Place, Preference};
 
-use super::dispatch::{SlotScheduler, encoded};
+use super::dispatch::SlotScheduler;
 use super::preemption::Preemption;
 
 impl SlotScheduler {
@@ -95,13 +94,7 @@ impl SlotScheduler {
                 if let Some(holder) = self.holder(processor).filter(|holder| Some(*holder) != now) {
                     self.entities[holder].control.prefer(Preference::Ordinary);
                     // It runs on beside the new members while none of them wants its CPU.
-                    // Relaxed: as in `evict_overstayers`.
-                    let _ = self.holders[processor].compare_exchange(
-                        encoded(holder),
-                        0,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
+                    self.evict(processor, holder);
                 }
                 // A member is on here: prefer and wake it.
                 if let Some(entity) = now {

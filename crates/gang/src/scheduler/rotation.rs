@@ -290,16 +290,7 @@ impl SlotScheduler {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
-            // Relaxed: what the evicted member did on the processor is not ordered before what the
-            // next holder does. What the holder before it did is ordered: this exchange continues
-            // the release sequence that began when that holder left.
-            let out = self.holders[processor].compare_exchange(
-                encoded(holder),
-                0,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if out.is_ok() {
+            if self.evict(processor, holder) {
                 self.counters.overstays.add(1);
                 self.entities[holder].overstay_count.add(1);
                 self.wake_next(processor);
