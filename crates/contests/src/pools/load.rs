@@ -116,7 +116,7 @@ pub(crate) fn idle() -> Workload {
             })
         })
         .ours("gang executor", |threads, items| {
-            let executor = GangExecutor::builder().seats(threads).build().expect("few seats");
+            let executor = GangExecutor::builder().processors(threads).build().expect("few seats");
             idle_for(items, || {
                 let gang = executor.spawn(threads, |member| member.barrier());
                 gang.expect("there is a slot").join().expect("it ended well");
