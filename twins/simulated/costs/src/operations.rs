@@ -1,7 +1,9 @@
 //! The operations, in the order of the crates and of their docs. A new lock, policy or structure gets a line here.
 
 use core::cell::{Cell, RefCell};
+use core::time::Duration;
 
+use activations::{Runtime, current, park, spawn};
 use competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
     OptimalOnlineApproximation, RandomWalk, Randomized,
@@ -124,6 +126,47 @@ fn crossings<B: Barrier + 'static>(threads: usize) -> Vec<Round> {
         }) as Round
     };
     Waiter::all(barrier).into_iter().map(round).collect()
+}
+
+/// How often a user-level thread does in one round what is measured: entering the runtime and
+/// leaving it again costs a switch between kernel threads, once a round.
+const REPEATS: usize = 8;
+
+/// Runs `body` in user-level threads of one runtime, which has as many processors as the machine.
+fn in_runtime(threads: usize, body: fn()) -> Vec<Round> {
+    let make = move || {
+        let builder = Runtime::builder().processors(threads).stack_size(256 * 1024);
+        let builder = builder.idle_spin(Duration::ZERO).activations(false);
+        (builder.build().expect("simulated kernel threads are never refused"), body)
+    };
+    alike(threads, make, |(runtime, body)| runtime.run(*body))
+}
+
+/// A fork: a thread makes another one, which does nothing, and joins it.
+fn forks(threads: usize) -> Vec<Round> {
+    in_runtime(threads, || {
+        for _ in 0..REPEATS {
+            spawn(|| ()).join().expect("no panic");
+        }
+    })
+}
+
+/// A signal and a wait: a thread wakes its partner, and waits until the partner wakes it.
+fn signals(threads: usize) -> Vec<Round> {
+    in_runtime(threads, || {
+        let first = current();
+        let second = spawn(move || {
+            for _ in 0..REPEATS {
+                park();
+                first.unpark();
+            }
+        });
+        for _ in 0..REPEATS {
+            second.thread().unpark();
+            park();
+        }
+        second.join().expect("no panic");
+    })
 }
 
 macro_rules! operations {
@@ -249,6 +292,8 @@ pub(crate) fn all() -> Vec<Operation> {
         "CentralElseLocal<TestAndSet> create, next" => tasks::<CentralElseLocal<TestAndSet>>,
         "ProbeIdleElseCentral<TestAndSet> create, next" => tasks::<ProbeIdleElseCentral<TestAndSet>>,
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
+        "activations::spawn, join, 8 times" => forks,
+        "activations::unpark, park, 8 times" => signals,
         "barrier::Central wait" => crossings::<Central>,
         "barrier::BitMask wait" => crossings::<BitMask>,
         "barrier::Tree wait" => crossings::<Tree>,
