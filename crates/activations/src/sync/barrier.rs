@@ -19,7 +19,7 @@ use machine::bomb::AbortOnUnwind;
 use machine::clock::Deadline;
 
 use super::queue::{Answer, BATCH, Queue, Waiter, call_all};
-use crate::local;
+use crate::worker::context as local;
 
 /// Lets a number of threads wait for each other, time after time.
 ///

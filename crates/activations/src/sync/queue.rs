@@ -31,9 +31,9 @@ use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 use stanchion_spin::TestAndSet;
 
-use crate::local;
-use crate::park;
-use crate::thread::{self, Thread};
+use crate::worker::context as local;
+use crate::api::park;
+use crate::thread::header::{self as thread, Thread};
 
 const WAITING: u32 = 0;
 const GO: u32 = 1;

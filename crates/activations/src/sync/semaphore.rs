@@ -34,7 +34,7 @@ use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant};
 
 use super::queue::{Answer, BATCH, Line, Queue, Waiter, call_all};
-use crate::local;
+use crate::worker::context as local;
 
 /// There is a line.
 const QUEUED: u32 = 1;

@@ -30,7 +30,7 @@ use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 use super::state::{Shared, State};
 use super::wait::{Content, Entry, Waiter};
 use super::{Receiver, Sender, call, polled_in_vain};
-use crate::thread::Thread;
+use crate::thread::header::Thread;
 
 /// The steps of a selection, for each of its operations.
 trait Steps {

@@ -21,11 +21,11 @@ use machine::sync::Arc;
 use super::clock::Clock;
 use super::error::{TryRecvError, TrySendError};
 use super::wait::Entries;
-use crate::local;
-use crate::panics::{self, Payload};
+use crate::worker::context as local;
+use crate::thread::panics::{self, Payload};
 use crate::sync::mutex::Mutex;
 use crate::sync::queue::{BATCH, call_all};
-use crate::thread::Thread;
+use crate::thread::header::Thread;
 
 /// What the handles of a channel share.
 pub(super) struct Shared<T> {

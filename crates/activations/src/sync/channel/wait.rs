@@ -35,8 +35,8 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 
-use crate::park;
-use crate::thread::{self, Thread};
+use crate::api::park;
+use crate::thread::header::{self as thread, Thread};
 
 const WAITING: u32 = 0;
 const CLAIMED: u32 = 1;

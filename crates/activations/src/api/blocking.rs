@@ -1,0 +1,29 @@
+//! Saying that what follows may block, where nobody would see it, or not soon enough.
+
+use crate::worker::context as local;
+
+/// Calls `body`, which may block the kernel thread for a while; if other threads are ready, they go on meanwhile.
+///
+/// Not needed where [`Capabilities`](crate::Capabilities) say that the kernel tells: then plain code does the same, some tens of microseconds after it has
+/// blocked. Here the seat is given away before it blocks. Costs a wake-up of another kernel thread if something is ready, and else next to nothing.
+/// Outside a runtime it only calls `body`.
+///
+/// ```
+/// use stanchion_activations::{Runtime, blocking};
+///
+/// let runtime = Runtime::new(1)?;
+/// let (sends, receives) = std::sync::mpsc::channel();
+/// let waits = runtime.spawn(move || blocking(|| receives.recv().unwrap()));
+/// // On the same and only processor.
+/// runtime.spawn(move || sends.send(7).unwrap());
+/// assert_eq!(waits.join().unwrap(), 7);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
+    local::with(|local| {
+        if let Some(local) = local {
+            local.gives_way();
+        }
+    });
+    body()
+}

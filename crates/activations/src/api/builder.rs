@@ -1,0 +1,236 @@
+//! How a runtime is to be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machine::topology;
+use stanchion_threadpool::Strategy;
+use stanchion_threadpool::strategy::WorkStealing;
+
+use crate::processors::arbiter::Arbiter;
+use crate::api::error::BuildError;
+use crate::queues::ready::{Queue, Ready};
+use crate::api::runtime::Runtime;
+use crate::runtime::state::{Settings, Shared};
+use crate::thread::stacks::{Size, Stacks};
+use crate::processors::overcommit as surplus;
+
+/// The most processors of a runtime.
+pub(crate) const MOST_PROCESSORS: usize = 1_024;
+
+/// The size of a stack, unless the builder says otherwise: twice what the hungriest of common
+/// crates takes in a debug build (`examples/stack_needs`). A model's stacks are memory, and where
+/// addresses have 32 bits they are scarce.
+const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
+    64 << 10
+} else if cfg!(target_pointer_width = "64") {
+    1 << 20
+} else {
+    128 << 10
+};
+
+/// The most spare kernel threads of a runtime: more have no number (`machine::thread::index`), and
+/// the kernel would not be asked where they are.
+const MOST_SPARES: usize = machine::thread::INDICES;
+
+/// How long an idle processor spins before it sleeps, unless the builder says otherwise.
+const IDLE_SPIN: Duration = Duration::from_micros(20);
+
+/// Kernel threads beyond one a processor, unless the builder says otherwise.
+const SPARES: usize = 1_024;
+
+/// Says how a [`Runtime`] is to be, then builds it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use stanchion_activations::Runtime;
+/// use stanchion_threadpool::strategy::LocalReadyQueue;
+///
+/// let runtime = Runtime::builder()
+///     .processors(2)
+///     .spare_kernel_threads(16)
+///     .stack_size(128 * 1024)
+///     .idle_spin(Duration::from_micros(5))
+///     .pinned(true)
+///     .activations(true)
+///     .trace(10_000)
+///     .strategy::<LocalReadyQueue>()
+///     .build()?;
+/// assert_eq!(runtime.processors(), 2);
+/// assert!(runtime.capabilities().pinned);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+#[must_use = "a builder builds nothing before `build`"]
+pub struct RuntimeBuilder {
+    processors: usize,
+    spares: usize,
+    stack_size: usize,
+    idle_spin: Duration,
+    pinned: bool,
+    activations: bool,
+    trace: Option<usize>,
+    arbiter: Option<Arbiter>,
+    ready: fn(usize, usize) -> Box<dyn Ready>,
+}
+
+fn queue<S: Strategy>(places: usize, active: usize) -> Box<dyn Ready> {
+    Box::new(Queue::<S>::new(places, active))
+}
+
+impl RuntimeBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            processors: 0,
+            spares: SPARES,
+            stack_size: STACK_SIZE,
+            idle_spin: IDLE_SPIN,
+            pinned: false,
+            activations: true,
+            trace: None,
+            arbiter: None,
+            ready: queue::<WorkStealing>,
+        }
+    }
+
+    /// How many processors; 0, the default, for as many as the process may use.
+    pub fn processors(mut self, processors: usize) -> Self {
+        self.processors = processors;
+        self
+    }
+
+    /// Sets how many kernel threads there may be beyond one for each processor; 1,024 unless said.
+    /// None is started before it is needed. At most 16,384: [`build`](Self::build) refuses more.
+    ///
+    /// One stands in for each kernel thread that blocks. A thread that has begun and waits needs
+    /// one as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If
+    /// there are no more, processors wait for blocked kernel threads, and threads that wait share
+    /// kernel threads.
+    pub fn spare_kernel_threads(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
+    /// The size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. Unless said, 1
+    /// MiB; 128 KiB where addresses have 32 bits.
+    ///
+    /// What a thread has not touched of it costs address space, and 2 KiB of page tables for a
+    /// thread that has begun on a stack of 1 MiB. In a debug build `regex` takes up to 384 KiB,
+    /// `serde_json` 192, `flate2` 384, `toml` 256; a quarter of that in a release build (`cargo run
+    /// --manifest-path examples/stack_needs/Cargo.toml`). Where address space is limited (`ulimit
+    /// -v`), smaller stacks make room for more threads.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// How long an idle processor spins before it sleeps; 20 µs unless said.
+    pub fn idle_spin(mut self, time: Duration) -> Self {
+        self.idle_spin = time;
+        self
+    }
+
+    /// Whether each processor of the runtime is one of the machine, on which its kernel threads
+    /// stay; not unless said.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// Whether other threads go on when one blocks in the kernel without having said so; they do
+    /// unless this is switched off, which leaves user-level threads on plain kernel threads. Each
+    /// kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3
+    /// µs more for each time that it leaves and takes its processor; one more kernel thread sleeps
+    /// while no thread blocks. Takes two file descriptors, and one for each kernel thread
+    /// that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
+    pub fn activations(mut self, activations: bool) -> Self {
+        self.activations = activations;
+        self
+    }
+
+    /// Notes what runs where and what the kernel tells, up to so many events for each kernel
+    /// thread, for [`Runtime::trace`]. Some 50 ns for each time that a thread begins, goes on or
+    /// waits.
+    pub fn trace(mut self, events: usize) -> Self {
+        self.trace = Some(events);
+        self
+    }
+
+    /// Shares the machine's processors with other runtimes, of this or other processes.
+    pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
+        self.arbiter = Some(arbiter);
+        self
+    }
+
+    /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing
+    /// unless said.
+    pub fn strategy<S: Strategy>(mut self) -> Self {
+        self.ready = queue::<S>;
+        self
+    }
+
+    /// Builds it, and starts one kernel thread for each processor, and one that looks out for those
+    /// that block.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: too many processors or spare kernel threads, no room for stacks of that
+    /// size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
+    /// refuses a thread.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let processors = match self.processors {
+            0 => topology::parallelism().min(MOST_PROCESSORS),
+            processors => processors,
+        };
+        if processors > MOST_PROCESSORS {
+            return Err(BuildError::Processors { processors, most: MOST_PROCESSORS });
+        }
+        if self.spares > MOST_SPARES {
+            return Err(BuildError::SpareKernelThreads { spares: self.spares, most: MOST_SPARES });
+        }
+        if self.pinned && self.arbiter.is_some() {
+            return Err(BuildError::PinnedAndShared);
+        }
+        let stacks = Stacks::new(Size::of(self.stack_size)?)?;
+        let affinity = topology::affinity();
+        let settings = Settings {
+            idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
+            activations: self.activations,
+            trace: self.trace,
+            processors: self.pinned.then(|| affinity.processors().into()),
+            affinity,
+        };
+        // There are no kernel threads for processors beyond the number of spare ones.
+        let surplus = if self.activations { self.spares.min(surplus::MOST) } else { 0 };
+        let ready = (self.ready)(processors + surplus, processors);
+        let shared = Arc::new(Shared::new(
+            settings,
+            stacks,
+            processors,
+            surplus,
+            processors + self.spares,
+            ready,
+            self.arbiter,
+        ));
+        let runtime = Runtime::of(shared.clone());
+        for number in 0..processors {
+            // What has been started ends with `runtime`.
+            shared.start_carrier().map_err(|error| BuildError::Thread { number, error })?;
+        }
+        shared.start_lookout().map_err(|error| BuildError::Thread { number: processors, error })?;
+        Ok(runtime)
+    }
+}
+
+impl core::fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("processors", &self.processors)
+            .field("spare_kernel_threads", &self.spares)
+            .field("stack_size", &self.stack_size)
+            .field("idle_spin", &self.idle_spin)
+            .field("pinned", &self.pinned)
+            .field("activations", &self.activations)
+            .finish_non_exhaustive()
+    }
+}

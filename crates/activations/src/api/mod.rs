@@ -1,0 +1,10 @@
+pub(crate) mod blocking;
+pub(crate) mod builder;
+pub(crate) mod capabilities;
+pub(crate) mod error;
+pub(crate) mod join;
+pub(crate) mod park;
+pub(crate) mod runtime;
+pub(crate) mod scope;
+pub(crate) mod spawn;
+pub(crate) mod thread_local;

@@ -1,0 +1,4 @@
+pub(crate) mod histogram;
+pub(crate) mod live_threads;
+pub(crate) mod trace;
+pub(crate) mod upcalls;

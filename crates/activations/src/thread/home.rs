@@ -1,0 +1,82 @@
+//! Where a thread runs.
+//!
+//! Why a pointer and not a share of the runtime: each thread would take one and give it back, two locked instructions on a word that all processors share.
+//!
+//! # Invariants
+//!
+//! 1. A runtime is there until all its threads have ended: its carriers have shares of it, and end when the census (`census.rs`) says that all have, in which a
+//!    thread that is to be is counted before it is handed on. So who knows that a thread has not ended may look at its runtime.
+//! 2. Who makes a thread ready may know so no more: from then on it runs, and ends, and the runtime with it. If that is no carrier of the runtime, it
+//!    takes a share before.
+
+use core::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::thread::process::Process;
+use crate::runtime::state::Shared;
+
+/// Where a thread runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Home {
+    /// It is a kernel thread, and sleeps in the kernel.
+    Kernel,
+    /// It is a thread of a runtime.
+    Runtime(Address),
+}
+
+/// Where a runtime is, and was made.
+#[derive(Clone, Copy)]
+pub(crate) struct Address {
+    shared: NonNull<Shared>,
+    process: Process,
+}
+
+impl Home {
+    /// With that runtime.
+    pub(crate) fn with(shared: &Arc<Shared>) -> Self {
+        let pointer = Arc::as_ptr(shared).cast_mut();
+        let shared_pointer = NonNull::new(pointer).expect("a share points to something");
+        Self::Runtime(Address { shared: shared_pointer, process: shared.process() })
+    }
+
+    /// # Panics
+    ///
+    /// If a thread that is at home at `joiner` would wait for ever for one of here, in a forked child.
+    #[track_caller]
+    pub(crate) fn must_be_here(&self, joiner: &Self) {
+        // By what is in the thread: that may have ended meanwhile, and the runtime be gone.
+        if let (Self::Runtime(address), Self::Kernel) = (self, joiner) {
+            address.process.must_be_here();
+        }
+    }
+}
+
+impl Address {
+    /// Whether it is that runtime's.
+    pub(crate) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        core::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    }
+
+    /// The runtime.
+    ///
+    /// # Safety
+    ///
+    /// The thread has not ended, nor does it while that is used (Invariant 1).
+    pub(crate) unsafe fn shared(&self) -> &Shared {
+        // SAFETY: the caller's promise.
+        unsafe { self.shared.as_ref() }
+    }
+
+    /// A share of the runtime.
+    ///
+    /// # Safety
+    ///
+    /// The thread has not ended (Invariant 1).
+    pub(crate) unsafe fn share(&self) -> Arc<Shared> {
+        let pointer = self.shared.as_ptr();
+        // SAFETY: a share's pointer, and there are shares, by the caller's promise.
+        unsafe { Arc::increment_strong_count(pointer) };
+        // SAFETY: the share that has just been counted.
+        unsafe { Arc::from_raw(pointer) }
+    }
+}

@@ -1,0 +1,13 @@
+pub(crate) mod completion;
+pub(crate) mod fiber;
+pub(crate) mod handle;
+pub(crate) mod header;
+pub(crate) mod home;
+pub(crate) mod kind;
+pub(crate) mod panics;
+pub(crate) mod park_state;
+pub(crate) mod priority;
+pub(crate) mod process;
+pub(crate) mod reference_count;
+pub(crate) mod stacks;
+pub(crate) mod task_cell;

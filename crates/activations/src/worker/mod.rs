@@ -1,0 +1,9 @@
+pub(crate) mod context;
+pub(crate) mod guests;
+pub(crate) mod order;
+pub(crate) mod panicking;
+pub(crate) mod priorities;
+pub(crate) mod scheduler_loop;
+pub(crate) mod slot;
+pub(crate) mod steal_throttle;
+pub(crate) mod take;
