@@ -1,11 +1,11 @@
 //! Saying that what follows may block, where nobody would see it, or not soon enough.
 
-use crate::worker::context as local;
+use crate::worker::context;
 
 /// Calls `body`, which may block the kernel thread for a while; if other threads are ready, they go on meanwhile.
 ///
 /// Not needed where [`Capabilities`](crate::Capabilities) say that the kernel tells: then plain code does the same, some tens of microseconds after it has
-/// blocked. Here the seat is given away before it blocks. Costs a wake-up of another kernel thread if something is ready, and else next to nothing.
+/// blocked. Here the slot is given away before it blocks. Costs a wake-up of another kernel thread if something is ready, and else next to nothing.
 /// Outside a runtime it only calls `body`.
 ///
 /// ```
@@ -20,9 +20,9 @@ use crate::worker::context as local;
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
-    local::with(|local| {
+    context::with(|local| {
         if let Some(local) = local {
-            local.gives_way();
+            local.give_slot_before_block();
         }
     });
     body()

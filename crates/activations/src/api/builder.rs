@@ -9,11 +9,11 @@ use stanchion_threadpool::strategy::WorkStealing;
 
 use crate::processors::arbiter::Arbiter;
 use crate::api::error::BuildError;
-use crate::queues::ready::{Queue, Ready};
+use crate::queues::ready::{StrategyQueue, ReadyQueue};
 use crate::api::runtime::Runtime;
-use crate::runtime::state::{Settings, Shared};
+use crate::runtime::state::{Settings, RuntimeState};
 use crate::thread::stacks::{Size, Stacks};
-use crate::processors::overcommit as surplus;
+use crate::processors::overcommit as overcommit;
 
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
@@ -71,11 +71,11 @@ pub struct RuntimeBuilder {
     activations: bool,
     trace: Option<usize>,
     arbiter: Option<Arbiter>,
-    ready: fn(usize, usize) -> Box<dyn Ready>,
+    ready: fn(usize, usize) -> Box<dyn ReadyQueue>,
 }
 
-fn queue<S: Strategy>(places: usize, active: usize) -> Box<dyn Ready> {
-    Box::new(Queue::<S>::new(places, active))
+fn queue<S: Strategy>(places: usize, active: usize) -> Box<dyn ReadyQueue> {
+    Box::new(StrategyQueue::<S>::new(places, active))
 }
 
 impl RuntimeBuilder {
@@ -156,7 +156,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Shares the machine's processors with other runtimes, of this or other processes.
+    /// ReferenceCount the machine's processors with other runtimes, of this or other processes.
     pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
         self.arbiter = Some(arbiter);
         self
@@ -201,23 +201,23 @@ impl RuntimeBuilder {
             affinity,
         };
         // There are no kernel threads for processors beyond the number of spare ones.
-        let surplus = if self.activations { self.spares.min(surplus::MOST) } else { 0 };
-        let ready = (self.ready)(processors + surplus, processors);
-        let shared = Arc::new(Shared::new(
+        let overcommit = if self.activations { self.spares.min(overcommit::MOST) } else { 0 };
+        let ready = (self.ready)(processors + overcommit, processors);
+        let runtime = Arc::new(RuntimeState::new(
             settings,
             stacks,
             processors,
-            surplus,
+            overcommit,
             processors + self.spares,
             ready,
             self.arbiter,
         ));
-        let runtime = Runtime::of(shared.clone());
+        let runtime = Runtime::of(runtime.clone());
         for number in 0..processors {
             // What has been started ends with `runtime`.
-            shared.start_carrier().map_err(|error| BuildError::Thread { number, error })?;
+            runtime.start_carrier().map_err(|error| BuildError::Thread { number, error })?;
         }
-        shared.start_lookout().map_err(|error| BuildError::Thread { number: processors, error })?;
+        runtime.start_monitor().map_err(|error| BuildError::Thread { number: processors, error })?;
         Ok(runtime)
     }
 }

@@ -20,7 +20,7 @@ use machine::stack::Guards;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {
-    /// The kernel records each switch: running processors see it with a load, and a sleeping one is woken.
+    /// The kernel records each switch: running processors see it with a load, and a parked one is woken.
     Records,
     /// It does not say: every few milliseconds somebody looks whether the thread's clock moves.
     Heartbeats(Refused),

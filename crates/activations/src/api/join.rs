@@ -7,31 +7,31 @@ use core::ptr::NonNull;
 
 use machine::clock::Deadline;
 
-use crate::thread::task_cell::Outcome;
+use crate::thread::task_cell::ThreadResult;
 use crate::api::park;
-use crate::thread::header::{self as thread, Inner, Thread};
+use crate::thread::header::{self as thread, Header, Thread};
 
 /// What takes a thread's result out of it, and gives its own share up.
-type Take<T> = unsafe fn(NonNull<Inner>) -> Outcome<T>;
+type Take<T> = unsafe fn(NonNull<Header>) -> ThreadResult<T>;
 
 /// What both kinds of handle are.
-pub(crate) struct Claim<'a, T> {
-    /// Of the share that it has together with the thread (`ending.rs`).
+pub(crate) struct RawJoinHandle<'a, T> {
+    /// Of the share that it has together with the thread (`completion.rs`).
     thread: ManuallyDrop<Thread>,
     take: Take<T>,
-    /// It gives out a `T`, and a shared one gives out nothing but the thread.
+    /// It gives out a `T`, and a runtime one gives out nothing but the thread.
     gives: PhantomData<(T, &'a ())>,
 }
 
 // SAFETY: it gives out a `T`, once.
-unsafe impl<T: Send> Send for Claim<'_, T> {}
-// SAFETY: a shared one gives out nothing but the thread.
-unsafe impl<T: Send> Sync for Claim<'_, T> {}
+unsafe impl<T: Send> Send for RawJoinHandle<'_, T> {}
+// SAFETY: a runtime one gives out nothing but the thread.
+unsafe impl<T: Send> Sync for RawJoinHandle<'_, T> {}
 
-impl<T> Claim<'_, T> {
+impl<T> RawJoinHandle<'_, T> {
     /// # Safety
     ///
-    /// The thread has not begun and has no claim yet, and `take` is the [`take`](crate::thread::task_cell::Packet::take) of its kind.
+    /// The thread has not begun and has no handle yet, and `take` is the [`take`](crate::thread::task_cell::TaskCell::take) of its kind.
     pub(crate) unsafe fn new(thread: &Thread, take: Take<T>) -> Self {
         // SAFETY: the thread and this share it from now on.
         let thread = unsafe { Thread::from_pointer(thread.pointer()) };
@@ -43,42 +43,42 @@ impl<T> Claim<'_, T> {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.thread.inner().ending().is_done()
+        self.thread.header().completion().is_done()
     }
 
     #[track_caller]
-    pub(crate) fn join(self) -> Outcome<T> {
-        let claim = ManuallyDrop::new(self);
-        let inner = claim.thread.inner();
-        if !claim.is_finished() {
+    pub(crate) fn join(self) -> ThreadResult<T> {
+        let handle = ManuallyDrop::new(self);
+        let header = handle.thread.header();
+        if !handle.is_finished() {
             // SAFETY: the thread that calls, which is there until this returns.
             let joiner = |joiner: &Thread| unsafe { Thread::from_pointer(joiner.pointer()) };
             let joiner = ManuallyDrop::new(thread::with_current(joiner));
-            inner.home().must_be_here(joiner.inner().home());
-            let ends = joiner.inner().state().ends();
+            header.home().must_be_here(joiner.header().home());
+            let ends = joiner.header().state().ends();
             // SAFETY: it waits until it is told.
-            if unsafe { inner.ending().await_by(&joiner) } {
-                park::wait_until(Deadline::NEVER, || joiner.inner().state().ends() != ends);
+            if unsafe { header.completion().await_by(&joiner) } {
+                park::wait_until(Deadline::NEVER, || joiner.header().state().ends() != ends);
             }
         }
-        // SAFETY: it is done, and this is the one claim, which is used up.
-        unsafe { (claim.take)(claim.thread.pointer()) }
+        // SAFETY: it is done, and this is the one handle, which is used up.
+        unsafe { (handle.take)(handle.thread.pointer()) }
     }
 }
 
-impl<T> Drop for Claim<'_, T> {
+impl<T> Drop for RawJoinHandle<'_, T> {
     fn drop(&mut self) {
-        let inner = self.thread.inner();
-        if inner.ending().detach() {
-            // SAFETY: it has ended, and this is the one claim.
-            unsafe { (inner.verbs().discard)(self.thread.pointer()) };
-            // SAFETY: the claim's by now (Invariant 1 of `ending.rs`), and nobody uses it after this.
+        let header = self.thread.header();
+        if header.completion().detach() {
+            // SAFETY: it has ended, and this is the one handle.
+            unsafe { (header.vtable().discard)(self.thread.pointer()) };
+            // SAFETY: the handle's by now (Invariant 1 of `completion.rs`), and nobody uses it after this.
             unsafe { ManuallyDrop::drop(&mut self.thread) };
         }
     }
 }
 
-impl<T> Claim<'_, T> {
+impl<T> RawJoinHandle<'_, T> {
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("thread", &self.thread)
@@ -103,11 +103,11 @@ impl<T> Claim<'_, T> {
 /// let runtime = stanchion_activations::Runtime::new(1).unwrap();
 /// runtime.spawn(|| std::rc::Rc::new(1));
 /// ```
-pub struct JoinHandle<T>(Claim<'static, T>);
+pub struct JoinHandle<T>(RawJoinHandle<'static, T>);
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(claim: Claim<'static, T>) -> Self {
-        Self(claim)
+    pub(crate) fn new(handle: RawJoinHandle<'static, T>) -> Self {
+        Self(handle)
     }
 
     /// The thread.
@@ -132,7 +132,7 @@ impl<T> JoinHandle<T> {
     ///
     /// In a forked child, if the thread had not ended: it is not there (see [`Runtime`](crate::Runtime)).
     #[track_caller]
-    pub fn join(self) -> Outcome<T> {
+    pub fn join(self) -> ThreadResult<T> {
         self.0.join()
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use machine::clock::Deadline;
 
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::thread::header as thread;
 
 /// Waits until the calling thread is [unparked](crate::Thread::unpark), if that has not happened since the last park. A user-level thread leaves its
@@ -21,16 +21,16 @@ use crate::thread::header as thread;
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub fn park() {
-    if local::park_thread().is_none() {
+    if context::park_thread().is_none() {
         let thread = thread::current();
         thread::sleep_in_kernel(&thread, Deadline::NEVER);
-        thread.inner().state().take_token();
+        thread.header().state().take_token();
     }
 }
 
 /// [`park`], for so long at most; whether it was unparked.
 ///
-/// The time is watched by the carriers between threads, and while they are idle, and by the lookout while one is blocked in the kernel, which is then replaced
+/// The time is watched by the workers between threads, and while they are idle, and by the monitor while one is blocked in the kernel, which is then replaced
 /// as for a ready thread: a thread is late if every processor of its runtime computes meanwhile, or if the kernel thread on which it began computes or is blocked.
 ///
 /// ```
@@ -65,7 +65,7 @@ pub(crate) fn park_until(deadline: Deadline) -> bool {
             return false;
         } else {
             // A park lets others run, also if its time is short.
-            local::yield_thread();
+            context::yield_thread();
         }
         has_paused = true;
     }
@@ -114,19 +114,19 @@ pub(crate) fn wait_until(deadline: Deadline, mut is_over: impl FnMut() -> bool) 
         pause(deadline);
     };
     if owed {
-        thread::with_current(|thread| thread.inner().state().put_token());
+        thread::with_current(|thread| thread.header().state().put_token());
     }
     over
 }
 
 /// Takes the calling thread's token. Without a share of its handle, which costs more than the rest.
 fn take_token() -> bool {
-    thread::with_current(|thread| thread.inner().state().take_token())
+    thread::with_current(|thread| thread.header().state().take_token())
 }
 
 /// Pauses the calling thread until it is unparked or called or the deadline has passed; or for nothing.
 fn pause(deadline: Deadline) {
-    if !local::pause_thread(deadline) {
+    if !context::pause_thread(deadline) {
         thread::with_current(|thread| thread::sleep_in_kernel(thread, deadline));
     }
 }

@@ -9,12 +9,12 @@ use crate::api::builder::RuntimeBuilder;
 use crate::api::capabilities::Capabilities;
 use crate::api::error::BuildError;
 use crate::api::join::JoinHandle;
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::reports::metrics::Metrics;
 use crate::api::scope::{self, Scope};
-use crate::runtime::state::Shared;
+use crate::runtime::state::RuntimeState;
 use crate::reports::stall::Stalled;
-use crate::thread::header::Manner;
+use crate::thread::header::Attributes;
 use crate::stats::trace::{Trace, Tracer};
 
 /// A number of processors, and the user-level threads that share them.
@@ -76,7 +76,7 @@ use crate::stats::trace::{Trace, Tracer};
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub struct Runtime {
-    shared: Arc<Shared>,
+    runtime: Arc<RuntimeState>,
 }
 
 impl Runtime {
@@ -95,25 +95,25 @@ impl Runtime {
         RuntimeBuilder::new()
     }
 
-    pub(crate) fn of(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn of(runtime: Arc<RuntimeState>) -> Self {
+        Self { runtime }
     }
 
-    /// What is shared, for a new thread.
+    /// What is runtime, for a new thread.
     ///
     /// # Panics
     ///
     /// In a forked child.
     #[track_caller]
-    pub(crate) fn shared_here(&self) -> Arc<Shared> {
-        self.shared.process().must_be_here();
-        self.shared.clone()
+    pub(crate) fn state_here(&self) -> Arc<RuntimeState> {
+        self.runtime.process().must_be_here();
+        self.runtime.clone()
     }
 
     /// How many processors it has.
     #[must_use]
     pub fn processors(&self) -> usize {
-        self.shared.seats()
+        self.runtime.slots()
     }
 
     /// Uses no more than so many of its processors from now on, at least 1 and at most
@@ -129,10 +129,10 @@ impl Runtime {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn limit_processors(&self, most: usize) -> usize {
-        if self.shared.demand().limit(most) {
-            self.shared.open_seats();
+        if self.runtime.limit().limit(most) {
+            self.runtime.open_slots();
         }
-        self.shared.demand().allowed()
+        self.runtime.limit().allowed()
     }
 
     /// What it is told here, and why not more.
@@ -144,7 +144,7 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        self.shared.capabilities()
+        self.runtime.capabilities()
     }
 
     /// What ran where so far, if it was [asked for](RuntimeBuilder::trace).
@@ -159,7 +159,7 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn trace(&self) -> Option<Trace> {
-        self.shared.tracer().map(Tracer::trace)
+        self.runtime.tracer().map(Tracer::trace)
     }
 
     /// The threads that wait, if nobody in the runtime could wake them at this moment: none is
@@ -180,7 +180,7 @@ impl Runtime {
     ///
     /// The answer is of a moment. Who asks while something outside is just about to wake a thread,
     /// or to spawn one, may be told of it as well; a deadlock stays one. Costs a look at each
-    /// carrier, and if they all sleep one at the base of each stack, for names.
+    /// worker, and if they all sleep one at the base of each stack, for names.
     ///
     /// ```
     /// use stanchion_activations::{Builder, Runtime, park};
@@ -202,7 +202,7 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn stalled(&self) -> Option<Stalled> {
-        self.shared.stalled().or_else(|| self.shared.stalled_behind_blocks())
+        self.runtime.stalled().or_else(|| self.runtime.stalled_behind_blocks())
     }
 
     /// Returns the names of the threads that keep their processors: each has come to no scheduling
@@ -225,13 +225,13 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn keeps_processors(&self) -> Vec<Option<String>> {
-        self.shared.keeps_processors()
+        self.runtime.keeps_processors()
     }
 
     /// What it has done so far.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.shared.metrics()
+        self.runtime.metrics()
     }
 
     /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a
@@ -246,7 +246,7 @@ impl Runtime {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        birth::spawn(&self.shared_here(), Manner::default(), body)
+        birth::spawn(&self.state_here(), Attributes::default(), body)
     }
 
     /// Runs `body` in a thread of the runtime, and waits for it; for ever, if the thread does
@@ -291,24 +291,24 @@ impl Runtime {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     {
-        scope::run(self.shared_here(), body)
+        scope::run(self.state_here(), body)
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if !self.shared.process().is_here() {
+        if !self.runtime.process().is_here() {
             // A forked child: there is nobody to wait for, and nobody has left things in order.
-            core::mem::forget(self.shared.clone());
+            core::mem::forget(self.runtime.clone());
             return;
         }
-        self.shared.close();
-        let inside = local::with(|local| {
-            local.is_some_and(|local| Arc::ptr_eq(&local.shared, &self.shared))
+        self.runtime.close();
+        let inside = context::with(|local| {
+            local.is_some_and(|local| Arc::ptr_eq(&local.runtime, &self.runtime))
         });
         // While the owner panics, the threads may wait for what it was to do.
         if !inside && !machine::thread::panicking() {
-            self.shared.join();
+            self.runtime.join();
         }
     }
 }

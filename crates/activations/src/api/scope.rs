@@ -4,7 +4,7 @@
 //!
 //! 1. A scope is not left before `running` is zero: neither by return nor by panic. It counts for itself, so a handle may be forgotten.
 //! 2. A thread is counted before it can end, by who is counted or is the scope's body; so the count does not come back from zero.
-//! 3. A thread says that it has ended when nothing of its closure is left, and of its result only what its handle has (Invariant 2 of `packet.rs`).
+//! 3. A thread says that it has ended when nothing of its closure is left, and of its result only what its handle has (Invariant 2 of `cell.rs`).
 //!
 //! Orderings: the last of `ended` is a Release, and pairs with the Acquire of the look that finds zero.
 
@@ -17,22 +17,22 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::clock::Deadline;
 
 use crate::api::spawn as birth;
-use crate::api::join::Claim;
-use crate::thread::task_cell::Outcome;
+use crate::api::join::RawJoinHandle;
+use crate::thread::task_cell::ThreadResult;
 use crate::thread::panics;
 use crate::api::park;
-use crate::runtime::state::Shared;
-use crate::thread::header::{self as thread, Manner, Thread};
+use crate::runtime::state::RuntimeState;
+use crate::thread::header::{self as thread, Attributes, Thread};
 
 /// What the threads of a scope share with it.
-pub(crate) struct Bounds {
+pub(crate) struct ScopeData {
     running: AtomicUsize,
     /// Threads that have panicked, less those whose handle has told so.
     panics: AtomicUsize,
     waits: Thread,
 }
 
-impl Bounds {
+impl ScopeData {
     fn begun(&self) {
         // Relaxed: the thread is handed on with more than that.
         self.running.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl Bounds {
     pub(crate) fn ended(&self) {
         // Release: see the header. Those of the others are in the release sequence that the last one ends.
         if self.running.fetch_sub(1, Ordering::Release) == 1 {
-            self.waits.call();
+            self.waits.notify();
         }
     }
 }
@@ -81,8 +81,8 @@ impl Bounds {
 /// });
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
-    shared: Arc<Shared>,
-    bounds: Arc<Bounds>,
+    runtime: Arc<RuntimeState>,
+    data: Arc<ScopeData>,
     /// Invariant in both: neither shorter nor longer.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -108,45 +108,45 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.spawn_as(Manner::default(), body)
+        self.spawn_as(Attributes::default(), body)
     }
 
     pub(crate) fn spawn_as<F, T>(
         &'scope self,
-        manner: Manner,
+        attributes: Attributes,
         body: F,
     ) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.bounds.begun();
+        self.data.begun();
         // SAFETY: the scope waits for the thread (Invariants 1 and 3).
-        let claim = unsafe {
-            birth::spawn_borrowing(&self.shared, manner, Some(self.bounds.clone()), body)
+        let handle = unsafe {
+            birth::spawn_borrowing(&self.runtime, attributes, Some(self.data.clone()), body)
         };
-        ScopedJoinHandle { claim, bounds: &self.bounds }
+        ScopedJoinHandle { handle, data: &self.data }
     }
 }
 
-/// Runs `body` on the calling thread, with a scope of the runtime `shared`.
+/// Runs `body` on the calling thread, with a scope of the runtime `runtime`.
 #[track_caller]
-pub(crate) fn run<'env, F, T>(shared: Arc<Shared>, body: F) -> T
+pub(crate) fn run<'env, F, T>(runtime: Arc<RuntimeState>, body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let bounds = Arc::new(Bounds {
+    let data = Arc::new(ScopeData {
         running: AtomicUsize::fresh(0),
         panics: AtomicUsize::fresh(0),
         waits: thread::current(),
     });
-    let scope = Scope { shared, bounds, scope: PhantomData, env: PhantomData };
+    let scope = Scope { runtime, data, scope: PhantomData, env: PhantomData };
     let result = panic::catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let bounds = &scope.bounds;
+    let data = &scope.data;
     // Acquire: see the header.
-    park::wait_until(Deadline::NEVER, || bounds.running.load(Ordering::Acquire) == 0);
+    park::wait_until(Deadline::NEVER, || data.running.load(Ordering::Acquire) == 0);
     // Relaxed: after the Acquire.
-    let panicked = bounds.panics.load(Ordering::Relaxed) != 0;
+    let panicked = data.panics.load(Ordering::Relaxed) != 0;
     match result {
         Err(payload) => panic::resume_unwind(payload),
         Ok(value) if panicked => {
@@ -190,21 +190,21 @@ where
 /// The right to wait for a thread of a scope, and to have what it returns. Forgetting it does no harm: the scope waits for the thread all the same, and
 /// what it returned is never dropped.
 pub struct ScopedJoinHandle<'scope, T> {
-    claim: Claim<'scope, T>,
-    bounds: &'scope Bounds,
+    handle: RawJoinHandle<'scope, T>,
+    data: &'scope ScopeData,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
     /// The thread.
     #[must_use]
     pub fn thread(&self) -> &Thread {
-        self.claim.thread()
+        self.handle.thread()
     }
 
     /// Whether it has ended, so that [`join`](Self::join) will not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.claim.is_finished()
+        self.handle.is_finished()
     }
 
     /// Waits for the thread's end.
@@ -213,10 +213,10 @@ impl<T> ScopedJoinHandle<'_, T> {
     ///
     /// What the thread panicked with; the scope does not panic for that then.
     #[track_caller]
-    pub fn join(self) -> Outcome<T> {
-        let outcome = self.claim.join();
+    pub fn join(self) -> ThreadResult<T> {
+        let outcome = self.handle.join();
         if outcome.is_err() {
-            self.bounds.told();
+            self.data.told();
         }
         outcome
     }
@@ -224,14 +224,14 @@ impl<T> ScopedJoinHandle<'_, T> {
 
 impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.claim.describe("ScopedJoinHandle", f)
+        self.handle.describe("ScopedJoinHandle", f)
     }
 }
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: a number to look at.
-        let running = self.bounds.running.load(Ordering::Relaxed);
+        let running = self.data.running.load(Ordering::Relaxed);
         f.debug_struct("Scope").field("running", &running).finish_non_exhaustive()
     }
 }

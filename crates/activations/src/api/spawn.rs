@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use crate::thread::home::Home;
-use crate::api::join::{Claim, JoinHandle};
-use crate::worker::context as local;
-use crate::thread::task_cell::Packet;
+use crate::thread::home::ThreadHome;
+use crate::api::join::{RawJoinHandle, JoinHandle};
+use crate::worker::context;
+use crate::thread::task_cell::TaskCell;
 use crate::thread::priority::Priority;
 use crate::api::runtime::Runtime;
-use crate::api::scope::{Bounds, Scope, ScopedJoinHandle};
-use crate::runtime::state::Shared;
-use crate::thread::header::Manner;
+use crate::api::scope::{ScopeData, Scope, ScopedJoinHandle};
+use crate::runtime::state::RuntimeState;
+use crate::thread::header::Attributes;
 
 /// Makes a new thread of that runtime.
 #[inline]
-pub(crate) fn spawn<F, T>(shared: &Arc<Shared>, manner: Manner, body: F) -> JoinHandle<T>
+pub(crate) fn spawn<F, T>(runtime: &Arc<RuntimeState>, attributes: Attributes, body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
     // SAFETY: it borrows nothing.
-    JoinHandle::new(unsafe { spawn_borrowing(shared, manner, None, body) })
+    JoinHandle::new(unsafe { spawn_borrowing(runtime, attributes, None, body) })
 }
 
 /// Makes a new thread that borrows. Always inlined: how the thread is to be is most often known,
@@ -29,25 +29,25 @@ where
 /// # Safety
 ///
 /// What `body` and its result borrow is alive until `scope` is told of the thread's end, and until
-/// the claim is dropped, if it is.
+/// the handle is dropped, if it is.
 #[inline(always)]
 pub(crate) unsafe fn spawn_borrowing<'a, F, T>(
-    shared: &Arc<Shared>,
-    manner: Manner,
-    scope: Option<Arc<Bounds>>,
+    runtime: &Arc<RuntimeState>,
+    attributes: Attributes,
+    scope: Option<Arc<ScopeData>>,
     body: F,
-) -> Claim<'a, T>
+) -> RawJoinHandle<'a, T>
 where
     F: FnOnce() -> T + Send + 'a,
     T: Send + 'a,
 {
-    shared.unusual().note(manner.priority);
-    let thread = Packet::thread(manner, Home::with(shared), scope, body);
+    runtime.prioritized().note(attributes.priority);
+    let thread = TaskCell::thread(attributes, ThreadHome::with(runtime), scope, body);
     // SAFETY: it has just been made, of such a closure.
-    let claim = unsafe { Claim::new(&thread, Packet::<F, T>::take) };
-    shared.admit(thread);
-    local::give_way();
-    claim
+    let handle = unsafe { RawJoinHandle::new(&thread, TaskCell::<F, T>::take) };
+    runtime.admit(thread);
+    context::give_way();
+    handle
 }
 
 /// Makes a new thread of the calling thread's runtime.
@@ -57,17 +57,17 @@ where
 /// As [`runtime_here`].
 #[inline]
 #[track_caller]
-pub(crate) fn spawn_here<F, T>(manner: Manner, body: F) -> JoinHandle<T>
+pub(crate) fn spawn_here<F, T>(attributes: Attributes, body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: null, or the share of the carrier that calls, which is looked at only until the
+    // SAFETY: null, or the share of the worker that calls, which is looked at only until the
     // calling thread leaves it.
-    match unsafe { local::home_pointer().as_ref() } {
-        Some(shared) => spawn(shared, manner, body),
-        // Not from a thread: from a carrier that drops what a thread was to run.
-        None => spawn(&runtime_here("spawn"), manner, body),
+    match unsafe { context::home_pointer().as_ref() } {
+        Some(runtime) => spawn(runtime, attributes, body),
+        // Not from a thread: from a worker that drops what a thread was to run.
+        None => spawn(&runtime_here("spawn"), attributes, body),
     }
 }
 
@@ -77,13 +77,13 @@ where
 ///
 /// If it is none of a runtime's; `what` was called.
 #[track_caller]
-pub(crate) fn runtime_here(what: &str) -> Arc<Shared> {
-    let Some(shared) = local::shared() else {
+pub(crate) fn runtime_here(what: &str) -> Arc<RuntimeState> {
+    let Some(runtime) = context::runtime() else {
         panic!(
             "`{what}` outside of a runtime's threads: call `Runtime::{what}`, or make a `Runtime` and `run` this in it"
         );
     };
-    shared
+    runtime
 }
 
 /// Says how a thread is to be, then spawns it.
@@ -102,7 +102,7 @@ pub(crate) fn runtime_here(what: &str) -> Arc<Shared> {
 #[must_use = "a builder builds nothing before `spawn`"]
 pub struct Builder<'runtime> {
     runtime: Option<&'runtime Runtime>,
-    manner: Manner,
+    attributes: Attributes,
 }
 
 impl<'runtime> Builder<'runtime> {
@@ -113,12 +113,12 @@ impl<'runtime> Builder<'runtime> {
 
     /// It is to be a thread of that runtime.
     pub fn on<'other>(self, runtime: &'other Runtime) -> Builder<'other> {
-        Builder { runtime: Some(runtime), manner: self.manner }
+        Builder { runtime: Some(runtime), attributes: self.attributes }
     }
 
     /// Its name, for [`Thread::name`](crate::Thread::name) and for reports.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.manner.name = Some(name.into().into_boxed_str());
+        self.attributes.name = Some(name.into().into_boxed_str());
         self
     }
 
@@ -137,13 +137,13 @@ impl<'runtime> Builder<'runtime> {
     /// that are not of normal priority, and have not begun, are managed by a queue with a lock
     /// instead of the runtime's strategy.
     pub fn priority(mut self, priority: Priority) -> Self {
-        self.manner.priority = priority;
+        self.attributes.priority = priority;
         self
     }
 
     #[track_caller]
-    fn shared(&self) -> Arc<Shared> {
-        self.runtime.map_or_else(|| runtime_here("spawn"), Runtime::shared_here)
+    fn runtime(&self) -> Arc<RuntimeState> {
+        self.runtime.map_or_else(|| runtime_here("spawn"), Runtime::state_here)
     }
 
     /// Makes the thread, which will run `body`.
@@ -158,8 +158,8 @@ impl<'runtime> Builder<'runtime> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let shared = self.shared();
-        spawn(&shared, self.manner, body)
+        let runtime = self.runtime();
+        spawn(&runtime, self.attributes, body)
     }
 
     /// Makes the thread in a scope: of the scope's runtime, whichever was said otherwise.
@@ -184,7 +184,7 @@ impl<'runtime> Builder<'runtime> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        scope.spawn_as(self.manner, body)
+        scope.spawn_as(self.attributes, body)
     }
 
     /// [`spawn_migratable`](Self::spawn_migratable) in a scope: of the scope's runtime, whichever
@@ -219,7 +219,7 @@ impl<'runtime> Builder<'runtime> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        scope.spawn_as(Manner { migrates: true, ..self.manner }, body)
+        scope.spawn_as(Attributes { migrates: true, ..self.attributes }, body)
     }
 
     /// [`spawn`](Self::spawn) for a thread that may go on on another kernel thread whenever it has
@@ -268,7 +268,7 @@ impl<'runtime> Builder<'runtime> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let shared = self.shared();
-        spawn(&shared, Manner { migrates: true, ..self.manner }, body)
+        let runtime = self.runtime();
+        spawn(&runtime, Attributes { migrates: true, ..self.attributes }, body)
     }
 }

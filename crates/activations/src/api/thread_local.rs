@@ -76,7 +76,7 @@ impl Locals {
 
 /// Why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the thread is ending, and its value has been dropped")]
+#[error("the thread is completion, and its value has been dropped")]
 pub struct AccessError;
 
 /// A key to a value of each thread, as [`local!`](crate::local) makes it.
@@ -136,16 +136,16 @@ impl<T: 'static> LocalKey<T> {
     /// use stanchion_activations::{AccessError, Runtime, local};
     ///
     /// /// Asks for itself when it is dropped.
-    /// struct Last;
+    /// struct Completed;
     ///
-    /// impl Drop for Last {
+    /// impl Drop for Completed {
     ///     fn drop(&mut self) {
     ///         assert_eq!(LAST.try_with(|_| ()), Err(AccessError));
     ///     }
     /// }
     ///
     /// local! {
-    ///     static LAST: Last = Last;
+    ///     static LAST: Completed = Completed;
     /// }
     /// Runtime::new(1)?.run(|| assert_eq!(LAST.try_with(|_| ()), Ok(())));
     /// # Ok::<(), stanchion_activations::BuildError>(())
@@ -153,7 +153,7 @@ impl<T: 'static> LocalKey<T> {
     pub fn try_with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let key = core::ptr::from_ref(self).addr();
         let found = thread::with_current(|thread| {
-            let list = thread.inner().locals().0.borrow();
+            let list = thread.header().locals().0.borrow();
             match list.iter().rev().find(|(known, _)| *known == key) {
                 None => Ok(None),
                 Some((_, Value::There(value))) => Ok(Some(*value)),
@@ -181,16 +181,16 @@ impl<T: 'static> LocalKey<T> {
                 // It could not be made: the next who asks tries again.
                 let key = self.0;
                 thread::with_current(|thread| {
-                    thread.inner().locals().0.borrow_mut().retain(|(known, _)| *known != key);
+                    thread.header().locals().0.borrow_mut().retain(|(known, _)| *known != key);
                 });
             }
         }
-        thread::with_current(|thread| thread.inner().locals().set(key, Value::Coming));
+        thread::with_current(|thread| thread.header().locals().set(key, Value::Coming));
         let coming = Coming(key);
         let value: Box<dyn Any> = Box::new((self.make)());
         core::mem::forget(coming);
         let value = NonNull::from(Box::leak(value));
-        thread::with_current(|thread| thread.inner().locals().set(key, Value::There(value)));
+        thread::with_current(|thread| thread.header().locals().set(key, Value::There(value)));
         value
     }
 }

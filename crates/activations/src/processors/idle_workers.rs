@@ -1,29 +1,29 @@
-//! The carriers without a seat: those that have nothing to do, and those with threads that only
+//! The workers without a slot: those that have nothing to do, and those with threads that only
 //! they can run.
 //!
-//! Why they queue for seats instead of sharing them: a thread that has begun stays on its kernel
-//! thread, because the compiler may have kept the address of a thread-local. So a carrier that lost
-//! its seat while a thread of it was in the kernel still has that thread, and all others that began
+//! Why they queue for slots instead of sharing them: a thread that has begun stays on its kernel
+//! thread, because the compiler may have kept the address of a thread-local. So a worker that lost
+//! its slot while a thread of it was in the kernel still has that thread, and all others that began
 //! there.
 //!
-//! A carrier queues at the highest priority of its ready threads. If one of a higher priority is
+//! A worker queues at the highest priority of its ready threads. If one of a higher priority is
 //! mailed to it, it moves to the end of that one's queue. It does not move back: the thread stays
-//! ready until the carrier runs.
+//! ready until the worker runs.
 //!
 //! # Invariants
 //!
-//! 1. A carrier in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`,
-//!    whenever the lock is free. A carrier that was taken out of one of them belongs to the thread
-//!    that took it out, which gives it a seat.
+//! 1. A worker in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`,
+//!    whenever the lock is free. A worker that was taken out of one of them belongs to the thread
+//!    that took it out, which gives it a slot.
 //! 2. `waiting` are the lengths of the queues in `wanting` whenever the lock is free, and
 //!    `waiting_in_all` is their sum.
-//! 3. A seat in `closed` is nobody's, and its number was not below `Demand::allowed` when it was
+//! 3. A slot in `closed` is nobody's, and its number was not below `ProcessorLimit::allowed` when it was
 //!    put there.
-//! 4. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
+//! 4. A slot in `vacant` is nobody's, and nobody is in the other lists when it is put there.
 //!
 //! # Orderings
 //!
-//! A carrier stands `SPARE` or `WANTING`, then a fence, then looks at its mail. A thread that mails
+//! A worker stands `SPARE` or `WANTING`, then a fence, then looks at its mail. A thread that mails
 //! it has a fence, then looks how it stands. One of the two sees the other.
 
 use std::collections::VecDeque;
@@ -31,14 +31,14 @@ use std::collections::VecDeque;
 use machine::atomic::{AtomicUsize, Fresh, Ordering, fence};
 use stanchion_competitive::Mutex;
 
-use crate::processors::worker_record::Carrier;
+use crate::processors::worker_record::WorkerRecord;
 use crate::thread::priority::Priority;
 
 #[derive(Default)]
 struct Lists {
-    /// Those without guests (`history.rs`).
+    /// Those without bound_threads (`history.rs`).
     free: Vec<usize>,
-    /// Those with guests.
+    /// Those with bound_threads.
     spares: Vec<usize>,
     /// A queue for each priority.
     wanting: [VecDeque<usize>; Priority::ALL.len()],
@@ -46,26 +46,26 @@ struct Lists {
     closed: Vec<usize>,
 }
 
-/// What a carrier without a seat does next.
+/// What a worker without a slot does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// There is a seat that nobody has: it is the caller's.
-    Seat(usize),
+    /// There is a slot that nobody has: it is the caller's.
+    Slot(usize),
     /// It sleeps, and wants one.
     Wanting,
     /// It sleeps.
     Spare,
 }
 
-/// The carriers without a seat.
-pub(crate) struct Reserve {
+/// The workers without a slot.
+pub(crate) struct IdleWorkers {
     lists: Mutex<Lists>,
     waiting: [AtomicUsize; Priority::ALL.len()],
     /// The sum of `waiting`.
     waiting_in_all: AtomicUsize,
 }
 
-impl Reserve {
+impl IdleWorkers {
     pub(crate) fn new() -> Self {
         Self {
             lists: Mutex::new(Lists::default()),
@@ -74,41 +74,41 @@ impl Reserve {
         }
     }
 
-    /// How many carriers want a seat, as far as is known.
+    /// How many workers want a slot, as far as is known.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        // Relaxed: a hint. A carrier that goes to sleep has a fence before it looks.
+        // Relaxed: a hint. A worker that goes to sleep has a fence before it looks.
         self.waiting_in_all.load(Ordering::Relaxed)
     }
 
-    /// Returns how many carriers with a ready thread of that priority or a higher one want a seat,
+    /// Returns how many workers with a ready thread of that priority or a higher one want a slot,
     /// as far as is known.
     #[inline]
     pub(crate) fn waiting_from(&self, priority: Priority) -> usize {
         let counts = &self.waiting[priority as usize..];
-        // Relaxed: a hint. A carrier that goes to sleep has a fence before it looks.
+        // Relaxed: a hint. A worker that goes to sleep has a fence before it looks.
         counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Lets the calling carrier, which has no seat, sleep, unless a seat is vacant. `wants` is the
-    /// highest priority of its ready threads. It has guests if threads have begun on it that have
+    /// Lets the calling worker, which has no slot, sleep, unless a slot is vacant. `wants` is the
+    /// highest priority of its ready threads. It has bound_threads if threads have begun on it that have
     /// not ended.
     pub(crate) fn rest(
         &self,
         index: usize,
-        carrier: &Carrier,
+        worker: &WorkerRecord,
         wants: Option<Priority>,
         has_guests: bool,
     ) -> Rest {
         let mut lists = self.lists.lock();
-        if let Some(seat) = lists.vacant.pop() {
-            return Rest::Seat(seat);
+        if let Some(slot) = lists.vacant.pop() {
+            return Rest::Slot(slot);
         }
-        carrier.standing().rest(wants.is_some());
+        worker.ownership().rest(wants.is_some());
         fence(Ordering::SeqCst);
-        let mailed = if carrier.has_mail() { carrier.mail_priority() } else { None };
+        let mailed = if worker.has_mail() { worker.mail_priority() } else { None };
         if let Some(priority) = wants.max(mailed) {
-            carrier.standing().rest(true);
+            worker.ownership().rest(true);
             self.queue(&mut lists, index, priority);
             return Rest::Wanting;
         }
@@ -117,13 +117,13 @@ impl Reserve {
         Rest::Spare
     }
 
-    /// Nobody could be given this seat, which the caller has: the next that rests has it, or who
+    /// Nobody could be given this slot, which the caller has: the next that rests has it, or who
     /// has begun to rest meanwhile, whom this returns.
-    pub(crate) fn vacate(&self, seat: usize) -> Option<usize> {
+    pub(crate) fn vacate(&self, slot: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
         let to = self.next(&mut lists, true).or_else(|| lists.spares.pop());
         if to.is_none() {
-            lists.vacant.push(seat);
+            lists.vacant.push(slot);
         }
         to
     }
@@ -137,30 +137,30 @@ impl Reserve {
         first.or_else(|| if free { lists.free.pop() } else { None })
     }
 
-    /// Takes out a carrier that has neither a seat nor guests; it is the caller's, to be given a
-    /// seat.
+    /// Takes out a worker that has neither a slot nor bound_threads; it is the caller's, to be given a
+    /// slot.
     pub(crate) fn take_free(&self) -> Option<usize> {
         self.lists.lock().free.pop()
     }
 
-    /// The caller's seat closes, unless `stays` says that it is to stay after all. Whether it has.
-    pub(crate) fn close(&self, seat: usize, stays: impl FnOnce() -> bool) -> bool {
+    /// The caller's slot closes, unless `stays` says that it is to stay after all. Whether it has.
+    pub(crate) fn close(&self, slot: usize, stays: impl FnOnce() -> bool) -> bool {
         let mut lists = self.lists.lock();
         let closes = !stays();
         if closes {
-            lists.closed.push(seat);
+            lists.closed.push(slot);
         }
         closes
     }
 
-    /// A seat that has been closed, with a number below `allowed`: it is the caller's.
+    /// A slot that has been closed, with a number below `allowed`: it is the caller's.
     pub(crate) fn open(&self, allowed: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
-        let place = lists.closed.iter().position(|&seat| seat < allowed)?;
+        let place = lists.closed.iter().position(|&slot| slot < allowed)?;
         Some(lists.closed.swap_remove(place))
     }
 
-    /// Whether somebody could be given a seat.
+    /// Whether somebody could be given a slot.
     pub(crate) fn has_any(&self) -> bool {
         let lists = self.lists.lock();
         let Lists { wanting, free, spares, .. } = &*lists;
@@ -182,15 +182,15 @@ impl Reserve {
         self.waiting_in_all.store(all, Ordering::Relaxed);
     }
 
-    /// A thread of that carrier has been mailed to it, of that priority. Whether it slept without a
-    /// seat and now wants one, so that a carrier must be told.
-    pub(crate) fn call(&self, index: usize, carrier: &Carrier, priority: Priority) -> bool {
+    /// A thread of that worker has been mailed to it, of that priority. Whether it slept without a
+    /// slot and now wants one, so that a worker must be told.
+    pub(crate) fn call(&self, index: usize, worker: &WorkerRecord, priority: Priority) -> bool {
         fence(Ordering::SeqCst);
-        if carrier.standing().is_wanting() {
+        if worker.ownership().is_wanting() {
             self.raise(index, priority);
             return false;
         }
-        if !carrier.standing().is_spare() {
+        if !worker.ownership().is_spare() {
             return false;
         }
         let mut lists = self.lists.lock();
@@ -199,12 +199,12 @@ impl Reserve {
             return false;
         };
         lists.spares.swap_remove(place);
-        carrier.standing().rest(true);
+        worker.ownership().rest(true);
         self.queue(&mut lists, index, priority);
         true
     }
 
-    /// Moves a carrier that wants a seat to the queue of that priority, if it waits in that of a
+    /// Moves a worker that wants a slot to the queue of that priority, if it waits in that of a
     /// lower one.
     fn raise(&self, index: usize, priority: Priority) {
         let mut lists = self.lists.lock();
@@ -218,8 +218,8 @@ impl Reserve {
         }
     }
 
-    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `free`, to
-    /// one that has neither threads to run nor guests; `give` does it. Whether there was one.
+    /// Gives the caller's slot to the worker that has wanted one longest, or else, with `free`, to
+    /// one that has neither threads to run nor bound_threads; `give` does it. Whether there was one.
     pub(crate) fn give(&self, free: bool, give: impl FnOnce(usize)) -> bool {
         let to = self.next(&mut self.lists.lock(), free);
         to.map(give).is_some()

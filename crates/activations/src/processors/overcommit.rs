@@ -1,25 +1,25 @@
-//! Seats beyond the processors, for carriers that block often and briefly.
+//! Seats beyond the processors, for workers that block often and briefly.
 //!
-//! A carrier that reads a small file from a disk is back after some 60 µs. To hand its seat on, and to wait for another when it comes back, costs wake-ups that
-//! take as long, at each read; and the disk wants tens of reads at a time. So a carrier that comes back to find its seat gone, while a processor is idle, does not wait
-//! for a seat: it is given one of these, and goes on at once. There are more seats than processors then, and while most of their
-//! carriers are blocked the kernel itself switches from one to the next, which costs nothing that it would not cost anyway.
+//! A worker that reads a small file from a disk is back after some 60 µs. To hand its slot on, and to wait for another when it comes back, costs wake-ups that
+//! take as long, at each read; and the disk wants tens of reads at a time. So a worker that comes back to find its slot gone, while a processor is idle, does not wait
+//! for a slot: it is given one of these, and goes on at once. There are more slots than processors then, and while most of their
+//! workers are blocked the kernel itself switches from one to the next, which costs nothing that it would not cost anyway.
 //!
 //! ```text
-//! seats    0 1 │ 2 3 4 5 6 7 …          the first are as many as the processors, and always there (`demand.rs`)
+//! slots    0 1 │ 2 3 4 5 6 7 …          the first are as many as the processors, and always there (`limit.rs`)
 //! open     1 1 │ 1 1 0 1 0 0 …          the others have a bit each, in one word
 //! ```
 //!
-//! Why not from the start: threads that compute would share processors, which is what user-level threads are there to avoid. So these seats close: if
-//! their carrier finds nothing to do, and if the lookout has seen for a while that more carriers can run than twice as many as there are processors.
+//! Why not from the start: threads that compute would share processors, which is what user-level threads are there to avoid. So these slots close: if
+//! their worker finds nothing to do, and if the monitor has seen for a while that more workers can run than twice as many as there are processors.
 //!
 //! # Invariants
 //!
-//! 1. Who sets a seat's bit has the seat; only who has it clears the bit.
+//! 1. Who sets a slot's bit has the slot; only who has it clears the bit.
 //!
 //! # Orderings
 //!
-//! Closing is a Release, opening an Acquire: who opens a seat sees what was done on it. `most` is Relaxed: a number that is a little old is a little wrong.
+//! Closing is a Release, opening an Acquire: who opens a slot sees what was done on it. `most` is Relaxed: a number that is a little old is a little wrong.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
@@ -28,7 +28,7 @@ use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 pub(crate) const MOST: usize = 62;
 
 /// Seats that are open now and then.
-pub(crate) struct Surplus {
+pub(crate) struct Overcommit {
     /// The number of the first of them.
     first: usize,
     count: usize,
@@ -38,8 +38,8 @@ pub(crate) struct Surplus {
     most: AtomicUsize,
 }
 
-impl Surplus {
-    /// So many seats, from that number on; all are closed.
+impl Overcommit {
+    /// So many slots, from that number on; all are closed.
     pub(crate) fn new(first: usize, count: usize) -> Self {
         debug_assert!(count <= MOST);
         Self {
@@ -50,10 +50,10 @@ impl Surplus {
         }
     }
 
-    /// Whether that seat is one of these.
+    /// Whether that slot is one of these.
     #[inline]
-    pub(crate) fn has(&self, seat: usize) -> bool {
-        seat >= self.first
+    pub(crate) fn has(&self, slot: usize) -> bool {
+        slot >= self.first
     }
 
     /// Whether any is open.
@@ -64,7 +64,7 @@ impl Surplus {
     }
 
     /// Those that are open, as far as is known.
-    pub(crate) fn seats(&self) -> Seats {
+    pub(crate) fn slots(&self) -> Seats {
         // Relaxed: a hint.
         Seats { left: self.open.load(Ordering::Relaxed), first: self.first }
     }
@@ -93,10 +93,10 @@ impl Surplus {
         }
     }
 
-    /// Closes this seat, which is the caller's.
-    pub(crate) fn close(&self, seat: usize) {
+    /// Closes this slot, which is the caller's.
+    pub(crate) fn close(&self, slot: usize) {
         // Release: pairs with the Acquire of `open`.
-        self.open.fetch_and(!self.bit(seat), Ordering::Release);
+        self.open.fetch_and(!self.bit(slot), Ordering::Release);
     }
 
     /// Whether more are open than may be.
@@ -111,14 +111,14 @@ impl Surplus {
         self.open.load(Ordering::Relaxed).count_ones() as usize
     }
 
-    /// Closes this seat, which is the caller's, if more are open than may be; whether it has.
-    pub(crate) fn close_one_too_many(&self, seat: usize) -> bool {
+    /// Closes this slot, which is the caller's, if more are open than may be; whether it has.
+    pub(crate) fn close_one_too_many(&self, slot: usize) -> bool {
         // Relaxed, all: the exchange decides, and that is a Release, which pairs with the Acquire of `open`.
         let mut open = self.open.load(Ordering::Relaxed);
         while open.count_ones() as usize > self.most.load(Ordering::Relaxed) {
             let closed = self.open.compare_exchange_weak(
                 open,
-                open & !self.bit(seat),
+                open & !self.bit(slot),
                 Ordering::Release,
                 Ordering::Relaxed,
             );
@@ -135,12 +135,12 @@ impl Surplus {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    fn bit(&self, seat: usize) -> u64 {
-        1 << (seat - self.first)
+    fn bit(&self, slot: usize) -> u64 {
+        1 << (slot - self.first)
     }
 }
 
-/// Numbers of open seats, from [`Surplus::seats`].
+/// Numbers of open slots, from [`Overcommit::slots`].
 pub(crate) struct Seats {
     /// The bits of those that are still to come.
     left: u64,

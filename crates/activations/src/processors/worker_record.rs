@@ -1,40 +1,40 @@
-//! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it
-//! touches is in `trunk.rs`.
+//! A worker, a kernel thread that runs user-level ones, as the others may touch it. What only it
+//! touches is in `scheduler_loop.rs`.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::clock::{Deadline, Ticks};
 use machine::presence::{self, Presence};
 
-use crate::stats::live_threads::Count;
-use crate::thread::kind::Kind;
+use crate::stats::live_threads::ThreadCounts;
+use crate::thread::kind::ThreadKind;
 use crate::queues::mailbox::Mail;
-use crate::detection::observed::Note;
-use crate::queues::prioritized::Bound;
+use crate::detection::observed::ObservedState;
+use crate::queues::prioritized::LocalQueue;
 use crate::thread::priority::Priority;
-use crate::processors::ownership::Standing;
+use crate::processors::ownership::Ownership;
 use crate::thread::header::Thread;
 
-/// What others may touch of a carrier.
-pub(crate) struct Carrier {
-    own: CachePadded<Own>,
-    /// Its seat, while it has one.
-    seat: AtomicU32,
+/// What others may touch of a worker.
+pub(crate) struct WorkerRecord {
+    often: CachePadded<WrittenOften>,
+    /// Its slot, while it has one.
+    slot: AtomicU32,
     /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
-    seen_as: AtomicU32,
-    note: Note,
-    /// Its present block has been counted as one for which there was no spare carrier.
+    presence_index: AtomicU32,
+    note: ObservedState,
+    /// Its present block has been counted as one for which there was no spare worker.
     is_unreplaced: AtomicBool,
-    /// When its seat was last taken, in ticks.
+    /// When its slot was last taken, in ticks.
     lost: AtomicU64,
     mail: Mail<Thread>,
 }
 
-/// What the carrier writes at each scheduling point, apart from what others read at each of theirs.
-struct Own {
-    standing: Standing,
+/// What the worker writes at each scheduling point, apart from what others read at each of theirs.
+struct WrittenOften {
+    ownership: Ownership,
     /// Threads that it has created, and that have ended on it.
-    count: Count,
+    count: ThreadCounts,
     /// The kind of the thread that has its turn, and above [`KIND_BITS`] the number of the turn.
     turn: AtomicU64,
     /// Where the stack begins that it is on.
@@ -43,44 +43,44 @@ struct Own {
     ready: AtomicUsize,
 }
 
-/// Bits of a [`Kind`], which is an address.
+/// Bits of a [`ThreadKind`], which is an address.
 const KIND_BITS: u32 = 48;
 
-impl Carrier {
-    pub(crate) fn new(seat: Option<usize>) -> Self {
-        let own = Own {
-            standing: if seat.is_some() { Standing::seated() } else { Standing::spare() },
-            count: Count::new(),
+impl WorkerRecord {
+    pub(crate) fn new(slot: Option<usize>) -> Self {
+        let often = WrittenOften {
+            ownership: if slot.is_some() { Ownership::with_slot() } else { Ownership::spare() },
+            count: ThreadCounts::new(),
             turn: AtomicU64::fresh(0),
             stack: AtomicUsize::fresh(0),
             ready: AtomicUsize::fresh(0),
         };
         Self {
-            own: CachePadded::new(own),
-            seat: AtomicU32::fresh(seat.unwrap_or(0) as u32),
-            seen_as: AtomicU32::fresh(0),
-            note: Note::new(),
+            often: CachePadded::new(own),
+            slot: AtomicU32::fresh(slot.unwrap_or(0) as u32),
+            presence_index: AtomicU32::fresh(0),
+            note: ObservedState::new(),
             is_unreplaced: AtomicBool::fresh(false),
             lost: AtomicU64::fresh(0),
             mail: Mail::new(),
         }
     }
 
-    pub(crate) fn standing(&self) -> &Standing {
-        &self.own.standing
+    pub(crate) fn ownership(&self) -> &Ownership {
+        &self.often.ownership
     }
 
-    /// Its seat; the last one that it had, if it has none.
-    pub(crate) fn seat(&self) -> usize {
-        // Relaxed: written before it is given the seat; others take it for a hint.
-        self.seat.load(Ordering::Relaxed) as usize
+    /// Its slot; the last one that it had, if it has none.
+    pub(crate) fn slot(&self) -> usize {
+        // Relaxed: written before it is given the slot; others take it for a hint.
+        self.slot.load(Ordering::Relaxed) as usize
     }
 
-    /// Gives it a seat, which the caller has, and wakes it.
-    pub(crate) fn take_seat(&self, seat: usize) {
+    /// Gives it a slot, which the caller has, and wakes it.
+    pub(crate) fn take_slot(&self, slot: usize) {
         // Relaxed: `give` is a Release.
-        self.seat.store(seat as u32, Ordering::Relaxed);
-        self.own.standing.give();
+        self.slot.store(slot as u32, Ordering::Relaxed);
+        self.often.ownership.give();
     }
 
     pub(crate) fn has_mail(&self) -> bool {
@@ -94,7 +94,7 @@ impl Carrier {
     }
 
     /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
-    /// carrier.
+    /// worker.
     pub(crate) fn await_mail(&self, deadline: Deadline) {
         self.mail.wait(deadline);
     }
@@ -106,78 +106,78 @@ impl Carrier {
 
     /// Returns the highest priority of the threads that it has been mailed.
     pub(crate) fn mail_priority(&self) -> Option<Priority> {
-        self.mail.greatest(|thread| thread.inner().priority())
+        self.mail.greatest(|thread| thread.header().priority())
     }
 
     /// Moves what it has been mailed to its own threads.
-    pub(crate) fn read_mail(&self, own: &mut Bound) {
+    pub(crate) fn read_mail(&self, own: &mut LocalQueue) {
         self.mail.take(|thread| own.push_back(thread));
     }
 
     /// It has registered with [`machine::presence`], under that number, or is not registered any
     /// more.
-    pub(crate) fn be_seen_as(&self, index: Option<usize>) {
+    pub(crate) fn set_presence_index(&self, index: Option<usize>) {
         // Relaxed: a number.
-        self.seen_as.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);
+        self.presence_index.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);
     }
 
     /// Its number with [`machine::presence`], if it is registered.
-    pub(crate) fn seen_as(&self) -> Option<usize> {
+    pub(crate) fn presence_index(&self) -> Option<usize> {
         // Relaxed: a number.
-        (self.seen_as.load(Ordering::Relaxed) as usize).checked_sub(1)
+        (self.presence_index.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// Where it is, if it can be seen.
     #[inline]
     pub(crate) fn presence(&self) -> Presence {
-        self.seen_as().map_or(Presence::Unknown, presence::of)
+        self.presence_index().map_or(Presence::Unknown, presence::of)
     }
 
     /// When it was last switched, if the kernel says so.
     pub(crate) fn switched_at(&self) -> Option<u64> {
-        self.seen_as().and_then(presence::since)
+        self.presence_index().and_then(presence::since)
     }
 
-    /// Its turn of that number begins, with a thread of that kind. By the carrier.
+    /// Its turn of that number begins, with a thread of that kind. By the worker.
     #[inline]
-    pub(crate) fn begins_turn(&self, number: u32, kind: Kind) {
-        // Relaxed: a hint for other carriers.
+    pub(crate) fn begins_turn(&self, number: u32, kind: ThreadKind) {
+        // Relaxed: a hint for other workers.
         let turn = u64::from(number) << KIND_BITS | kind.to_bits() as u64;
-        self.own.turn.store(turn, Ordering::Relaxed);
+        self.often.turn.store(turn, Ordering::Relaxed);
     }
 
     /// Which turn it has, or had last, modulo something, together with the kind of its thread.
     pub(crate) fn turn(&self) -> u64 {
         // Relaxed: a hint.
-        self.own.turn.load(Ordering::Relaxed)
+        self.often.turn.load(Ordering::Relaxed)
     }
 
-    /// It goes to the stack that begins there. By the carrier.
+    /// It goes to the stack that begins there. By the worker.
     #[inline]
     pub(crate) fn goes_to(&self, stack: usize) {
         // Relaxed: a hint for the thread that looks.
-        self.own.stack.store(stack, Ordering::Relaxed);
+        self.often.stack.store(stack, Ordering::Relaxed);
     }
 
     /// Where the stack begins that it is on, or was last.
     pub(crate) fn stack(&self) -> usize {
         // Relaxed: a hint.
-        self.own.stack.load(Ordering::Relaxed)
+        self.often.stack.load(Ordering::Relaxed)
     }
 
-    /// So many of its own threads are ready beside the one that it runs. By the carrier.
+    /// So many of its own threads are ready beside the one that it runs. By the worker.
     #[inline]
     pub(crate) fn leaves_ready(&self, count: usize) {
         // Relaxed: hints. A look first, as mostly nothing changes.
-        if self.own.ready.load(Ordering::Relaxed) != count {
-            self.own.ready.store(count, Ordering::Relaxed);
+        if self.often.ready.load(Ordering::Relaxed) != count {
+            self.often.ready.store(count, Ordering::Relaxed);
         }
     }
 
-    /// How many threads are ready that only this carrier can run, beside the one that it runs.
+    /// How many threads are ready that only this worker can run, beside the one that it runs.
     pub(crate) fn ready(&self) -> usize {
         // Relaxed: a hint.
-        self.own.ready.load(Ordering::Relaxed) + if self.has_mail() { self.mail.len() } else { 0 }
+        self.often.ready.load(Ordering::Relaxed) + if self.has_mail() { self.mail.len() } else { 0 }
     }
 
     /// The names of those of them that others have made ready since its turn began.
@@ -190,21 +190,21 @@ impl Carrier {
     /// Whether it is in a thread and blocked in the kernel. Some 10 µs where the kernel does not
     /// record switches.
     pub(crate) fn is_stuck(&self) -> bool {
-        let seen = self.seen_as().map(presence::examine);
-        self.standing().has_thread() && seen == Some(Presence::Blocked)
+        let seen = self.presence_index().map(presence::examine);
+        self.ownership().has_thread() && seen == Some(Presence::Blocked)
     }
 
     /// The kind of the thread that it runs, or has run last.
-    pub(crate) fn kind(&self) -> Kind {
-        Kind::from_bits((self.turn() & ((1 << KIND_BITS) - 1)) as usize)
+    pub(crate) fn kind(&self) -> ThreadKind {
+        ThreadKind::from_bits((self.turn() & ((1 << KIND_BITS) - 1)) as usize)
     }
 
     /// What was last seen of it.
-    pub(crate) fn note(&self) -> &Note {
+    pub(crate) fn note(&self) -> &ObservedState {
         &self.note
     }
 
-    /// No carrier can stand in for it while it is blocked. Returns whether that is the first look
+    /// No worker can stand in for it while it is blocked. Returns whether that is the first look
     /// at this block to find so.
     pub(crate) fn begins_unreplaced_block(&self) -> bool {
         // Relaxed: a statistic.
@@ -219,23 +219,23 @@ impl Carrier {
 
     /// Whether it is blocked in the middle of a thread, as far as is known.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.presence() == Presence::Blocked && self.standing().is_in_thread()
+        self.presence() == Presence::Blocked && self.ownership().is_in_thread()
     }
 
-    /// Its seat is about to be taken.
-    pub(crate) fn loses_seat(&self, now: Ticks) {
+    /// Its slot is about to be taken.
+    pub(crate) fn note_lost_slot(&self, now: Ticks) {
         // Relaxed: for a statistic.
         self.lost.store(now.to_bits(), Ordering::Relaxed);
     }
 
-    /// When its seat was taken, if it was.
+    /// When its slot was taken, if it was.
     pub(crate) fn lost_at(&self) -> Ticks {
         // Relaxed: for a statistic.
         Ticks::from_bits(self.lost.load(Ordering::Relaxed))
     }
 
     /// The threads that it has created, and that have ended on it.
-    pub(crate) fn count(&self) -> &Count {
-        &self.own.count
+    pub(crate) fn count(&self) -> &ThreadCounts {
+        &self.often.count
     }
 }

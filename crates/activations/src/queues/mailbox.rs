@@ -1,21 +1,21 @@
-//! The mail of a carrier: threads that began there, and that others have made ready.
+//! The mail of a worker: threads that began there, and that others have made ready.
 //!
-//! The carrier looks at a word, and takes the lock only if there is something. A carrier that waits
-//! in the middle of a thread (`trunk/panicking.rs`) sleeps on the word.
+//! The worker looks at a word, and takes the lock only if there is something. A worker that waits
+//! in the middle of a thread (`scheduler_loop/panicking.rs`) sleeps on the word.
 //!
 //! | word | means | what changes it, under the lock |
 //! | --- | --- | --- |
 //! | `NONE` | there is no mail | a sender, to `SOME` |
-//! | `SOME` | there is | the carrier, which takes all, to `NONE` |
+//! | `SOME` | there is | the worker, which takes all, to `NONE` |
 //!
 //! # Invariants
 //!
 //! 1. The word changes under the lock of the list, together with the list.
-//! 2. A sender that finds the mail awaited wakes the carrier after it has changed the word. So a
-//!    carrier that has said that it awaits mail finds the word changed, or is woken.
+//! 2. A sender that finds the mail awaited wakes the worker after it has changed the word. So a
+//!    worker that has said that it awaits mail finds the word changed, or is woken.
 //!
-//! No orderings: the lock orders the list, and the word is a hint. A carrier that must not miss it
-//! has a fence before it looks (`reserve.rs`).
+//! No orderings: the lock orders the list, and the word is a hint. A worker that must not miss it
+//! has a fence before it looks (`idle_workers.rs`).
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
@@ -25,22 +25,22 @@ use stanchion_competitive::Mutex;
 const NONE: u32 = 0;
 const SOME: u32 = 1;
 
-/// Mail of one carrier.
-pub(crate) struct Mail<T> {
-    list: Mutex<List<T>>,
+/// Mailbox of one worker.
+pub(crate) struct Mailbox<T> {
+    list: Mutex<Contents<T>>,
     /// `SOME` if there is any, else `NONE`.
     word: AtomicU32,
 }
 
-struct List<T> {
+struct Contents<T> {
     items: Vec<T>,
-    /// The carrier sleeps until there is mail, or is about to.
+    /// The worker sleeps until there is mail, or is about to.
     is_awaited: bool,
 }
 
-impl<T> Mail<T> {
+impl<T> Mailbox<T> {
     pub(crate) fn new() -> Self {
-        let list = List { items: Vec::new(), is_awaited: false };
+        let list = Contents { items: Vec::new(), is_awaited: false };
         Self { list: Mutex::new(list), word: AtomicU32::fresh(NONE) }
     }
 
@@ -50,7 +50,7 @@ impl<T> Mail<T> {
         self.word.load(Ordering::Relaxed) == SOME
     }
 
-    /// Sends `item`, and wakes the carrier if it awaits mail.
+    /// Sends `item`, and wakes the worker if it awaits mail.
     pub(crate) fn send(&self, item: T) {
         let mut list = self.list.lock();
         list.items.push(item);
@@ -61,7 +61,7 @@ impl<T> Mail<T> {
         }
     }
 
-    /// Takes all that there is. By the carrier.
+    /// Takes all that there is. By the worker.
     pub(crate) fn take(&self, each: impl FnMut(T)) {
         let mut list = self.list.lock();
         // Relaxed: under the lock.
@@ -85,7 +85,7 @@ impl<T> Mail<T> {
     }
 
     /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
-    /// carrier.
+    /// worker.
     pub(crate) fn wait(&self, deadline: Deadline) {
         self.list.lock().is_awaited = true;
         // Invariant 2.
@@ -93,7 +93,7 @@ impl<T> Mail<T> {
         self.list.lock().is_awaited = false;
     }
 
-    /// Returns whether the carrier sleeps here, and there is no mail, as far as is known.
+    /// Returns whether the worker sleeps here, and there is no mail, as far as is known.
     pub(crate) fn is_awaited(&self) -> bool {
         let list = self.list.lock();
         list.is_awaited && list.items.is_empty()

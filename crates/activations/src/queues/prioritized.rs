@@ -1,10 +1,10 @@
-//! The queues of ready threads that know priorities: those of one carrier, and those of the
+//! The queues of ready threads that know priorities: those of one worker, and those of the
 //! runtime.
 //!
 //! The strategies of `threadpool` know no priorities, and need not. Threads of the normal priority
-//! that any carrier may run are in the strategy's queues. The others are few or can wait: they are
+//! that any worker may run are in the strategy's queues. The others are few or can wait: they are
 //! in a queue with a lock for each priority. Threads that have begun are in queues of their
-//! carrier, one for each priority.
+//! worker, one for each priority.
 //!
 //! Why it costs next to nothing if no thread asks for it: `used` says whether a thread of another
 //! priority has ever been made. It is written once, and each scheduling point looks at it.
@@ -15,8 +15,8 @@
 //!
 //! # Orderings
 //!
-//! All are Relaxed. A thread that puts another one here wakes a sleeping carrier afterwards
-//! (`sleeping.rs`), whose fences order the counts; and `used` is looked at again and again.
+//! All are Relaxed. A thread that puts another one here wakes a parked worker afterwards
+//! (`parked.rs`), whose fences order the counts; and `used` is looked at again and again.
 
 use std::collections::VecDeque;
 
@@ -26,23 +26,23 @@ use stanchion_competitive::Mutex;
 use crate::thread::priority::Priority;
 use crate::thread::header::{Thread, ThreadId};
 
-/// The ready threads of one carrier that have begun there.
+/// The ready threads of one worker that have begun there.
 #[derive(Default)]
-pub(crate) struct Bound {
+pub(crate) struct LocalQueue {
     queues: [VecDeque<Thread>; Priority::ALL.len()],
     /// Of all queues together.
     len: usize,
 }
 
-impl Bound {
+impl LocalQueue {
     pub(crate) fn push_back(&mut self, thread: Thread) {
         self.len += 1;
-        self.queues[thread.inner().priority() as usize].push_back(thread);
+        self.queues[thread.header().priority() as usize].push_back(thread);
     }
 
     pub(crate) fn push_front(&mut self, thread: Thread) {
         self.len += 1;
-        self.queues[thread.inner().priority() as usize].push_front(thread);
+        self.queues[thread.header().priority() as usize].push_front(thread);
     }
 
     pub(crate) fn pop(&mut self, priority: Priority) -> Option<Thread> {
@@ -53,7 +53,7 @@ impl Bound {
 
     /// Takes this thread out, if it is there; returns it.
     pub(crate) fn take(&mut self, thread: &Thread) -> Option<Thread> {
-        let queue = &mut self.queues[thread.inner().priority() as usize];
+        let queue = &mut self.queues[thread.header().priority() as usize];
         let place = queue.iter().position(|ready| ready.pointer() == thread.pointer())?;
         self.len -= 1;
         queue.remove(place)
@@ -90,14 +90,14 @@ impl Bound {
     }
 }
 
-/// The ready threads of a runtime that any carrier may run, if they are not of the usual priority.
-pub(crate) struct Unusual {
+/// The ready threads of a runtime that any worker may run, if they are not of the usual priority.
+pub(crate) struct PrioritizedQueues {
     used: AtomicBool,
     counts: [AtomicUsize; Priority::ALL.len()],
     queues: [Mutex<VecDeque<Thread>>; Priority::ALL.len()],
 }
 
-impl Unusual {
+impl PrioritizedQueues {
     pub(crate) fn new() -> Self {
         Self {
             used: AtomicBool::fresh(false),
@@ -121,7 +121,7 @@ impl Unusual {
 
     /// A thread is ready, which has that place in its queue. The caller tells.
     pub(crate) fn put(&self, thread: Thread) {
-        let level = thread.inner().priority() as usize;
+        let level = thread.header().priority() as usize;
         let mut queue = self.queues[level].lock();
         queue.push_back(thread);
         self.counts[level].store(queue.len(), Ordering::Relaxed);

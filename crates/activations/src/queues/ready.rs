@@ -1,4 +1,4 @@
-//! Where threads wait that any carrier may run: those that have not begun, and those that may migrate.
+//! Where threads wait that any worker may run: those that have not begun, and those that may migrate.
 //!
 //! A strategy of `stanchion_threadpool`, in whose blocks lie handles of threads; its type is forgotten here, so that a runtime has none.
 
@@ -7,7 +7,7 @@ use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
 use crate::thread::header::Thread;
 
 /// A queue of threads, by whichever strategy.
-pub(crate) trait Ready: Send + Sync {
+pub(crate) trait ReadyQueue: Send + Sync {
     /// Makes a thread ready; says who should be told.
     fn put(&self, place: Option<&Place>, thread: Thread, last: bool) -> Told;
 
@@ -34,16 +34,16 @@ pub(crate) trait Ready: Send + Sync {
 }
 
 /// A strategy as a queue of threads.
-pub(crate) struct Queue<S>(S);
+pub(crate) struct StrategyQueue<S>(S);
 
-impl<S: Strategy> Queue<S> {
-    /// One for so many seats, of which the first `active` are always there.
+impl<S: Strategy> StrategyQueue<S> {
+    /// One for so many slots, of which the first `active` are always there.
     pub(crate) fn new(places: usize, active: usize) -> Self {
         Self(S::new(&Plan { active, queues: Some(active), ..Plan::new(places) }))
     }
 }
 
-impl<S: Strategy> Ready for Queue<S> {
+impl<S: Strategy> ReadyQueue for StrategyQueue<S> {
     fn put(&self, place: Option<&Place>, thread: Thread, last: bool) -> Told {
         let mut thread = Some(thread);
         let fill = |task: &Task| {

@@ -87,11 +87,11 @@ impl Metrics {
     }
 
     /// How long after an upcall's cause the runtime knew of it. For [`Upcall::ProcessorAdded`] from
-    /// when a kernel thread was given a seat until it went on there; for the others from when the
+    /// when a kernel thread was given a slot until it went on there; for the others from when the
     /// kernel switched the thread, by the time in its record, so not where there are no
     /// [records](crate::Tier::Records).
     ///
-    /// A kernel thread that was away, and finds its seat gone, tells of its own return: from when
+    /// A kernel thread that was away, and finds its slot gone, tells of its own return: from when
     /// it was last switched in.
     #[must_use]
     pub fn latency(&self, upcall: Upcall) -> &Latencies {

@@ -1,6 +1,6 @@
 //! Whether anybody inside a runtime could still go on.
 //!
-//! If every carrier sleeps for want of work, nothing is ready and no time is awaited, then the
+//! If every worker sleeps for want of work, nothing is ready and no time is awaited, then the
 //! threads that have not ended all wait for each other, or for something outside of the runtime: a
 //! kernel thread, or a thread of another runtime, that unparks one of them, releases a lock, sends
 //! a message, or spawns. Nobody in here can know whether there is such a one; its user may.
@@ -11,15 +11,15 @@
 //!
 //! # How it is seen
 //!
-//! Who sleeps has its seat's bit set, and takes nothing before it has taken that away: also who is
+//! Who sleeps has its slot's bit set, and takes nothing before it has taken that away: also who is
 //! about to sleep, and looks once more, only looks. So one collects who sleeps, looks at all else,
-//! and collects once more: if as many sleep as have seats, both times, and nobody has lain down
-//! anew in between (`sleeping.rs`, Invariant 3), then all have slept all the while, and nothing was
+//! and collects once more: if as many sleep as have slots, both times, and nobody has lain down
+//! anew in between (`parked.rs`, Invariant 3), then all have slept all the while, and nothing was
 //! taken. What they had made before they slept is seen in between, because the first collecting is
 //! an Acquire.
 //!
-//! Carriers without a seat are counted by how they stand; one that blocks in the kernel with a
-//! thread stands otherwise. The lookout does not sleep in those words, and may take a seat and give
+//! Carriers without a slot are counted by how they stand; one that blocks in the kernel with a
+//! thread stands otherwise. The monitor does not sleep in those words, and may take a slot and give
 //! it to one that has none: each time that is told, so the number of what was told is the same
 //! before and after.
 //!
@@ -28,8 +28,8 @@
 
 use core::fmt;
 
-use crate::processors::worker_record::Carrier;
-use crate::runtime::state::Shared;
+use crate::processors::worker_record::WorkerRecord;
+use crate::runtime::state::RuntimeState;
 
 /// As many names as are told.
 const NAMES: usize = 16;
@@ -118,14 +118,14 @@ impl fmt::Display for Stalled {
 
 /// What changes when anything goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct Snapshot {
     ended: u64,
     created: u64,
     /// Seats that changed hands.
-    seatings: u64,
+    assignments: u64,
 }
 
-impl Shared {
+impl RuntimeState {
     /// The threads that wait, if nobody in here could go on.
     pub(crate) fn stalled(&self) -> Option<Stalled> {
         let first = self.waits_for_others()?;
@@ -141,40 +141,40 @@ impl Shared {
     }
 
     /// What was counted, if all waited for others while that was looked at.
-    pub(crate) fn waits_for_others(&self) -> Option<Count> {
-        let sleeping = self.sleeping();
-        let (naps, asleep) = (sleeping.naps(), sleeping.count());
+    pub(crate) fn waits_for_others(&self) -> Option<Snapshot> {
+        let parked = self.parked();
+        let (naps, asleep) = (parked.naps(), parked.count());
         let before = self.count();
         if before.ended == before.created {
             return None;
         }
-        let mut seated = 0;
+        let mut with_slot = 0;
         for index in 0..self.started() {
-            let standing = self.carrier(index).standing();
-            if standing.is_in_scheduler() {
-                seated += 1;
-            } else if !standing.is_spare() && !self.carrier(index).awaits_mail() {
+            let ownership = self.worker(index).ownership();
+            if ownership.is_in_scheduler() {
+                with_slot += 1;
+            } else if !ownership.is_spare() && !self.worker(index).awaits_mail() {
                 return None;
             }
         }
-        // After the carriers: what the lookout takes a seat for is ready until one is seated there,
+        // After the workers: what the monitor takes a slot for is ready until one is with_slot there,
         // and that is told.
         let nothing = !self.has_any_work() && self.count() == before;
         // In this order: who has lain down anew has counted that before it is counted as one that
         // sleeps.
-        let still = sleeping.count() == asleep && sleeping.naps() == naps;
-        (asleep == seated && nothing && still).then_some(before)
+        let still = parked.count() == asleep && parked.naps() == naps;
+        (asleep == with_slot && nothing && still).then_some(before)
     }
 
-    fn count(&self) -> Count {
+    fn count(&self) -> Snapshot {
         let (ended, created) = self.ended_and_created();
-        Count { ended, created, seatings: self.counters().seatings() }
+        Snapshot { ended, created, assignments: self.counters().assignments() }
     }
 
-    /// Also of the kind that only one carrier can do, or that comes with time.
+    /// Also of the kind that only one worker can do, or that comes with time.
     fn has_any_work(&self) -> bool {
         self.has_work()
             || self.awaits_time()
-            || (0..self.started()).map(|index| self.carrier(index)).any(Carrier::has_mail)
+            || (0..self.started()).map(|index| self.worker(index)).any(WorkerRecord::has_mail)
     }
 }

@@ -1,11 +1,11 @@
 //! What ran where and when, and what the kernel told: for a trace viewer.
 //!
-//! Each carrier writes into a list of its own, up to a number of events; what comes later is counted and left out, so that tracing a server does not fill
+//! Each worker writes into a list of its own, up to a number of events; what comes later is counted and left out, so that tracing a server does not fill
 //! its memory. Without tracing it costs a look at a pointer.
 //!
 //! The format is the JSON of Chrome's "Trace Event Format", which [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` read: a track for each kernel
-//! thread, on which the user-level threads are that it ran, an instant event for each upcall, with its latency, and a track for each seat that was short of a
-//! carrier (`shortage.rs`). Threads that have a name are shown by it, with their number.
+//! thread, on which the user-level threads are that it ran, an instant event for each upcall, with its latency, and a track for each slot that was short of a
+//! worker (`slot_times.rs`). Threads that have a name are shown by it, with their number.
 
 use core::fmt::Write as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +24,9 @@ enum What {
     Runs(ThreadId),
     /// It does not any more.
     Leaves,
-    /// The kernel has told something of the carrier on this seat, so many nanoseconds after it happened, if that is known.
+    /// The kernel has told something of the worker on this slot, so many nanoseconds after it happened, if that is known.
     Told(Upcall, usize, Option<u64>),
-    /// Something was ready for this seat, whose holder was blocked, for so many nanoseconds from then on.
+    /// Something was ready for this slot, whose owner was blocked, for so many nanoseconds from then on.
     Short(usize, u64),
 }
 
@@ -40,20 +40,20 @@ struct Event {
 pub(crate) struct Tracer {
     most: usize,
     began: u64,
-    /// One a carrier, and one for the lookout and everybody else.
+    /// One a worker, and one for the monitor and everybody else.
     lists: Box<[Mutex<Vec<Event>>]>,
-    /// Of threads that have one, as many as there may be events of a carrier.
+    /// Of threads that have one, as many as there may be events of a worker.
     names: Mutex<BTreeMap<ThreadId, Box<str>>>,
     left_out: AtomicU64,
 }
 
 impl Tracer {
-    /// For so many carriers, each with so many events.
-    pub(crate) fn new(carriers: usize, most: usize) -> Self {
+    /// For so many workers, each with so many events.
+    pub(crate) fn new(workers: usize, most: usize) -> Self {
         Self {
             most,
             began: clock::monotonic(),
-            lists: (0..=carriers).map(|_| Mutex::new(Vec::new())).collect(),
+            lists: (0..=workers).map(|_| Mutex::new(Vec::new())).collect(),
             names: Mutex::new(BTreeMap::new()),
             left_out: AtomicU64::fresh(0),
         }
@@ -83,20 +83,20 @@ impl Tracer {
         }
     }
 
-    pub(crate) fn runs(&self, carrier: usize, thread: ThreadId) {
-        self.note(carrier, What::Runs(thread));
+    pub(crate) fn runs(&self, worker: usize, thread: ThreadId) {
+        self.note(worker, What::Runs(thread));
     }
 
-    pub(crate) fn leaves(&self, carrier: usize) {
-        self.note(carrier, What::Leaves);
+    pub(crate) fn leaves(&self, worker: usize) {
+        self.note(worker, What::Leaves);
     }
 
-    pub(crate) fn told(&self, upcall: Upcall, seat: usize, latency: Option<u64>) {
-        self.note(self.lists.len() - 1, What::Told(upcall, seat, latency));
+    pub(crate) fn told(&self, upcall: Upcall, slot: usize, latency: Option<u64>) {
+        self.note(self.lists.len() - 1, What::Told(upcall, slot, latency));
     }
 
-    pub(crate) fn short(&self, seat: usize, since: u64, nanos: u64) {
-        self.note_at(since, self.lists.len() - 1, What::Short(seat, nanos));
+    pub(crate) fn short(&self, slot: usize, since: u64, nanos: u64) {
+        self.note_at(since, self.lists.len() - 1, What::Short(slot, nanos));
     }
 
     /// What there is so far.
@@ -155,31 +155,31 @@ impl Trace {
     /// What writing to `out` fails with.
     pub fn write_chrome(&self, out: &mut impl Write) -> io::Result<()> {
         let mut events = Vec::new();
-        // Tracks of seats come after those of carriers.
-        let mut seats = BTreeSet::new();
-        for (carrier, list) in self.lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-            let others = carrier + 1 == self.lists.len();
-            let name = if others { "upcalls".into() } else { format!("carrier {carrier}") };
-            events.push(track_name(carrier, &name));
+        // Tracks of slots come after those of workers.
+        let mut slots = BTreeSet::new();
+        for (worker, list) in self.lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            let others = worker + 1 == self.lists.len();
+            let name = if others { "upcalls".into() } else { format!("worker {worker}") };
+            events.push(track_name(worker, &name));
             let mut running: Option<(u64, ThreadId)> = None;
             for event in list {
                 if let (What::Runs(_) | What::Leaves, Some((from, thread))) =
                     (event.what, running.take())
                 {
-                    events.push(span(carrier, from, event.at, &self.name_of(thread)));
+                    events.push(span(worker, from, event.at, &self.name_of(thread)));
                 }
                 match event.what {
                     What::Runs(thread) => running = Some((event.at, thread)),
                     What::Leaves => {}
-                    What::Told(upcall, seat, latency) => {
-                        events.push(instant(carrier, event.at, upcall, seat, latency));
+                    What::Told(upcall, slot, latency) => {
+                        events.push(instant(worker, event.at, upcall, slot, latency));
                     }
-                    What::Short(seat, nanos) => {
-                        let track = self.lists.len() + seat;
-                        if seats.insert(seat) {
-                            events.push(track_name(track, &format!("seat {seat}")));
+                    What::Short(slot, nanos) => {
+                        let track = self.lists.len() + slot;
+                        if slots.insert(slot) {
+                            events.push(track_name(track, &format!("slot {slot}")));
                         }
-                        events.push(span(track, event.at, event.at + nanos, "short of a carrier"));
+                        events.push(span(track, event.at, event.at + nanos, "short of a worker"));
                     }
                 }
             }
@@ -222,10 +222,10 @@ fn span(track: usize, from: u64, to: u64, name: &str) -> String {
     )
 }
 
-fn instant(track: usize, at: u64, upcall: Upcall, seat: usize, latency: Option<u64>) -> String {
+fn instant(track: usize, at: u64, upcall: Upcall, slot: usize, latency: Option<u64>) -> String {
     let latency = latency.map_or(String::new(), |nanos| format!(r#","latency_ns":{nanos}"#));
     format!(
-        r#"{{"name":"{upcall:?}","ph":"i","s":"p","pid":1,"tid":{track},"ts":{},"args":{{"seat":{seat}{latency}}}}}"#,
+        r#"{{"name":"{upcall:?}","ph":"i","s":"p","pid":1,"tid":{track},"ts":{},"args":{{"slot":{slot}{latency}}}}}"#,
         micros(at)
     )
 }

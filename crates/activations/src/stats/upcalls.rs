@@ -2,23 +2,23 @@
 //!
 //! The kernel of the paper calls up: it starts a fresh context on the processor in question, which
 //! runs the user-level scheduler. Linux writes a record. So the upcall is made by whoever looks: a
-//! carrier at its next scheduling point, or the lookout, whom the record wakes.
+//! worker at its next scheduling point, or the monitor, whom the record wakes.
 //!
 //! | upcall | the paper's | here |
 //! | --- | --- | --- |
-//! | [`Blocked`](Upcall::Blocked) | the kernel has blocked a thread, its processor is free | the record says that a carrier left its processor, in the middle of a thread |
-//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: a look finds it back, or it comes to a scheduling point itself, perhaps to find its seat gone |
+//! | [`Blocked`](Upcall::Blocked) | the kernel has blocked a thread, its processor is free | the record says that a worker left its processor, in the middle of a thread |
+//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: a look finds it back, or it comes to a scheduling point itself, perhaps to find its slot gone |
 //! | [`Preempted`](Upcall::Preempted) | a processor was taken | the record says so: its thread goes on when the kernel lets it |
-//! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a carrier was given a seat |
+//! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a worker was given a slot |
 //!
 //! Each is told once, by whoever finds it first (`note.rs`): `Unblocked` once for each `Blocked`,
 //! and so not of who has said by [`blocking`](crate::blocking()) that it will block, and has given
-//! its seat away. Two blocks between which nobody looked are told as one.
+//! its slot away. Two blocks between which nobody looked are told as one.
 //!
 //! On a simulated machine a record is the switch itself, so what is told is exact: it happened at
-//! that nanosecond, to that carrier. The paper's kernel also tells at once, on an activation of its
+//! that nanosecond, to that worker. The paper's kernel also tells at once, on an activation of its
 //! own that takes the place of the one that has blocked (`os/activations.rs` of the simulator);
-//! here, as on Linux, a carrier that looks has to run first, or the lookout to be woken.
+//! here, as on Linux, a worker that looks has to run first, or the monitor to be woken.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
 
@@ -46,7 +46,7 @@ pub enum Upcall {
     Unblocked,
     /// A processor was taken from a kernel thread that could have gone on.
     Preempted,
-    /// A kernel thread has been given a seat.
+    /// A kernel thread has been given a slot.
     ProcessorAdded,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Counters {
     latencies: [Histogram; 4],
     pub(crate) handovers: Counter,
     pub(crate) false_handovers: Counter,
-    /// Blocks for which there was no spare carrier.
+    /// Blocks for which there was no spare worker.
     pub(crate) unreplaced: Counter,
-    pub(crate) surplus: Counter,
+    pub(crate) overcommit: Counter,
 }
 
 /// A number that anybody raises, seldom.
@@ -89,19 +89,19 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) fn tell(&self, upcall: Upcall, latency: Option<u64>) {
-        // AcqRel: pairs with that of `seatings`; for all else it is a statistic.
+    pub(crate) fn wake(&self, upcall: Upcall, latency: Option<u64>) {
+        // AcqRel: pairs with that of `assignments`; for all else it is a statistic.
         self.upcalls[upcall as usize].fetch_add(1, Ordering::AcqRel);
         if let Some(nanos) = latency {
             self.latencies[upcall as usize].note(nanos);
         }
     }
 
-    /// How often a carrier has been given a seat, and has not taken a thread there before it said
+    /// How often a worker has been given a slot, and has not taken a thread there before it said
     /// so.
-    pub(crate) fn seatings(&self) -> u64 {
-        // An exchange, though it changes nothing, as in `Sleeping::count`. Acquire: pairs with the
-        // Release of `tell`: who it was, and that he has a seat. Release: pairs with the Acquire of
+    pub(crate) fn assignments(&self) -> u64 {
+        // An exchange, though it changes nothing, as in `ParkedSlots::count`. Acquire: pairs with the
+        // Release of `tell`: who it was, and that he has a slot. Release: pairs with the Acquire of
         // the next `tell`: what the caller has read until now is not of what is taken after that.
         self.upcalls[Upcall::ProcessorAdded as usize].fetch_add(0, Ordering::AcqRel)
     }

@@ -19,7 +19,7 @@ use machine::bomb::AbortOnUnwind;
 use machine::clock::Deadline;
 
 use super::queue::{Answer, BATCH, Queue, Waiter, call_all};
-use crate::worker::context as local;
+use crate::worker::context;
 
 /// Lets a number of threads wait for each other, time after time.
 ///
@@ -86,7 +86,7 @@ impl Barrier {
                 }
                 call_all(&mut batch);
             }
-            local::give_way();
+            context::give_way();
         } else {
             self.queue.wait(&waiter, Deadline::NEVER, |_| ());
         }

@@ -146,12 +146,12 @@ impl<M: lock_api::RawMutex> RawCondvar<M> {
     /// # Safety
     ///
     /// The mutex is held, and `guard` is that of its acquisition.
-    unsafe fn park(&self, mutex: &M, guard: &mut M::Guard, deadline: Deadline) -> bool {
+    unsafe fn park(&self, mutex: &M, guard: &mut M::WatchState, deadline: Deadline) -> bool {
         // Before anything that is to be undone if it panics.
         let waiter = Waiter::new(0);
         // Relaxed: Invariant 1; its notifier comes after the release of the mutex below.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let guard: *mut M::Guard = guard;
+        let guard: *mut M::WatchState = guard;
         // Invariant 2.
         let bomb = AbortOnUnwind::armed("a mutex panicked while a condition variable used it");
         // SAFETY: it is new, and this goes on by `Queue::wait`, or the process ends.
@@ -175,7 +175,7 @@ unsafe impl<M: lock_api::RawMutex> lock_api::RawCondvar for RawCondvar<M> {
 
     type RawMutex = M;
 
-    unsafe fn wait(&self, mutex: &M, guard: &mut M::Guard) {
+    unsafe fn wait(&self, mutex: &M, guard: &mut M::WatchState) {
         // SAFETY: the caller's promise.
         unsafe { self.park(mutex, guard, Deadline::NEVER) };
     }
@@ -200,7 +200,7 @@ where
         moment_after(*timeout)
     }
 
-    unsafe fn wait_until(&self, mutex: &M, guard: &mut M::Guard, timeout: &Instant) -> bool {
+    unsafe fn wait_until(&self, mutex: &M, guard: &mut M::WatchState, timeout: &Instant) -> bool {
         // SAFETY: the caller's promise.
         unsafe { !self.park(mutex, guard, Deadline::at(*timeout)) }
     }

@@ -16,7 +16,7 @@
 //!
 //! Nothing here allocates in order to wait: waiters lie on the stacks of the threads that wait.
 //! Only the mutex spins before it parks, because only it knows whom it waits for: with one
-//! processor, or if the holder is on none, spinning is in vain.
+//! processor, or if the owner is on none, spinning is in vain.
 //!
 //! Nothing is poisoned: a thread that panics with a lock releases it. A guard that is forgotten
 //! keeps its lock for ever. A user-level thread must not wait here in a signal handler. A kernel

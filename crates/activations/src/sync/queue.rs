@@ -31,7 +31,7 @@ use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 use stanchion_spin::TestAndSet;
 
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::api::park;
 use crate::thread::header::{self as thread, Thread};
 
@@ -176,17 +176,17 @@ impl Queue {
             });
             call_all(&mut batch);
             if !more {
-                local::give_way();
+                context::give_way();
                 return sent;
             }
         }
     }
 }
 
-/// Calls those of a batch. When all are called that are to be, the caller [gives way](local::give_way).
+/// Calls those of a batch. When all are called that are to be, the caller [gives way](context::give_way).
 pub(super) fn call_all(batch: &mut [Option<Thread>]) {
     for thread in batch.iter_mut().filter_map(Option::take) {
-        thread.call();
+        thread.notify();
     }
 }
 

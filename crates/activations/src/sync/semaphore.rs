@@ -34,7 +34,7 @@ use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant};
 
 use super::queue::{Answer, BATCH, Line, Queue, Waiter, call_all};
-use crate::worker::context as local;
+use crate::worker::context;
 
 /// There is a line.
 const QUEUED: u32 = 1;
@@ -50,7 +50,7 @@ const PERMIT: u32 = 2;
 /// | size | 40 bytes; threads that wait bring their own memory |
 /// | deadline | yes |
 ///
-/// A wait does not spin: permits have no holder that could be seen to run.
+/// A wait does not spin: permits have no owner that could be seen to run.
 ///
 /// ```
 /// use stanchion_activations::sync::Semaphore;
@@ -335,7 +335,7 @@ impl Semaphore {
             });
             call_all(&mut batch);
             if !more {
-                return local::give_way();
+                return context::give_way();
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The end of a thread: one word, by which the thread and its claim, the right to join it, agree who is told of it and who cleans up.
+//! The end of a thread: one word, by which the thread and its handle, the right to join it, agree who is told of it and who cleans up.
 //!
 //! | word | meaning | left by |
 //! | --- | --- | --- |
-//! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for itself; a claim that is dropped, for `DETACHED` |
+//! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for itself; a handle that is dropped, for `DETACHED` |
 //! | a thread | likewise, and that is to be told | the thread, for `DONE` |
 //! | `DETACHED` | likewise, and nobody wants what comes of it | the thread, for `DONE` |
 //! | `DONE` | it has ended, and the result is there, if anybody wants it | nobody |
@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread and its claim have one share (`shares.rs`) together, the thread's *own*. It is given up by the thread if its exchange finds `DETACHED`, else
-//!    by the claim: the thread touches nothing of itself after an exchange that has found anything else.
+//! 1. A thread and its handle have one share (`shares.rs`) together, the thread's *own*. It is given up by the thread if its exchange finds `DETACHED`, else
+//!    by the handle: the thread touches nothing of itself after an exchange that has found anything else.
 //! 2. Until then the own share goes around with the thread: who runs it has it, then the queue in which it is ready; and while it is asleep its state
 //!    (`state.rs`), from which who wakes it takes it.
 //! 3. Who waits is there until it is told (Invariant 2 of `state.rs`). A kernel thread is woken after that, so the word has a share of it.
@@ -22,8 +22,8 @@
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | the thread's exchange | Release | the Acquire of `is_done`, and of a claim whose exchange fails: the result, and all that the thread did to itself |
-//! | | Acquire | the Release of `await_by`: who waits; and of `detach`: all that the claim did to the thread |
+//! | the thread's exchange | Release | the Acquire of `is_done`, and of a handle whose exchange fails: the result, and all that the thread did to itself |
+//! | | Acquire | the Release of `await_by`: who waits; and of `detach`: all that the handle did to the thread |
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -31,49 +31,49 @@ use std::sync::Arc;
 
 use machine::atomic::{AtomicPtr, Fresh, Ordering};
 
-use crate::thread::home::Home;
-use crate::api::scope::Bounds;
-use crate::thread::park_state::Rouse;
-use crate::thread::header::{Inner, Thread};
+use crate::thread::home::ThreadHome;
+use crate::api::scope::ScopeData;
+use crate::thread::park_state::WakeReason;
+use crate::thread::header::{Header, Thread};
 
-const OPEN: *mut Inner = ptr::null_mut();
+const OPEN: *mut Header = ptr::null_mut();
 /// Addresses of no thread.
-const DONE: *mut Inner = ptr::without_provenance_mut(1);
-const DETACHED: *mut Inner = ptr::without_provenance_mut(2);
+const DONE: *mut Header = ptr::without_provenance_mut(1);
+const DETACHED: *mut Header = ptr::without_provenance_mut(2);
 
 /// The word.
-pub(crate) struct Ending(AtomicPtr<Inner>);
+pub(crate) struct Completion(AtomicPtr<Header>);
 
 /// What a thread finds that ends.
-pub(crate) enum Last {
-    /// The rest is the claim's. Who waits for the end, if anybody does.
-    Claim(Option<Joiner>),
-    /// There is no claim any more: the rest is the thread's.
+pub(crate) enum Completed {
+    /// The rest is the handle's. Who waits for the end, if anybody does.
+    RawJoinHandle(Option<Joiner>),
+    /// There is no handle any more: the rest is the thread's.
     Own,
 }
 
-impl Ending {
+impl Completion {
     pub(crate) fn new() -> Self {
         Self(AtomicPtr::fresh(OPEN))
     }
 
     /// The thread ends. By the thread, once.
-    pub(crate) fn end(&self) -> Last {
+    pub(crate) fn end(&self) -> Completed {
         // Release and Acquire: see the header.
         match self.0.swap(DONE, Ordering::AcqRel) {
-            DETACHED => Last::Own,
-            joiner => Last::Claim(NonNull::new(joiner).map(Joiner)),
+            DETACHED => Completed::Detached,
+            joiner => Completed::HandleOwns(NonNull::new(joiner).map(Joiner)),
         }
     }
 
-    /// Whether the thread has ended. By the claim.
+    /// Whether the thread has ended. By the handle.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the Release of `end`.
         self.0.load(Ordering::Acquire) == DONE
     }
 
-    /// Has `joiner` told of the end; `false` if the thread has ended already. By the claim, once.
+    /// Has `joiner` told of the end; `false` if the thread has ended already. By the handle, once.
     ///
     /// # Safety
     ///
@@ -89,7 +89,7 @@ impl Ending {
         asked.is_ok()
     }
 
-    /// The claim goes; whether the thread had ended, so that the rest is the claim's. By the claim, as the last it does if not.
+    /// The handle goes; whether the thread had ended, so that the rest is the handle's. By the handle, as the last it does if not.
     pub(crate) fn detach(&self) -> bool {
         // Release: pairs with the Acquire of `end`. Acquire on failure: pairs with its Release.
         let exchange =
@@ -99,20 +99,20 @@ impl Ending {
 }
 
 /// Who waits for an end (Invariant 3).
-pub(crate) struct Joiner(NonNull<Inner>);
+pub(crate) struct Joiner(NonNull<Header>);
 
 impl Joiner {
     fn new(thread: &Thread) -> Self {
-        match thread.inner().home() {
-            Home::Kernel => Self(thread.clone().into_pointer()),
-            Home::Runtime(_) => Self(thread.pointer()),
+        match thread.header().home() {
+            ThreadHome::Kernel => Self(thread.clone().into_pointer()),
+            ThreadHome::Runtime(_) => Self(thread.pointer()),
         }
     }
 
     /// Tells it.
-    fn tell(self) {
+    fn wake(self) {
         let leaves = self.shares();
-        self.thread().rouse(Rouse::End);
+        self.thread().wake_for(WakeReason::Completion);
         drop(leaves);
     }
 
@@ -129,21 +129,21 @@ impl Joiner {
     /// The share that there is of a kernel thread.
     fn shares(&self) -> Option<Thread> {
         let thread = self.thread();
-        matches!(thread.inner().home(), Home::Kernel).then(|| ManuallyDrop::into_inner(thread))
+        matches!(thread.header().home(), ThreadHome::Kernel).then(|| ManuallyDrop::into_inner(thread))
     }
 }
 
 /// Who is to be told that a thread has ended, when it is not needed any more.
 #[must_use]
-pub(crate) struct News {
+pub(crate) struct CompletionNotice {
     pub(crate) joiner: Option<Joiner>,
-    pub(crate) scope: Option<Arc<Bounds>>,
+    pub(crate) scope: Option<Arc<ScopeData>>,
 }
 
-impl News {
-    pub(crate) fn tell(self) {
+impl CompletionNotice {
+    pub(crate) fn wake(self) {
         if let Some(joiner) = self.joiner {
-            joiner.tell();
+            joiner.wake();
         }
         if let Some(scope) = self.scope {
             scope.ended();

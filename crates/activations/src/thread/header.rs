@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! 1. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to
+//! 1. `fiber` belongs to the worker that runs the thread, and while it is parked or ready to
 //!    whoever takes it out of a queue to run it: only its home, unless it may migrate.
 
 use core::cell::Cell;
@@ -19,100 +19,100 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 
 use crate::api::spawn as birth;
-use crate::thread::completion::{Ending, News};
+use crate::thread::completion::{Completion, CompletionNotice};
 use crate::thread::fiber::Fiber;
-use crate::thread::handle::{Body, Handle, Verbs};
-use crate::thread::home::Home;
+use crate::thread::handle::{ThreadBody, Handle, VTable};
+use crate::thread::home::ThreadHome;
 use crate::api::join::JoinHandle;
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::api::thread_local::Locals;
 use crate::thread::panics;
 use crate::thread::priority::Priority;
-use crate::runtime::state as shared;
-use crate::thread::reference_count::Shares;
+use crate::runtime::state as runtime;
+use crate::thread::reference_count::ReferenceCount;
 use crate::thread::stacks::StackError;
-use crate::thread::park_state::{Pause, Rouse, State};
+use crate::thread::park_state::{Pause, WakeReason, State};
 
 /// How a thread is to be.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct Attributes {
     pub(crate) name: Option<Box<str>>,
     pub(crate) migrates: bool,
     pub(crate) priority: Priority,
 }
 
 /// What all threads have.
-pub(crate) struct Inner {
-    shares: Shares,
-    verbs: &'static Verbs,
+pub(crate) struct Header {
+    shares: ReferenceCount,
+    vtable: &'static VTable,
     state: State,
-    /// The carrier on which it was started, and stays; [`NOWHERE`] before.
-    carrier: AtomicU32,
+    /// The worker on which it was started, and stays; [`NOWHERE`] before.
+    worker: AtomicU32,
     /// It may migrate, but not now.
     stays: AtomicBool,
-    /// What its carrier knows of it as a guest (`history.rs`).
-    guest: AtomicU8,
-    /// Quick turns that it has had and that were not counted yet. Written and read by its carrier.
+    /// What its worker knows of it as a bound (`history.rs`).
+    bound: AtomicU8,
+    /// Quick turns that it has had and that were not counted yet. Written and read by its worker.
     turns: AtomicU8,
-    manner: Manner,
+    attributes: Attributes,
     id: ThreadId,
-    home: Home,
+    home: ThreadHome,
     /// Its stack, while it is parked or ready, once it has begun.
     fiber: UnsafeCell<Option<Fiber>>,
     locals: Locals,
-    ending: Ending,
+    completion: Completion,
 }
 
-/// The carrier of a thread that has not begun.
+/// The worker of a thread that has not begun.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 // SAFETY: see Invariant 1 for `fiber`; `locals` are the thread's own (`locals.rs`).
-unsafe impl Send for Inner {}
+unsafe impl Send for Header {}
 // SAFETY: likewise.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for Header {}
 
-impl Inner {
+impl Header {
     #[inline]
-    pub(crate) fn new(verbs: &'static Verbs, manner: Manner, home: Home) -> Self {
+    pub(crate) fn new(vtable: &'static VTable, attributes: Attributes, home: ThreadHome) -> Self {
         Self {
-            shares: Shares::one(),
-            verbs,
+            shares: ReferenceCount::one(),
+            vtable,
             state: State::new(),
-            carrier: AtomicU32::fresh(NOWHERE),
+            worker: AtomicU32::fresh(NOWHERE),
             stays: AtomicBool::fresh(false),
-            guest: AtomicU8::fresh(0),
+            bound: AtomicU8::fresh(0),
             turns: AtomicU8::fresh(0),
-            manner,
+            attributes,
             id: ThreadId::next(),
             home,
             fiber: UnsafeCell::new(None),
             locals: Locals::new(),
-            ending: Ending::new(),
+            completion: Completion::new(),
         }
     }
 
-    pub(crate) fn shares(&self) -> &Shares {
+    pub(crate) fn shares(&self) -> &ReferenceCount {
         &self.shares
     }
 
-    pub(crate) fn verbs(&self) -> &'static Verbs {
-        self.verbs
+    pub(crate) fn vtable(&self) -> &'static VTable {
+        self.vtable
     }
 
-    pub(crate) fn ending(&self) -> &Ending {
-        &self.ending
+    pub(crate) fn completion(&self) -> &Completion {
+        &self.completion
     }
 
     pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    pub(crate) fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &ThreadHome {
         &self.home
     }
 
     pub(crate) fn priority(&self) -> Priority {
-        self.manner.priority
+        self.attributes.priority
     }
 
     /// Its locals, which only the thread itself touches.
@@ -120,50 +120,50 @@ impl Inner {
         &self.locals
     }
 
-    /// The carrier that it is bound to, if it is to one.
+    /// The worker that it is bound to, if it is to one.
     pub(crate) fn bound_to(&self) -> Option<usize> {
-        // Relaxed: written by its carrier before it first parks, which is before anybody can make
+        // Relaxed: written by its worker before it first parks, which is before anybody can make
         // it ready again.
-        let carrier = self.carrier.load(Ordering::Relaxed);
-        let free = self.manner.migrates && !self.stays.load(Ordering::Relaxed);
-        (!free && carrier != NOWHERE).then_some(carrier as usize)
+        let worker = self.worker.load(Ordering::Relaxed);
+        let free = self.attributes.migrates && !self.stays.load(Ordering::Relaxed);
+        (!free && worker != NOWHERE).then_some(worker as usize)
     }
 
-    /// It is about to leave its stack on that carrier: stays there, if it is one that migrates,
+    /// It is about to leave its stack on that worker: stays there, if it is one that migrates,
     /// while it `unwinds`.
-    pub(crate) fn leaves(&self, carrier: usize, unwinds: impl FnOnce() -> bool) {
-        if self.manner.migrates {
+    pub(crate) fn note_leaving(&self, worker: usize, unwinds: impl FnOnce() -> bool) {
+        if self.attributes.migrates {
             let unwinds = unwinds();
             if unwinds {
-                self.begin(carrier);
+                self.begin(worker);
             }
             // Relaxed: whoever makes it ready has acquired that it has left.
             self.stays.store(unwinds, Ordering::Relaxed);
         }
     }
 
-    /// It begins on this carrier.
-    pub(crate) fn begin(&self, carrier: usize) {
-        self.carrier.store(carrier as u32, Ordering::Relaxed);
+    /// It begins on this worker.
+    pub(crate) fn begin(&self, worker: usize) {
+        self.worker.store(worker as u32, Ordering::Relaxed);
     }
 
-    /// What its carrier has noted of it as a guest; 0 if it is none.
+    /// What its worker has noted of it as a bound; 0 if it is none.
     #[inline]
-    pub(crate) fn guest(&self) -> u8 {
-        // Relaxed: written and read by its carrier.
-        self.guest.load(Ordering::Relaxed)
+    pub(crate) fn bound(&self) -> u8 {
+        // Relaxed: written and read by its worker.
+        self.local_queue.load(Ordering::Relaxed)
     }
 
-    /// Its carrier notes that.
+    /// Its worker notes that.
     #[inline]
-    pub(crate) fn be_guest(&self, guest: u8) {
+    pub(crate) fn set_bound(&self, bound: u8) {
         // Relaxed: as above.
-        self.guest.store(guest, Ordering::Relaxed);
+        self.local_queue.store(bound, Ordering::Relaxed);
     }
 
     /// Quick turns that it has had and that were not counted yet.
     pub(crate) fn turns(&self) -> u8 {
-        // Relaxed: written by the carrier that ran it last, which has laid it aside since.
+        // Relaxed: written by the worker that ran it last, which has laid it aside since.
         self.turns.load(Ordering::Relaxed)
     }
 
@@ -175,7 +175,7 @@ impl Inner {
 
     /// Whether it has begun.
     pub(crate) fn has_begun(&self) -> bool {
-        self.carrier.load(Ordering::Relaxed) != NOWHERE
+        self.worker.load(Ordering::Relaxed) != NOWHERE
     }
 
     /// # Safety
@@ -206,64 +206,64 @@ impl Thread {
     }
 
     #[inline]
-    pub(crate) fn inner(&self) -> &Inner {
-        self.0.inner()
+    pub(crate) fn header(&self) -> &Header {
+        self.0.header()
     }
 
-    pub(crate) fn pointer(&self) -> NonNull<Inner> {
+    pub(crate) fn pointer(&self) -> NonNull<Header> {
         self.0.pointer()
     }
 
     /// The share, for [`from_pointer`](Self::from_pointer).
-    pub(crate) fn into_pointer(self) -> NonNull<Inner> {
+    pub(crate) fn into_pointer(self) -> NonNull<Header> {
         ManuallyDrop::new(self).pointer()
     }
 
     /// # Safety
     ///
     /// The share is the caller's, or it does not drop it.
-    pub(crate) unsafe fn from_pointer(inner: NonNull<Inner>) -> Self {
+    pub(crate) unsafe fn from_pointer(header: NonNull<Header>) -> Self {
         // SAFETY: the caller's promise.
-        Self(unsafe { Handle::from_pointer(inner) })
+        Self(unsafe { Handle::from_pointer(header) })
     }
 
     /// Runs it. The own share is used up.
     ///
     /// # Safety
     ///
-    /// As [`Body::run`].
-    pub(crate) unsafe fn run(&self) -> News {
+    /// As [`ThreadBody::run`].
+    pub(crate) unsafe fn run(&self) -> CompletionNotice {
         // SAFETY: the caller's promise.
-        unsafe { (self.inner().verbs.run)(self.pointer()) }
+        unsafe { (self.header().vtable.run)(self.pointer()) }
     }
 
     /// There is no stack for it. The own share is used up.
     ///
     /// # Safety
     ///
-    /// As [`Body::refuse`].
-    pub(crate) unsafe fn refuse(&self, error: StackError) -> News {
+    /// As [`ThreadBody::refuse`].
+    pub(crate) unsafe fn refuse(&self, error: StackError) -> CompletionNotice {
         // SAFETY: the caller's promise.
-        unsafe { (self.inner().verbs.refuse)(self.pointer(), error) }
+        unsafe { (self.header().vtable.refuse)(self.pointer(), error) }
     }
 
     /// Its stack has been laid aside: from now on an unpark or a call readies it, by the own share,
     /// which is the caller's. The thread itself if there was one already.
     pub(crate) fn settle(self, pause: Pause) -> Option<Self> {
         let thread = ManuallyDrop::new(self);
-        (!thread.inner().state.settle(pause)).then(|| ManuallyDrop::into_inner(thread))
+        (!thread.header().state.settle(pause)).then(|| ManuallyDrop::into_inner(thread))
     }
 
     /// Its number: no two threads of the process ever have the same.
     #[must_use]
     pub fn id(&self) -> ThreadId {
-        self.inner().id
+        self.header().id
     }
 
     /// Its name, if it was given one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.inner().manner.name.as_deref()
+        self.header().attributes.name.as_deref()
     }
 
     /// Makes its next [`park`](crate::park) return, or the present one. Several before that are
@@ -280,27 +280,27 @@ impl Thread {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn unpark(&self) {
-        self.rouse(Rouse::Unpark);
-        local::give_way();
+        self.wake_for(WakeReason::Unpark);
+        context::give_way();
     }
 
     /// What the thread waits for may have come.
-    pub(crate) fn call(&self) {
-        self.rouse(Rouse::Call);
+    pub(crate) fn notify(&self) {
+        self.wake_for(WakeReason::Notify);
     }
 
     /// Rouses it; if it slept, it is woken or made ready.
-    pub(crate) fn rouse(&self, by: Rouse) {
-        let inner = self.inner();
-        let kernel = matches!(inner.home, Home::Kernel);
-        if !inner.state.rouse(by, kernel) {
+    pub(crate) fn wake_for(&self, by: WakeReason) {
+        let header = self.header();
+        let kernel = matches!(header.home, ThreadHome::Kernel);
+        if !header.state.wake_for(by, kernel) {
             return;
         }
         if kernel {
-            inner.state.wake();
+            header.state.wake();
         } else {
             // SAFETY: its own share, which was with its state (Invariant 1 of `state.rs`).
-            shared::ready(unsafe { Self::from_pointer(self.pointer()) });
+            runtime::ready(unsafe { Self::from_pointer(self.pointer()) });
         }
     }
 }
@@ -358,20 +358,20 @@ impl ThreadId {
 
 /// A kernel thread that is none of a runtime's.
 #[repr(C)]
-struct Stranger(Inner);
+struct Stranger(Header);
 
-// SAFETY: it is an `Inner` that is given its verbs.
-unsafe impl Body for Stranger {
-    unsafe fn run(_this: NonNull<Self>) -> News {
+// SAFETY: it is an `Header` that is given its vtable.
+unsafe impl ThreadBody for Stranger {
+    unsafe fn run(_this: NonNull<Self>) -> CompletionNotice {
         unreachable!("a kernel thread is run by the kernel")
     }
 
-    unsafe fn refuse(_this: NonNull<Self>, _error: StackError) -> News {
+    unsafe fn refuse(_this: NonNull<Self>, _error: StackError) -> CompletionNotice {
         unreachable!("a kernel thread has a stack")
     }
 
     unsafe fn discard(_this: NonNull<Self>) {
-        unreachable!("a kernel thread has no claim")
+        unreachable!("a kernel thread has no handle")
     }
 }
 
@@ -390,7 +390,7 @@ pub fn current() -> Thread {
 
 /// Calls `body` with the calling thread.
 pub(crate) fn with_current<R>(body: impl FnOnce(&Thread) -> R) -> R {
-    let here = local::current_pointer();
+    let here = context::current_pointer();
     let here = if here.is_null() { kernel_thread() } else { here };
     // SAFETY: a thread that calls is alive, and its handle stays where it is while it runs; that of
     // a kernel thread does until its end.
@@ -403,8 +403,8 @@ fn kernel_thread() -> *const Thread {
     if !known.is_null() {
         return known;
     }
-    let manner = Manner { name: machine::thread::name(), ..Manner::default() };
-    let body = Stranger(Inner::new(Stranger::VERBS, manner, Home::Kernel));
+    let attributes = Attributes { name: machine::thread::name(), ..Attributes::default() };
+    let body = Stranger(Header::new(Stranger::VTABLE, attributes, ThreadHome::Kernel));
     let thread = Thread(Handle::new(Box::new(body)));
     let thread = Box::into_raw(Box::new(thread)).cast_const();
     // Who asks in the last destructors of a kernel thread has a handle that nobody frees.
@@ -419,9 +419,9 @@ struct KernelEnd(*const Thread);
 impl Drop for KernelEnd {
     fn drop(&mut self) {
         // SAFETY: made by `kernel_thread`, and freed here only.
-        let inner = unsafe { &*self.0 }.inner();
+        let header = unsafe { &*self.0 }.header();
         // Nobody joins it who could be told of a panic.
-        inner.locals().end().into_iter().for_each(panics::discard);
+        header.locals().end().into_iter().for_each(panics::discard);
         // A model's thread-locals may be gone by now.
         let _ = KERNEL.try_with(|kernel| kernel.set(core::ptr::null()));
         // SAFETY: as above; nothing points to it any more.
@@ -431,7 +431,7 @@ impl Drop for KernelEnd {
 
 /// The calling kernel thread sleeps until it is unparked or called, or the deadline has passed.
 pub(crate) fn sleep_in_kernel(thread: &Thread, deadline: Deadline) {
-    thread.inner().state.sleep(deadline);
+    thread.header().state.sleep(deadline);
 }
 
 /// Makes a new thread of the calling thread's runtime, which will run `body`.
@@ -457,7 +457,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    birth::spawn_here(Manner::default(), body)
+    birth::spawn_here(Attributes::default(), body)
 }
 
 /// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel
@@ -473,7 +473,7 @@ where
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub fn yield_now() {
-    if !local::yield_thread() {
+    if !context::yield_thread() {
         machine::thread::yield_now();
     }
 }

@@ -4,39 +4,39 @@
 //!
 //! # Invariants
 //!
-//! 1. A runtime is there until all its threads have ended: its carriers have shares of it, and end when the census (`census.rs`) says that all have, in which a
+//! 1. A runtime is there until all its threads have ended: its workers have shares of it, and end when the live_threads (`live_threads.rs`) says that all have, in which a
 //!    thread that is to be is counted before it is handed on. So who knows that a thread has not ended may look at its runtime.
-//! 2. Who makes a thread ready may know so no more: from then on it runs, and ends, and the runtime with it. If that is no carrier of the runtime, it
+//! 2. Who makes a thread ready may know so no more: from then on it runs, and ends, and the runtime with it. If that is no worker of the runtime, it
 //!    takes a share before.
 
 use core::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::thread::process::Process;
-use crate::runtime::state::Shared;
+use crate::runtime::state::RuntimeState;
 
 /// Where a thread runs.
 #[derive(Clone, Copy)]
-pub(crate) enum Home {
+pub(crate) enum ThreadHome {
     /// It is a kernel thread, and sleeps in the kernel.
     Kernel,
     /// It is a thread of a runtime.
-    Runtime(Address),
+    Runtime(RuntimePointer),
 }
 
 /// Where a runtime is, and was made.
 #[derive(Clone, Copy)]
-pub(crate) struct Address {
-    shared: NonNull<Shared>,
+pub(crate) struct RuntimePointer {
+    runtime: NonNull<RuntimeState>,
     process: Process,
 }
 
-impl Home {
+impl ThreadHome {
     /// With that runtime.
-    pub(crate) fn with(shared: &Arc<Shared>) -> Self {
-        let pointer = Arc::as_ptr(shared).cast_mut();
+    pub(crate) fn with(runtime: &Arc<RuntimeState>) -> Self {
+        let pointer = Arc::as_ptr(runtime).cast_mut();
         let shared_pointer = NonNull::new(pointer).expect("a share points to something");
-        Self::Runtime(Address { shared: shared_pointer, process: shared.process() })
+        Self::Runtime(RuntimePointer { runtime: shared_pointer, process: runtime.process() })
     }
 
     /// # Panics
@@ -51,10 +51,10 @@ impl Home {
     }
 }
 
-impl Address {
+impl RuntimePointer {
     /// Whether it is that runtime's.
-    pub(crate) fn is_of(&self, shared: &Arc<Shared>) -> bool {
-        core::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    pub(crate) fn is_of(&self, runtime: &Arc<RuntimeState>) -> bool {
+        core::ptr::eq(self.runtime.as_ptr(), Arc::as_ptr(runtime))
     }
 
     /// The runtime.
@@ -62,9 +62,9 @@ impl Address {
     /// # Safety
     ///
     /// The thread has not ended, nor does it while that is used (Invariant 1).
-    pub(crate) unsafe fn shared(&self) -> &Shared {
+    pub(crate) unsafe fn runtime(&self) -> &RuntimeState {
         // SAFETY: the caller's promise.
-        unsafe { self.shared.as_ref() }
+        unsafe { self.runtime.as_ref() }
     }
 
     /// A share of the runtime.
@@ -72,8 +72,8 @@ impl Address {
     /// # Safety
     ///
     /// The thread has not ended (Invariant 1).
-    pub(crate) unsafe fn share(&self) -> Arc<Shared> {
-        let pointer = self.shared.as_ptr();
+    pub(crate) unsafe fn share(&self) -> Arc<RuntimeState> {
+        let pointer = self.runtime.as_ptr();
         // SAFETY: a share's pointer, and there are shares, by the caller's promise.
         unsafe { Arc::increment_strong_count(pointer) };
         // SAFETY: the share that has just been counted.

@@ -5,9 +5,9 @@
 //! that, whatever else is idle. In the worst case the first waits for the second, and both wait for
 //! ever. So the rule is:
 //!
-//! > **A kernel thread on which a thread waits or is ready, its *guest*, begins no other thread,
-//! > unless the guests and the new thread are all of quick kinds.** The new thread goes to a kernel
-//! > thread without guests, and the processor with it.
+//! > **A kernel thread on which a thread waits or is ready, its *bound*, begins no other thread,
+//! > unless the bound_threads and the new thread are all of quick kinds.** The new thread goes to a kernel
+//! > thread without bound_threads, and the processor with it.
 //!
 //! A *kind* is a type of closure. It is *quick* if its threads have had [`NEEDED`] turns in a row,
 //! each shorter than [`QUICK_NS`]. A turn is the time from when a thread goes on until it waits,
@@ -22,13 +22,13 @@
 //! Turns count when their thread ends, and every [`REPORT`] turns before that: many threads that
 //! have all begun, and have not blocked yet, say nothing of what they do after their first wait. A
 //! kind that is quick is timed at one turn in [`SAMPLE`]. A block that another kernel thread sees
-//! counts at once ([`Kind::has_blocked`]).
+//! counts at once ([`ThreadKind::has_blocked`]).
 //!
 //! # What is left
 //!
 //! 1. A kind that has been quick, and blocks for the first time, may hold up the others on its
 //!    kernel thread.
-//! 2. If the runtime has as many kernel threads as it may have, and all of them have guests,
+//! 2. If the runtime has as many kernel threads as it may have, and all of them have bound_threads,
 //!    threads share them.
 //! 3. A thread that migrates has no kernel thread, and waits for none; but one that blocks the
 //!    kernel thread of others holds those up, and so is placed by the same rule.
@@ -79,13 +79,13 @@ machine::global! {
 
 /// What a thread runs: an address that belongs to the type of its closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(usize);
+pub(crate) struct ThreadKind(usize);
 
-impl Kind {
+impl ThreadKind {
     #[inline]
     pub(crate) fn of(thread: &Thread) -> Self {
         // A type has functions of its own.
-        Self(core::ptr::from_ref(thread.inner().verbs()).addr())
+        Self(core::ptr::from_ref(thread.header().vtable()).addr())
     }
 
     /// As a number, for [`from_bits`](Self::from_bits).

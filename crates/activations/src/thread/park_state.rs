@@ -2,7 +2,7 @@
 //!
 //! | state | meaning | left by |
 //! | --- | --- | --- |
-//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; a call, for `CALLED`; its carrier when it has left its stack, for `PARKED` or `WAITING` |
+//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; a call, for `CALLED`; its worker when it has left its stack, for `PARKED` or `WAITING` |
 //! | `TOKEN` | likewise, and its next park returns at once | itself, for `RUNNING` |
 //! | `CALLED` | likewise, and what the runtime lets it wait for may have come | itself, for `RUNNING`; an unpark, for `TOKEN` |
 //! | `PARKED` | its stack is laid aside until it is unparked | an unpark or a call, for `RUNNING` |
@@ -15,7 +15,7 @@
 //!
 //! # Invariants
 //!
-//! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`ending.rs`), which was with its state.
+//! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`completion.rs`), which was with its state.
 //! 2. A thread that has asked to be told of an end does not go on before that is counted; from then on who has told it touches it no more, but by
 //!    Invariant 1.
 //!
@@ -51,7 +51,7 @@ pub(crate) enum Pause {
 
 /// What rouses a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rouse {
+pub(crate) enum WakeReason {
     Unpark,
     /// What the thread waits for may have come. Leaves the token alone.
     Call,
@@ -60,16 +60,16 @@ pub(crate) enum Rouse {
 }
 
 /// The word.
-pub(crate) struct State(AtomicU32);
+pub(crate) struct ParkState(AtomicU32);
 
-impl State {
+impl ParkState {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::fresh(RUNNING))
     }
 
     /// Takes the token, if there is one, and forgets a call. By the thread.
     pub(crate) fn take_token(&self) -> bool {
-        // Acquire: pairs with the Release of `rouse`. Relaxed if there was neither.
+        // Acquire: pairs with the Release of `wake_for`. Relaxed if there was neither.
         self.0.load(Ordering::Relaxed) & STATE != RUNNING
             && self.0.fetch_and(!STATE, Ordering::Acquire) & STATE == TOKEN
     }
@@ -84,7 +84,7 @@ impl State {
     /// Of how many ends it has been told, modulo something. By the thread.
     #[inline]
     pub(crate) fn ends(&self) -> u32 {
-        // Acquire: pairs with the Release of `rouse`: what the thread did that has ended.
+        // Acquire: pairs with the Release of `wake_for`: what the thread did that has ended.
         self.0.load(Ordering::Acquire) & !STATE
     }
 
@@ -96,7 +96,7 @@ impl State {
         };
         // Relaxed: the exchange decides.
         let awake = self.0.load(Ordering::Relaxed) & !STATE | RUNNING;
-        // Release: the stack. Acquire on failure: pairs with the Release of `rouse`.
+        // Release: the stack. Acquire on failure: pairs with the Release of `wake_for`.
         let exchange = |next| {
             self.0.compare_exchange(awake, next, Ordering::Release, Ordering::Acquire).is_ok()
         };
@@ -116,7 +116,7 @@ impl State {
         // Relaxed: the exchange decides.
         let awake = self.0.load(Ordering::Relaxed) & !STATE | RUNNING;
         let asleep = awake | WAITING;
-        // Acquire on failure: pairs with the Release of `rouse`.
+        // Acquire on failure: pairs with the Release of `wake_for`.
         if self.0.compare_exchange(awake, asleep, Ordering::Relaxed, Ordering::Acquire).is_err() {
             return;
         }
@@ -141,18 +141,18 @@ impl State {
 
     /// Rouses it, a kernel thread or one of a runtime's; whether it was asleep, so that the caller is to wake it or make it ready. If not, it may be
     /// gone by now.
-    pub(crate) fn rouse(&self, by: Rouse, kernel: bool) -> bool {
+    pub(crate) fn wake_for(&self, by: WakeReason, kernel: bool) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             let next = match (by, seen & STATE) {
-                (Rouse::Unpark, PARKED) if !kernel => RUNNING,
+                (WakeReason::Unpark, PARKED) if !kernel => RUNNING,
                 // An exchange all the same: what was written before this unpark is to be seen as well.
-                (Rouse::Unpark, _) => TOKEN,
+                (WakeReason::Unpark, _) => TOKEN,
                 (_, PARKED | WAITING) if !kernel => RUNNING,
                 (_, TOKEN) => TOKEN,
                 _ => CALLED,
             };
-            let ends = (seen & !STATE).wrapping_add(if by == Rouse::End { END } else { 0 });
+            let ends = (seen & !STATE).wrapping_add(if by == WakeReason::Completion { END } else { 0 });
             // Release: pairs with the Acquire of who parks or waits. Acquire: the stack, of `settle`.
             let exchanged = self.0.compare_exchange_weak(
                 seen,

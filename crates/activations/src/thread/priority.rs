@@ -1,4 +1,4 @@
-//! The priorities of threads. The queues are in `prioritized.rs`, the order in `trunk/order.rs`.
+//! The priorities of threads. The queues are in `prioritized.rs`, the order in `scheduler_loop/order.rs`.
 
 /// The urgency of a thread: see [`Builder::priority`](crate::Builder::priority).
 ///

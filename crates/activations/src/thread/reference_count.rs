@@ -21,9 +21,9 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering};
 const MOST: usize = isize::MAX as usize;
 
 /// A number of handles.
-pub(crate) struct Shares(AtomicUsize);
+pub(crate) struct ReferenceCount(AtomicUsize);
 
-impl Shares {
+impl ReferenceCount {
     pub(crate) fn one() -> Self {
         Self(AtomicUsize::fresh(1))
     }

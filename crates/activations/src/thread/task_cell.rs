@@ -4,8 +4,8 @@
 //!
 //! # Invariants
 //!
-//! 1. `stage` is whose the result is (Invariant 4 of `ending.rs`), and `scope` the thread's until it ends.
-//! 2. What `F` and `T` borrow is alive until the thread's scope knows of its end, which is the last that the thread does; and a claim is gone before the
+//! 1. `stage` is whose the result is (Invariant 4 of `completion.rs`), and `scope` the thread's until it ends.
+//! 2. What `F` and `T` borrow is alive until the thread's scope knows of its end, which is the last that the thread does; and a handle is gone before the
 //!    scope ends, or is never dropped. After that there is neither an `F` nor a `T` in `stage`.
 
 use core::mem;
@@ -15,70 +15,70 @@ use std::sync::Arc;
 
 use machine::cell::UnsafeCell;
 
-use crate::thread::completion::{Last, News};
-use crate::thread::handle::{Body, Handle};
-use crate::thread::home::Home;
+use crate::thread::completion::{Completed, CompletionNotice};
+use crate::thread::handle::{ThreadBody, Handle};
+use crate::thread::home::ThreadHome;
 use crate::thread::panics::{Payload, discard, dropping};
-use crate::api::scope::Bounds;
+use crate::api::scope::ScopeData;
 use crate::thread::stacks::StackError;
-use crate::thread::header::{Inner, Manner, Thread};
+use crate::thread::header::{Header, Attributes, Thread};
 
 /// What a thread returned, or panicked with.
-pub(crate) type Outcome<T> = Result<T, Payload>;
+pub(crate) type ThreadResult<T> = Result<T, Payload>;
 
 enum Stage<F, T> {
     ToRun(F),
     /// It runs, or all is over.
     Empty,
-    Done(Outcome<T>),
+    Done(ThreadResult<T>),
 }
 
 /// A thread that runs an `F`, which returns a `T`.
 #[repr(C)]
-pub(crate) struct Packet<F, T> {
-    inner: Inner,
-    scope: UnsafeCell<Option<Arc<Bounds>>>,
+pub(crate) struct TaskCell<F, T> {
+    header: Header,
+    scope: UnsafeCell<Option<Arc<ScopeData>>>,
     stage: UnsafeCell<Stage<F, T>>,
 }
 
 // SAFETY: `stage` and `scope` have one user at a time (Invariant 1), perhaps on another kernel thread than the last.
-unsafe impl<F: Send, T: Send> Send for Packet<F, T> {}
+unsafe impl<F: Send, T: Send> Send for TaskCell<F, T> {}
 // SAFETY: likewise.
-unsafe impl<F: Send, T: Send> Sync for Packet<F, T> {}
+unsafe impl<F: Send, T: Send> Sync for TaskCell<F, T> {}
 
-impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
+impl<F: FnOnce() -> T + Send, T: Send> TaskCell<F, T> {
     /// A new thread.
     #[inline]
     pub(crate) fn thread(
-        manner: Manner,
-        home: Home,
-        scope: Option<Arc<Bounds>>,
+        attributes: Attributes,
+        home: ThreadHome,
+        scope: Option<Arc<ScopeData>>,
         body: F,
     ) -> Thread {
         // In its place at once.
-        let packet = Box::write(
+        let cell = Box::write(
             Box::new_uninit(),
             Self {
-                inner: Inner::new(Self::VERBS, manner, home),
+                header: Header::new(Self::VTABLE, attributes, home),
                 scope: UnsafeCell::new(scope),
                 stage: UnsafeCell::new(Stage::ToRun(body)),
             },
         );
-        Thread::new(Handle::new(packet))
+        Thread::new(Handle::new(cell))
     }
 
     /// What has come of the thread. The own share is given up.
     ///
     /// # Safety
     ///
-    /// `inner` is that of such a thread, and has ended. By the one claim, as the last it does.
-    pub(crate) unsafe fn take(inner: NonNull<Inner>) -> Outcome<T> {
-        // SAFETY: the claim's by now (Invariant 1 of `ending.rs`).
-        let _own = unsafe { Thread::from_pointer(inner) };
+    /// `header` is that of such a thread, and has ended. By the one handle, as the last it does.
+    pub(crate) unsafe fn take(header: NonNull<Header>) -> ThreadResult<T> {
+        // SAFETY: the handle's by now (Invariant 1 of `completion.rs`).
+        let _own = unsafe { Thread::from_pointer(header) };
         // SAFETY: the caller's promise.
-        let packet = unsafe { inner.cast::<Self>().as_ref() };
-        // SAFETY: the claim's by now (Invariant 1).
-        let Stage::Done(outcome) = (unsafe { packet.stage(Stage::Empty) }) else {
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the handle's by now (Invariant 1).
+        let Stage::Done(outcome) = (unsafe { cell.stage(Stage::Empty) }) else {
             unreachable!("taken once, when it is done")
         };
         outcome
@@ -100,7 +100,7 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
     unsafe fn clear(&self) {
         // SAFETY: the caller's promise.
         let stage = unsafe { self.stage(Stage::Empty) };
-        // As the thread does it: whether it or the claim came first, nobody is told.
+        // As the thread does it: whether it or the handle came first, nobody is told.
         dropping(stage).into_iter().for_each(discard);
     }
 
@@ -109,7 +109,7 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
     /// # Safety
     ///
     /// The stage is the caller's (Invariant 1).
-    unsafe fn keep(&self, outcome: Outcome<T>) {
+    unsafe fn keep(&self, outcome: ThreadResult<T>) {
         // SAFETY: the caller's promise.
         match unsafe { self.stage(Stage::Done(outcome)) } {
             Stage::Empty => {}
@@ -121,46 +121,46 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
     ///
     /// # Safety
     ///
-    /// As [`Body::run`].
-    unsafe fn end(this: NonNull<Self>, panicked: bool) -> News {
+    /// As [`ThreadBody::run`].
+    unsafe fn end(this: NonNull<Self>, panicked: bool) -> CompletionNotice {
         // SAFETY: not before the exchange below does it go.
-        let packet = unsafe { this.as_ref() };
+        let cell = unsafe { this.as_ref() };
         // SAFETY: the thread's (Invariant 1).
-        let scope = packet.scope.with_mut(|scope| unsafe { (*scope).take() });
+        let scope = cell.scope.with_mut(|scope| unsafe { (*scope).take() });
         if let (true, Some(scope)) = (panicked, &scope) {
             scope.panicked();
         }
-        match packet.inner.ending().end() {
-            Last::Claim(joiner) => News { joiner, scope },
-            Last::Own => {
-                // SAFETY: the thread's, as the claim is gone (Invariant 1).
-                unsafe { packet.clear() };
+        match cell.header.completion().end() {
+            Completed::HandleOwns(joiner) => CompletionNotice { joiner, scope },
+            Completed::Detached => {
+                // SAFETY: the thread's, as the handle is gone (Invariant 1).
+                unsafe { cell.clear() };
                 // That may have made new ones.
-                packet.inner.locals().end().into_iter().for_each(discard);
-                // SAFETY: its own share, of which nobody else knows any more (Invariant 1 of `ending.rs`).
+                cell.header.locals().end().into_iter().for_each(discard);
+                // SAFETY: its own share, of which nobody else knows any more (Invariant 1 of `completion.rs`).
                 drop(unsafe { Thread::from_pointer(this.cast()) });
-                News { joiner: None, scope }
+                CompletionNotice { joiner: None, scope }
             }
         }
     }
 }
 
-// SAFETY: it begins with an `Inner` that is given its verbs.
-unsafe impl<F: FnOnce() -> T + Send, T: Send> Body for Packet<F, T> {
-    unsafe fn run(this: NonNull<Self>) -> News {
+// SAFETY: it begins with an `Header` that is given its vtable.
+unsafe impl<F: FnOnce() -> T + Send, T: Send> ThreadBody for TaskCell<F, T> {
+    unsafe fn run(this: NonNull<Self>) -> CompletionNotice {
         // SAFETY: it has not ended.
-        let packet = unsafe { this.as_ref() };
+        let cell = unsafe { this.as_ref() };
         let body = || {
             // SAFETY: the thread's own, by the caller's promise.
-            let Stage::ToRun(body) = (unsafe { packet.stage(Stage::Empty) }) else {
+            let Stage::ToRun(body) = (unsafe { cell.stage(Stage::Empty) }) else {
                 unreachable!("a thread runs once")
             };
             let value = body();
             // SAFETY: likewise. Here, so that it is moved once.
-            unsafe { packet.keep(Ok(value)) };
+            unsafe { cell.keep(Ok(value)) };
         };
         let mut panicked = panic::catch_unwind(AssertUnwindSafe(body)).err();
-        if let Some(payload) = packet.inner.locals().end() {
+        if let Some(payload) = cell.header.locals().end() {
             match &panicked {
                 None => panicked = Some(payload),
                 // The first is told.
@@ -170,25 +170,25 @@ unsafe impl<F: FnOnce() -> T + Send, T: Send> Body for Packet<F, T> {
         let panics = panicked.is_some();
         if let Some(payload) = panicked {
             // SAFETY: likewise.
-            unsafe { packet.keep(Err(payload)) };
+            unsafe { cell.keep(Err(payload)) };
         }
         // SAFETY: the caller's promise.
         unsafe { Self::end(this, panics) }
     }
 
-    unsafe fn refuse(this: NonNull<Self>, error: StackError) -> News {
+    unsafe fn refuse(this: NonNull<Self>, error: StackError) -> CompletionNotice {
         // SAFETY: it has not ended.
-        let packet = unsafe { this.as_ref() };
+        let cell = unsafe { this.as_ref() };
         // SAFETY: the thread's own: it does not run.
-        unsafe { packet.keep(Err(Box::new(error))) };
+        unsafe { cell.keep(Err(Box::new(error))) };
         // SAFETY: the caller's promise.
         unsafe { Self::end(this, true) }
     }
 
     unsafe fn discard(this: NonNull<Self>) {
-        // SAFETY: it is there until the claim, which calls, has given up its share.
-        let packet = unsafe { this.as_ref() };
-        // SAFETY: the claim's by now (Invariant 1).
-        unsafe { packet.clear() };
+        // SAFETY: it is there until the handle, which calls, has given up its share.
+        let cell = unsafe { this.as_ref() };
+        // SAFETY: the handle's by now (Invariant 1).
+        unsafe { cell.clear() };
     }
 }

@@ -1,5 +1,5 @@
 pub(crate) mod context;
-pub(crate) mod guests;
+pub(crate) mod bound_threads;
 pub(crate) mod order;
 pub(crate) mod panicking;
 pub(crate) mod priorities;

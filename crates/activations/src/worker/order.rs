@@ -1,31 +1,31 @@
-//! The order in which a carrier runs ready threads. The documentation of
+//! The order in which a worker runs ready threads. The documentation of
 //! [`Runtime`](crate::Runtime#order) states it for users, and `tests/order.rs` has a test for each
 //! bound.
 //!
 //! A *turn* is what one thread runs between two scheduling points. Three kinds of threads wait for
-//! turns on a seat:
+//! turns on a slot:
 //!
 //! | kind | where they wait | in which order |
 //! | --- | --- | --- |
-//! | begun: threads that began on the carrier and are ready again | the carrier's own queue | first come, first served |
+//! | begun: threads that began on the worker and are ready again | the worker's own queue | first come, first served |
 //! | new, and such as may migrate | the runtime's ready queue | the strategy's; of another priority, first come, first served |
-//! | those that began on carriers without a seat | those carriers queue for a seat (`reserve.rs`) | first come, first served |
+//! | those that began on workers without a slot | those workers queue for a slot (`idle_workers.rs`) | first come, first served |
 //!
 //! All of a higher priority come first. Among those of one priority:
 //!
-//! 1. If another carrier wants a seat and this one has had its tenure, it gives its seat away. A
+//! 1. If another worker wants a slot and this one has had its tenure, it gives its slot away. A
 //!    tenure ends after [`TENURE_NS`] or [`TENURE_TURNS`] turns, whichever is sooner.
 //! 2. If a turn of a new thread is *due*, a new one runs. It is due when a begun thread has
 //!    yielded, and after [`BEGUN_IN_A_ROW`] turns of begun ones.
 //! 3. Else a begun thread runs, then a new one.
-//! 4. If there is neither, another carrier that wants a seat gets this one.
+//! 4. If there is neither, another worker that wants a slot gets this one.
 //!
 //! So neither kind can keep another waiting: after the turn of a new thread a begun one comes
-//! first, and a seat keeps the count of its turns when it changes hands.
+//! first, and a slot keeps the count of its turns when it changes hands.
 //!
 //! Why not a new thread after each turn of a begun one: a thread that has begun holds a stack.
 //! Threads that wait often would all be begun before the first ends. Why after each yield: a thread
-//! that yields asks for just that. Why a tenure ends by time: to give a seat away costs two
+//! that yields asks for just that. Why a tenure ends by time: to give a slot away costs two
 //! switches of kernel threads, some 5 µs. That is little beside [`TENURE_NS`], and much beside a
 //! turn of 100 ns. Why also by turns: no clock needs to move for the bound.
 
@@ -36,52 +36,52 @@ use machine::clock::{self, Ticks};
 use crate::thread::priority::Priority;
 use crate::thread::header::Thread;
 
-use super::scheduler_loop::Local;
+use super::scheduler_loop::Worker;
 
 /// A new thread is due after so many turns of begun ones in a row.
 const BEGUN_IN_A_ROW: u32 = 8;
 
-/// A carrier that another one waits for gives its seat away after so many ns.
+/// A worker that another one waits for gives its slot away after so many ns.
 const TENURE_NS: u64 = 50_000;
 
-/// A carrier that another one waits for gives its seat away after so many turns.
+/// A worker that another one waits for gives its slot away after so many turns.
 const TENURE_TURNS: u32 = 61;
 
-/// The turns that a carrier has given to threads.
-pub(super) struct Turns {
-    /// Turns of begun threads since the last one of a new thread, [`BEGUN_IN_A_ROW`] at most.
+/// The turns that a worker has given to threads.
+pub(super) struct TurnCounts {
+    /// TurnCounts of begun threads since the last one of a new thread, [`BEGUN_IN_A_ROW`] at most.
     begun: Cell<u32>,
-    /// The number of looks (`Local::looks`) when its tenure began.
+    /// The number of looks (`Worker::looks`) when its tenure began.
     first: Cell<u32>,
     /// When its tenure began.
     since: Cell<Ticks>,
 }
 
-impl Turns {
+impl TurnCounts {
     pub(super) fn new() -> Self {
         Self { begun: Cell::new(0), first: Cell::new(0), since: Cell::new(Ticks::from_bits(0)) }
     }
 }
 
-/// What a carrier does at one priority.
+/// What a worker does at one priority.
 enum Choice {
     /// It runs this thread.
     Run(Thread),
-    /// It has given its seat away.
+    /// It has given its slot away.
     Gave,
     /// No thread of that priority is ready for it.
     Nothing,
 }
 
-impl Local {
-    /// Returns the thread whose turn it is on this seat; `None` if there is none, or if the seat
+impl Worker {
+    /// Returns the thread whose turn it is on this slot; `None` if there is none, or if the slot
     /// was given away.
     #[inline]
     pub(super) fn choose(&self) -> Option<Thread> {
         let begun = &self.turns.begun;
         if begun.get() < BEGUN_IN_A_ROW && !self.has_rivals() {
             // As `choose_among` would, for threads of the normal priority only.
-            let own = self.bound.borrow_mut().pop(Priority::Normal);
+            let own = self.local_queue.borrow_mut().pop(Priority::Normal);
             if own.is_some() {
                 begun.set(begun.get() + 1);
                 return own;
@@ -92,16 +92,16 @@ impl Local {
         self.choose_closely()
     }
 
-    /// Whether threads of other priorities, or on other carriers, may come before the carrier's
+    /// Whether threads of other priorities, or on other workers, may come before the worker's
     /// own.
     #[inline]
     fn has_rivals(&self) -> bool {
-        self.shared.unusual().is_used() || self.shared.reserve().waiting() > 0
+        self.runtime.prioritized().is_used() || self.runtime.idle_workers().waiting() > 0
     }
 
     #[cold]
     fn choose_closely(&self) -> Option<Thread> {
-        if !self.shared.unusual().is_used() {
+        if !self.runtime.prioritized().is_used() {
             return match self.choose_among(Priority::Normal) {
                 Choice::Run(thread) => Some(thread),
                 Choice::Gave | Choice::Nothing => None,
@@ -120,14 +120,14 @@ impl Local {
     #[inline]
     fn choose_among(&self, priority: Priority) -> Choice {
         let begun = &self.turns.begun;
-        if self.owes_seat(priority) && self.give_seat() {
+        if self.owes_slot(priority) && self.give_slot() {
             return Choice::Gave;
         }
         let due = begun.get() >= BEGUN_IN_A_ROW;
         if due && let Some(thread) = self.take_due(priority) {
             return Choice::Run(thread);
         }
-        let own = self.bound.borrow_mut().pop(priority);
+        let own = self.local_queue.borrow_mut().pop(priority);
         if let Some(thread) = own {
             // No new one is ready. One that is from now on waits for as many turns as any other.
             begun.set(if due { 1 } else { begun.get() + 1 });
@@ -137,7 +137,7 @@ impl Local {
             begun.set(0);
             return Choice::Run(thread);
         }
-        if self.shared.reserve().waiting_from(priority) > 0 && self.give_seat() {
+        if self.runtime.idle_workers().waiting_from(priority) > 0 && self.give_slot() {
             return Choice::Gave;
         }
         Choice::Nothing
@@ -146,40 +146,40 @@ impl Local {
     /// Takes a new thread whose turn has come, though begun ones may be ready.
     #[cold]
     fn take_due(&self, priority: Priority) -> Option<Thread> {
-        // A look first: a search in vain would count as one that did not pay (`thrift.rs`).
+        // A look first: a search in vain would count as one that did not pay (`steal_throttle.rs`).
         if priority == Priority::Normal && !self.is_any_ready() {
             return None;
         }
         let thread = self.take_new(priority)?;
         self.turns.begun.set(0);
-        // Of turns before a carrier had the seat, too.
-        self.shared.seat(self.carrier().seat()).set_turns(0);
+        // Of turns before a worker had the slot, too.
+        self.runtime.slot(self.worker().slot()).set_turns(0);
         Some(thread)
     }
 
-    /// Takes a thread of that priority that any carrier may run.
+    /// Takes a thread of that priority that any worker may run.
     fn take_new(&self, priority: Priority) -> Option<Thread> {
-        let unusual = self.shared.unusual();
+        let prioritized = self.runtime.prioritized();
         match priority {
             Priority::Normal => self.take_ready(),
-            Priority::High => unusual.take(Priority::High),
-            Priority::Low if unusual.has(Priority::Low) => self.take_low(),
+            Priority::High => prioritized.take(Priority::High),
+            Priority::Low if prioritized.has(Priority::Low) => self.take_low(),
             Priority::Low => None,
         }
     }
 
-    /// Whether this carrier has had its tenure, and another one with a thread of that priority or a
-    /// higher one wants a seat.
+    /// Whether this worker has had its tenure, and another one with a thread of that priority or a
+    /// higher one wants a slot.
     #[inline]
-    pub(super) fn owes_seat(&self, priority: Priority) -> bool {
-        let reserve = self.shared.reserve();
-        // Both counts: most often no carrier waits, and one look says so.
-        reserve.waiting() > 0 && reserve.waiting_from(priority) > 0 && self.has_had_its_tenure()
+    pub(super) fn owes_slot(&self, priority: Priority) -> bool {
+        let idle_workers = self.runtime.idle_workers();
+        // Both counts: most often no worker waits, and one look says so.
+        idle_workers.waiting() > 0 && idle_workers.waiting_from(priority) > 0 && self.has_had_its_tenure()
     }
 
     #[cold]
     fn has_had_its_tenure(&self) -> bool {
-        let Turns { first, since, .. } = &self.turns;
+        let TurnCounts { first, since, .. } = &self.turns;
         self.looks.get().wrapping_sub(first.get()) >= TENURE_TURNS
             || clock::now().nanos_since(since.get()) >= TENURE_NS
     }
@@ -188,21 +188,21 @@ impl Local {
     /// are ready.
     pub(super) fn has_yielded(&self) {
         let begun = &self.turns.begun;
-        if begun.get() > 0 || self.bound.borrow().is_empty() {
+        if begun.get() > 0 || self.local_queue.borrow().is_empty() {
             begun.set(BEGUN_IN_A_ROW);
         }
     }
 
-    /// The carrier has been given a seat.
+    /// The worker has been given a slot.
     pub(super) fn begin_turns(&self) {
-        let Turns { begun, first, since } = &self.turns;
-        begun.set(self.shared.seat(self.carrier().seat()).turns().min(BEGUN_IN_A_ROW));
+        let TurnCounts { begun, first, since } = &self.turns;
+        begun.set(self.runtime.slot(self.worker().slot()).turns().min(BEGUN_IN_A_ROW));
         first.set(self.looks.get());
         since.set(clock::now());
     }
 
-    /// The carrier is about to give its seat to another one, which goes on with the count.
+    /// The worker is about to give its slot to another one, which goes on with the count.
     pub(super) fn leave_turns(&self) {
-        self.shared.seat(self.carrier().seat()).set_turns(self.turns.begun.get());
+        self.runtime.slot(self.worker().slot()).set_turns(self.turns.begun.get());
     }
 }

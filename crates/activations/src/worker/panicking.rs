@@ -19,7 +19,7 @@
 //! kernel thread can be had for its slot.
 //!
 //! ```text
-//!                                          ready: mailed to the carrier, which takes it out of the mail
+//!                                          ready: mailed to the worker, which takes it out of the mail
 //! settles, as one that leaves ──► sleeps ────────────────────────────────────────────────────────────► goes on
 //!                                   │ others have been ready here for PATIENCE
 //!                                   ▼
@@ -28,36 +28,36 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread that has settled and is on its stack is bound to its carrier. So the thread that
-//!    makes it ready hands it to this carrier, which alone looks for it there.
+//! 1. A thread that has settled and is on its stack is bound to its worker. So the thread that
+//!    makes it ready hands it to this worker, which alone looks for it there.
 
 use core::mem::ManuallyDrop;
 use core::time::Duration;
 
 use machine::clock::Deadline;
 
-use crate::thread::fiber::Left;
+use crate::thread::fiber::Suspended;
 use crate::thread::park_state::Pause;
 use crate::thread::header::Thread;
 
-use super::scheduler_loop::Local;
+use super::scheduler_loop::Worker;
 
 /// For so long a thread that panics keeps those waiting that only its kernel thread can run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-impl Local {
+impl Worker {
     /// The current thread, which panics, pauses or yields. Returns `None` if that is over. Else the
     /// thread leaves its stack, as the result says.
     #[cold]
-    pub(crate) fn wait_in_panic(&self, left: Left, deadline: Deadline) -> Option<Left> {
+    pub(crate) fn wait_in_panic(&self, left: Suspended, deadline: Deadline) -> Option<Suspended> {
         let leaves = if self.panicking.get() > 0 {
             // It may be another thread that panics. Its count is on this kernel thread already.
             Some(left)
         } else {
-            self.gives_way();
+            self.give_slot_before_block();
             match left {
-                Left::Paused(pause) => self.pause_in_panic(pause, deadline),
-                _ if self.patience().is_some_and(Deadline::passed) => Some(left),
+                Suspended::Paused(pause) => self.pause_in_panic(pause, deadline),
+                _ if self.delay().is_some_and(Deadline::passed) => Some(left),
                 _ => {
                     machine::thread::yield_now();
                     None
@@ -75,7 +75,7 @@ impl Local {
         self.panicking.set(self.panicking.get() - 1);
     }
 
-    fn pause_in_panic(&self, pause: Pause, mut deadline: Deadline) -> Option<Left> {
+    fn pause_in_panic(&self, pause: Pause, mut deadline: Deadline) -> Option<Suspended> {
         let current = self.with_current(Thread::pointer)?;
         // SAFETY: its own share is whose it was to run it.
         let current = unsafe { Thread::from_pointer(current) };
@@ -89,35 +89,35 @@ impl Local {
             return None;
         }
         loop {
-            let patience = self.patience();
+            let delay = self.delay();
             // Invariant 1.
-            if let Some(ready) = self.bound.borrow_mut().take(&running) {
+            if let Some(ready) = self.local_queue.borrow_mut().take(&running) {
                 let _ = ManuallyDrop::new(ready);
                 return None;
             }
             if deadline.passed() {
                 // From here on it is ready, or is about to be mailed by another thread.
-                running.call();
+                running.notify();
                 deadline = Deadline::NEVER;
-            } else if patience.is_some_and(Deadline::passed) {
-                return Some(Left::Settled);
+            } else if delay.is_some_and(Deadline::passed) {
+                return Some(Suspended::Settled);
             } else {
-                let until = patience.map_or(deadline, |patience| patience.min(deadline));
-                self.carrier().await_mail(until);
+                let until = delay.map_or(deadline, |delay| delay.min(deadline));
+                self.worker().await_mail(until);
             }
         }
     }
 
     /// Returns until when the current thread may keep others waiting; `None` if it keeps none.
-    fn patience(&self) -> Option<Deadline> {
+    fn delay(&self) -> Option<Deadline> {
         self.read_mail();
         let id = self.with_current(Thread::id)?;
-        let has_slot = self.carrier().standing().is_in_thread();
-        let others = !self.bound.borrow().has_only(id);
-        let keeps_others = others || has_slot && !self.shared.can_replace();
-        let before = self.patience.get().filter(|&(whose, _)| whose == id);
-        let patience = keeps_others.then(|| before.unwrap_or((id, Deadline::after(PATIENCE))));
-        self.patience.set(patience);
-        patience.map(|(_, until)| until)
+        let has_slot = self.worker().ownership().is_in_thread();
+        let others = !self.local_queue.borrow().has_only(id);
+        let keeps_others = others || has_slot && !self.runtime.can_replace();
+        let before = self.delay.get().filter(|&(whose, _)| whose == id);
+        let delay = keeps_others.then(|| before.unwrap_or((id, Deadline::after(PATIENCE))));
+        self.delay.set(delay);
+        delay.map(|(_, until)| until)
     }
 }

@@ -1,15 +1,15 @@
-//! The trunk of a carrier: what runs on the kernel thread's own stack, chooses what goes on, and
+//! The scheduler_loop of a worker: what runs on the kernel thread's own stack, chooses what goes on, and
 //! resumes the stack that it is on.
 //!
 //! The order in which it looks for a thread is in `order.rs`. If there is none, it spins, then
-//! sleeps on its seat.
+//! sleeps on its slot.
 //!
 //! # Invariants
 //!
-//! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
+//! 1. A [`Worker`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
 //! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left
-//!    through, while a thread runs; both are null in the trunk. From a thread's last exchange
-//!    (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
+//!    through, while a thread runs; both are null in the scheduler_loop. From a thread's last exchange
+//!    (`completion.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
 use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
@@ -21,102 +21,102 @@ use machine::topology::Pinned;
 use machine::wait::retry_for;
 use stanchion_threadpool::Told;
 
-use crate::processors::worker_record::Carrier;
-use crate::thread::completion::News;
-use crate::thread::fiber::{Exit, Fiber, Given, Left};
+use crate::processors::worker_record::WorkerRecord;
+use crate::thread::completion::CompletionNotice;
+use crate::thread::fiber::{Suspender, Fiber, Resume, Suspended};
 use crate::upcalls::handoff::Looks;
-use crate::queues::prioritized::Bound;
+use crate::queues::prioritized::LocalQueue;
 use crate::thread::priority::Priority;
-use crate::processors::slot::Hold;
-use crate::runtime::state::Shared;
+use crate::processors::slot::SlotContents;
+use crate::runtime::state::RuntimeState;
 use crate::thread::stacks::{self as stack, StackError};
-use crate::processors::ownership::Called;
+use crate::processors::ownership::Woken;
 use crate::thread::park_state::Pause;
 use crate::thread::header::{Thread, ThreadId};
-use crate::worker::steal_throttle::Thrift;
+use crate::worker::steal_throttle::StealThrottle;
 
-use super::guests::{Guests, Turn};
-use super::order::Turns;
+use super::bound_threads::{BoundThreads, CurrentTurn};
+use super::order::TurnCounts;
 
-/// At one in so many looks the carrier asks what costs too much to be asked at each.
+/// At one in so many looks the worker asks what costs too much to be asked at each.
 pub(super) const SHARE: u32 = 61;
 
-/// How far apart an idle carrier's looks are, in ns.
+/// How far apart an idle worker's looks are, in ns.
 const PAUSES: core::ops::Range<u64> = 50..1_000;
 
-/// Free stacks that a carrier keeps for itself.
+/// Free stacks that a worker keeps for itself.
 const KEPT: usize = 4;
 
-/// What only the carrier itself touches.
-pub(crate) struct Local {
-    pub(crate) shared: Arc<Shared>,
+/// What only the worker itself touches.
+pub(crate) struct Worker {
+    pub(crate) runtime: Arc<RuntimeState>,
     pub(super) index: usize,
-    /// It is in the scheduler, with its seat.
-    pub(super) has_seat: Cell<bool>,
+    /// It is in the scheduler, with its slot.
+    pub(super) has_slot: Cell<bool>,
     pub(super) current: Cell<*const Thread>,
-    pub(super) exit: Cell<*const Exit>,
-    pub(super) bound: RefCell<Bound>,
+    pub(super) exit: Cell<*const Suspender>,
+    pub(super) local_queue: RefCell<LocalQueue>,
     pub(super) free: RefCell<Vec<Fiber>>,
     pub(super) looks: Cell<u32>,
-    pub(super) turns: Turns,
-    /// The seat at which it looks next.
+    pub(super) turns: TurnCounts,
+    /// The slot at which it looks next.
     pub(super) looks_at: Cell<usize>,
-    pub(super) thrift: Thrift,
-    pub(super) guests: Guests,
-    pub(super) turn: Turn,
+    pub(super) steal_throttle: StealThrottle,
+    pub(super) bound_threads: BoundThreads,
+    pub(super) turn: CurrentTurn,
     /// It was woken and has not gone on yet.
     pub(super) was_told: Cell<bool>,
     /// It may have been the watch (`timers.rs`) when it last slept.
     pub(super) watched: Cell<bool>,
     pub(super) pinned: RefCell<Option<(usize, Pinned)>>,
     /// Until when a thread that panics keeps others here waiting (`panicking.rs`).
-    pub(super) patience: Cell<Option<(ThreadId, Deadline)>>,
+    pub(super) delay: Cell<Option<(ThreadId, Deadline)>>,
     /// How many threads have left their stacks here while they panicked, and have not gone on.
     pub(super) panicking: Cell<usize>,
 }
 
 /// The kernel thread's body.
-pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
-    let local = Local {
-        shared,
+pub(crate) fn carry(runtime: Arc<RuntimeState>, index: usize) {
+    let local = Worker {
+        runtime,
         index,
-        has_seat: Cell::new(true),
+        has_slot: Cell::new(true),
         current: Cell::new(core::ptr::null()),
         exit: Cell::new(core::ptr::null()),
-        bound: RefCell::default(),
+        local_queue: RefCell::default(),
         free: RefCell::default(),
         looks: Cell::new(0),
-        turns: Turns::new(),
+        turns: TurnCounts::new(),
         looks_at: Cell::new(0),
-        thrift: Thrift::new(),
-        guests: Guests::default(),
-        turn: Turn::new(),
+        steal_throttle: StealThrottle::new(),
+        bound_threads: BoundThreads::default(),
+        turn: CurrentTurn::new(),
         was_told: Cell::new(false),
         watched: Cell::new(false),
         pinned: RefCell::default(),
-        patience: Cell::new(None),
+        delay: Cell::new(None),
         panicking: Cell::new(0),
     };
     // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
     let _watched = stack::watch().ok();
-    let registered = local.shared.activations().then(presence::register).and_then(Result::ok);
+    let registered = local.runtime.activations().then(presence::register).and_then(Result::ok);
     if let Some(registered) = &registered {
-        local.carrier().be_seen_as(Some(registered.index()));
+        local.worker().set_presence_index(Some(registered.index()));
     }
-    crate::worker::context::enter(&local, || local.trunk());
-    local.carrier().be_seen_as(None);
+    crate::worker::context::enter(&local, || local.scheduler_loop());
+    local.worker().set_presence_index(None);
     drop(registered);
     for fiber in local.free.take() {
         fiber.quit();
     }
 }
 
-impl Local {
-    pub(crate) fn carrier(&self) -> &Carrier {
-        self.shared.carrier(self.index)
+impl Worker {
+    pub(crate) fn worker(&self) -> &WorkerRecord {
+        self.runtime.worker(self.index)
     }
 
-    /// The thread that runs; null in the trunk.
+    /// The thread that runs; null in the scheduler_loop.
     pub(crate) fn current(&self) -> *const Thread {
         self.current.get()
     }
@@ -128,21 +128,21 @@ impl Local {
     }
 
     /// What the current thread leaves its fiber through, which it is about to do; null in the
-    /// trunk.
-    pub(crate) fn exit_to_leave(&self) -> *const Exit {
+    /// scheduler_loop.
+    pub(crate) fn exit_to_leave(&self) -> *const Suspender {
         // The standard library counts panics by kernel thread.
-        self.with_current(|thread| thread.inner().leaves(self.index, machine::thread::panicking));
+        self.with_current(|thread| thread.header().note_leaving(self.index, machine::thread::panicking));
         self.exit.get()
     }
 
     /// From one thread to the next, until the runtime ends.
-    fn trunk(&self) {
-        if self.carrier().standing().sleep() == Called::End {
+    fn scheduler_loop(&self) {
+        if self.worker().ownership().sleep() == Woken::End {
             return;
         }
         self.settle();
         loop {
-            if self.shared.is_over() {
+            if self.runtime.is_over() {
                 return;
             }
             let Some(thread) = self.find() else {
@@ -152,12 +152,12 @@ impl Local {
                 continue;
             };
             self.unwatch();
-            // One that may run elsewhere does, if it could keep this carrier's guests waiting.
-            let stays = if self.may_run(&thread) { Some(thread) } else { self.send_on(thread) };
+            // One that may run elsewhere does, if it could keep this worker's bound_threads waiting.
+            let stays = if self.may_run(&thread) { Some(thread) } else { self.send_elsewhere(thread) };
             if let Some(thread) = stays {
                 self.go_on(thread);
             }
-            if !self.has_seat.get() && !self.await_seat() {
+            if !self.has_slot.get() && !self.await_slot() {
                 return;
             }
         }
@@ -167,7 +167,7 @@ impl Local {
     fn go_on(&self, thread: Thread) {
         // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 1 of
         // `thread.rs`).
-        let laid_aside = unsafe { thread.inner().take_up() };
+        let laid_aside = unsafe { thread.header().take_up() };
         match laid_aside {
             Some(mut fiber) => {
                 // Its own share goes around with it.
@@ -175,22 +175,22 @@ impl Local {
                 self.current.set(&raw const *thread);
                 self.trace_run(&thread);
                 self.turn_goes_on(&thread);
-                self.carrier().goes_to(fiber.base());
+                self.worker().goes_to(fiber.base());
                 self.leave();
-                let left = fiber.resume(Given::Go);
+                let left = fiber.resume(Resume::Continue);
                 self.put_away(left, fiber);
             }
             None => match self.take_fiber() {
                 Ok(mut fiber) => {
-                    self.carrier().goes_to(fiber.base());
-                    let left = fiber.resume(Given::Run(thread));
+                    self.worker().goes_to(fiber.base());
+                    let left = fiber.resume(Resume::Run(thread));
                     self.put_away(left, fiber);
                 }
                 Err(error) => {
                     self.leave();
                     // SAFETY: it is out of its queue, and does not run.
-                    let news = unsafe { ManuallyDrop::new(thread).refuse(error) };
-                    self.thread_ended(news);
+                    let notice = unsafe { ManuallyDrop::new(thread).refuse(error) };
+                    self.thread_ended(notice);
                     self.enter();
                 }
             },
@@ -204,7 +204,7 @@ impl Local {
     }
 
     /// The fiber has been left, with a thread on it if it is not free.
-    fn put_away(&self, left: Left, fiber: Fiber) {
+    fn put_away(&self, left: Suspended, fiber: Fiber) {
         let ran = self.left();
         let ran = || {
             // SAFETY: Invariant 2: it has just left.
@@ -214,13 +214,13 @@ impl Local {
             unsafe { Thread::from_pointer(thread.pointer()) }
         };
         match left {
-            Left::Free => self.keep_fiber(fiber),
-            Left::Yielded => {
+            Suspended::Free => self.keep_fiber(fiber),
+            Suspended::Yielded => {
                 self.has_yielded();
                 self.lay_aside(ran(), fiber, None);
             }
-            Left::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
-            Left::Settled => self.lay_aside_settled(ran(), fiber),
+            Suspended::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
+            Suspended::Settled => self.lay_aside_settled(ran(), fiber),
         }
     }
 
@@ -230,8 +230,8 @@ impl Local {
         self.turn_ends(Some(&thread));
         self.receive(&thread);
         self.enter();
-        // SAFETY: this carrier has just run it.
-        unsafe { thread.inner().lay_aside(fiber) };
+        // SAFETY: this worker has just run it.
+        unsafe { thread.header().lay_aside(fiber) };
         let awake = match pause {
             Some(pause) => thread.settle(pause),
             None => Some(thread),
@@ -248,17 +248,17 @@ impl Local {
         self.turn_ends(Some(&thread));
         self.receive(&thread);
         self.enter();
-        // SAFETY: this carrier has just run it. If it is ready by now, then only for this carrier,
+        // SAFETY: this worker has just run it. If it is ready by now, then only for this worker,
         // which takes it up later.
-        unsafe { thread.inner().lay_aside(fiber) };
+        unsafe { thread.header().lay_aside(fiber) };
     }
 
-    /// A thread that runs on this carrier begins, on the fiber that `exit` leaves.
-    pub(crate) fn begin(&self, exit: &Exit, thread: &Thread) {
+    /// A thread that runs on this worker begins, on the fiber that `exit` leaves.
+    pub(crate) fn begin(&self, exit: &Suspender, thread: &Thread) {
         self.exit.set(exit);
         self.current.set(thread);
-        thread.inner().begin(self.index);
-        if let Some(tracer) = self.shared.tracer() {
+        thread.header().begin(self.index);
+        if let Some(tracer) = self.runtime.tracer() {
             tracer.begins(thread);
             tracer.runs(self.index, thread.id());
         }
@@ -267,46 +267,46 @@ impl Local {
     }
 
     /// What is to be left through, from now on.
-    pub(crate) fn on_fiber(&self, exit: *const Exit) {
+    pub(crate) fn on_fiber(&self, exit: *const Suspender) {
         self.exit.set(exit);
     }
 
     #[inline]
     fn trace_run(&self, thread: &Thread) {
-        if let Some(tracer) = self.shared.tracer() {
+        if let Some(tracer) = self.runtime.tracer() {
             tracer.runs(self.index, thread.id());
         }
     }
 
     #[inline]
     fn trace_leave(&self) {
-        if let Some(tracer) = self.shared.tracer() {
-            tracer.leaves(self.index);
+        if let Some(tracer) = self.runtime.tracer() {
+            tracer.note_leaving(self.index);
         }
     }
 
     /// The thread that ran has ended, and may not be there any more: nobody runs on its fiber.
-    pub(crate) fn thread_ended(&self, news: News) {
+    pub(crate) fn thread_ended(&self, notice: CompletionNotice) {
         self.left();
         self.trace_leave();
         self.turn_ends(None);
-        news.tell();
-        self.carrier().count().end();
+        notice.wake();
+        self.worker().count().end();
     }
 
     pub(crate) fn thread_created(&self) {
-        self.carrier().count().creation();
+        self.worker().count().creation();
     }
 
-    /// Another thread for the same stack: one that has not begun, and only if it is this carrier's
+    /// Another thread for the same stack: one that has not begun, and only if it is this worker's
     /// turn to run one.
     pub(crate) fn next_to_begin(&self) -> Option<Thread> {
         if !self.enter()
-            || !self.bound.borrow().is_empty()
-            || self.carrier().has_mail()
+            || !self.local_queue.borrow().is_empty()
+            || self.worker().has_mail()
             || self.has_urgent()
-            || self.shared.is_time()
-            || self.owes_seat(Priority::Normal)
+            || self.runtime.is_time()
+            || self.owes_slot(Priority::Normal)
         {
             return None;
         }
@@ -317,54 +317,54 @@ impl Local {
         self.looks.set(looks);
         self.look_around();
         let thread = self.take_ready()?;
-        if thread.inner().has_begun() || !self.may_run(&thread) {
-            // It has a stack of its own, or the trunk sends it on.
-            self.bound.borrow_mut().push_front(thread);
+        if thread.header().has_begun() || !self.may_run(&thread) {
+            // It has a stack of its own, or the scheduler_loop sends it on.
+            self.local_queue.borrow_mut().push_front(thread);
             return None;
         }
         Some(thread)
     }
 
-    /// Into the scheduler; whether it has its seat.
+    /// Into the scheduler; whether it has its slot.
     pub(crate) fn enter(&self) -> bool {
-        let has = self.has_seat.get() || self.carrier().standing().enter(self.carrier().seat());
-        self.has_seat.set(has);
+        let has = self.has_slot.get() || self.worker().ownership().enter(self.worker().slot());
+        self.has_slot.set(has);
         has
     }
 
-    /// Out of the scheduler, with its seat.
+    /// Out of the scheduler, with its slot.
     pub(super) fn leave(&self) {
-        self.has_seat.set(false);
-        self.carrier().leaves_ready(self.bound.borrow().len());
-        self.carrier().standing().leave(self.carrier().seat());
+        self.has_slot.set(false);
+        self.worker().leaves_ready(self.local_queue.borrow().len());
+        self.worker().ownership().leave(self.worker().slot());
     }
 
-    /// Calls `body` with what belongs to its seat, if it has it.
-    pub(crate) fn with_hold<R>(&self, body: impl FnOnce(Option<&mut Hold>) -> R) -> R {
-        let was_inside = self.has_seat.get();
+    /// Calls `body` with what belongs to its slot, if it has it.
+    pub(crate) fn with_hold<R>(&self, body: impl FnOnce(Option<&mut SlotContents>) -> R) -> R {
+        let was_inside = self.has_slot.get();
         if !self.enter() {
             return body(None);
         }
-        let seat = self.shared.seat(self.carrier().seat());
-        // SAFETY: the carrier has the seat, and is in the scheduler.
-        let result = unsafe { seat.with(|hold| body(Some(hold))) };
+        let slot = self.runtime.slot(self.worker().slot());
+        // SAFETY: the worker has the slot, and is in the scheduler.
+        let result = unsafe { slot.with(|hold| body(Some(hold))) };
         if !was_inside {
             self.leave();
         }
         result
     }
 
-    /// A thread of this runtime is ready, and this is a carrier of it.
+    /// A thread of this runtime is ready, and this is a worker of it.
     pub(crate) fn make_ready(&self, thread: Thread, last: bool) {
-        match thread.inner().bound_to() {
+        match thread.header().bound_to() {
             Some(index) if index == self.index => {
-                let mut bound = self.bound.borrow_mut();
+                let mut bound = self.local_queue.borrow_mut();
                 bound.push_back(thread);
-                self.carrier().leaves_ready(bound.len());
+                self.worker().leaves_ready(bound.len());
             }
-            Some(index) => self.shared.mail(index, thread),
-            None if thread.inner().priority() != Priority::Normal => {
-                self.shared.put_unusual(thread);
+            Some(index) => self.runtime.mail(index, thread),
+            None if thread.header().priority() != Priority::Normal => {
+                self.runtime.put_prioritized(thread);
             }
             None => {
                 self.put_ready(thread, last);
@@ -372,25 +372,25 @@ impl Local {
         }
     }
 
-    /// Looks whether another carrier is stuck: at one seat after the other, one each time.
+    /// Looks whether another worker is stuck: at one slot after the other, one each time.
     #[inline]
     pub(super) fn look_around(&self) {
-        let shared = &self.shared;
-        if !shared.activations() {
+        let runtime = &self.runtime;
+        if !runtime.activations() {
             return;
         }
-        shared.runs_here(self.index);
-        if shared.seats() == 1 {
+        runtime.runs_here(self.index);
+        if runtime.slots() == 1 {
             return;
         }
-        let seat = self.looks_at.get();
-        self.looks_at.set(if seat + 1 < shared.seats() { seat + 1 } else { 0 });
-        if seat != self.carrier().seat() {
-            shared.look_at(seat, Looks::Passing);
+        let slot = self.looks_at.get();
+        self.looks_at.set(if slot + 1 < runtime.slots() { slot + 1 } else { 0 });
+        if slot != self.worker().slot() {
+            runtime.look_at(slot, Looks::Passing);
         }
     }
 
-    /// What comes next on this seat.
+    /// What comes next on this slot.
     pub(super) fn find(&self) -> Option<Thread> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
@@ -398,8 +398,8 @@ impl Local {
         if !self.stays_open(looks) {
             return None;
         }
-        self.shared.run_timers();
-        if self.carrier().has_mail() {
+        self.runtime.run_timers();
+        if self.worker().has_mail() {
             self.read_mail();
         }
         let thread = self.choose();
@@ -410,86 +410,86 @@ impl Local {
     }
 
     pub(super) fn read_mail(&self) {
-        self.carrier().read_mail(&mut self.bound.borrow_mut());
+        self.worker().read_mail(&mut self.local_queue.borrow_mut());
     }
 
     /// It has better to do than to watch the clock.
     pub(super) fn unwatch(&self) {
-        if self.watched.replace(false) && self.shared.unwatch(self.carrier().seat()) {
-            self.shared.tell(Told::Anyone(1));
+        if self.watched.replace(false) && self.runtime.unwatch(self.worker().slot()) {
+            self.runtime.wake(Told::Anyone(1));
         }
     }
 
     /// Whether there is something to do for whoever sits here.
     pub(super) fn is_called(&self) -> bool {
-        let shared = &self.shared;
-        !self.bound.borrow().is_empty()
-            || self.carrier().has_mail()
-            || shared.is_over()
-            || shared.reserve().waiting() > 0
-            || shared.unusual().any()
+        let runtime = &self.runtime;
+        !self.local_queue.borrow().is_empty()
+            || self.worker().has_mail()
+            || runtime.is_over()
+            || runtime.idle_workers().waiting() > 0
+            || runtime.prioritized().any()
             || self.may_take_ready()
     }
 
     /// It has found nothing: spins, then sleeps, until there may be something. `false` if the
     /// runtime has ended.
     pub(super) fn rest(&self) -> bool {
-        let shared = &self.shared;
-        if !self.has_seat.get() {
+        let runtime = &self.runtime;
+        if !self.has_slot.get() {
             // `find` has given it away.
-            return self.await_seat();
+            return self.await_slot();
         }
-        if shared.reserve().waiting() > 0 && self.give_seat() {
-            return self.await_seat();
+        if runtime.idle_workers().waiting() > 0 && self.give_slot() {
+            return self.await_slot();
         }
-        let seat = self.carrier().seat();
-        if shared.surplus().has(seat) {
+        let slot = self.worker().slot();
+        if runtime.overcommit().has(slot) {
             // Others sleep on theirs, and look for work before they do.
             let told = self.leave_place();
-            self.has_seat.set(false);
-            shared.surplus().close(seat);
+            self.has_slot.set(false);
+            runtime.overcommit().close(slot);
             if let Some(told) = told {
-                shared.tell(told);
+                runtime.wake(told);
             }
-            return self.await_seat();
+            return self.await_slot();
         }
         let started = clock::now();
-        let patience = shared.idle_spin();
+        let delay = runtime.idle_spin();
         // A runtime that closes may have ended since the last thread did, and a spin may be long.
-        let is_needed = || self.is_called() || shared.is_time() || shared.end_if_done();
+        let is_needed = || self.is_called() || runtime.is_time() || runtime.end_if_done();
         let found = || is_needed().then_some(());
-        if retry_for(found, PAUSES, || clock::now().nanos_since(started) < patience).is_some() {
+        if retry_for(found, PAUSES, || clock::now().nanos_since(started) < delay).is_some() {
             return true;
         }
-        self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
-        let pause = self.thrift.pause();
-        shared.sleeping().announce(seat, pause.is_some());
-        let until = shared.watch(seat);
+        self.with_hold(|hold| hold.map(|hold| runtime.ready_queue().idle(&hold.place)));
+        let pause = self.steal_throttle.pause();
+        runtime.parked().announce(slot, pause.is_some());
+        let until = runtime.watch(slot);
         self.watched.set(self.watched.get() || until != Deadline::NEVER);
         // Only looks: who sleeps, or is about to, takes nothing (`stall.rs`).
-        if self.is_called() || shared.is_time() {
-            shared.sleeping().retract(seat);
-        } else if shared.end_if_done() {
-            shared.sleeping().retract(seat);
+        if self.is_called() || runtime.is_time() {
+            runtime.parked().retract(slot);
+        } else if runtime.end_if_done() {
+            runtime.parked().retract(slot);
             return false;
         } else {
-            shared.is_short_of_none();
-            shared.lookout().pause(self.carrier());
-            shared.demand().sleeps();
-            shared.sleeping().sleep(seat, pause.map_or(until, |pause| pause.min(until)));
-            shared.demand().wakes();
-            shared.lookout().begin(self.carrier());
+            runtime.stop_all_lost_time();
+            runtime.monitor().pause(self.worker());
+            runtime.limit().sleeps();
+            runtime.parked().sleep(slot, pause.map_or(until, |pause| pause.min(until)));
+            runtime.limit().wakes();
+            runtime.monitor().begin(self.worker());
         }
         self.was_told.set(true);
         if let Some(told) = self.leave_place() {
-            shared.tell(told);
+            runtime.wake(told);
         }
         true
     }
 
     pub(super) fn take_fiber(&self) -> Result<Fiber, StackError> {
         let own = self.free.borrow_mut().pop();
-        own.or_else(|| self.shared.take_fiber()).map_or_else(|| self.shared.new_fiber(), Ok)
+        own.or_else(|| self.runtime.take_fiber()).map_or_else(|| self.runtime.new_fiber(), Ok)
     }
 
     pub(super) fn keep_fiber(&self, fiber: Fiber) {
@@ -497,7 +497,7 @@ impl Local {
         if free.len() < KEPT {
             free.push(fiber);
         } else {
-            self.shared.keep_fiber(fiber);
+            self.runtime.keep_fiber(fiber);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Whether it pays to take ready threads that lie at another seat.
+//! Whether it pays to take ready threads that lie at another slot.
 //!
 //! A theft interrupts the processor of whoever it takes from, and costs both some microseconds: dozens of threads that do next to nothing. Their own
-//! carrier goes through them faster than others can come for them. So a carrier notes what a theft cost, and how long it could live on what it took.
+//! worker goes through them faster than others can come for them. So a worker notes what a theft cost, and how long it could live on what it took.
 //! A theft pays if that was [`WORTH`] times as long. What it brings beyond is a credit for those that do not pay: the last ones of a burst bring little.
-//! When the credit is used up, the carrier leaves the others alone for a while, and each time for twice as long until a theft pays again.
+//! When the credit is used up, the worker leaves the others alone for a while, and each time for twice as long until a theft pays again.
 //!
 //! ```text
 //! theft ─► runs what it took ─► has nothing ─┬─ credit ─► next theft at once
@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Why not a guess at how long threads run: nobody knows that beforehand, and to measure it costs each of them what one of a theft costs the thief only.
-//! Why nobody need be woken for what a carrier leaves alone: it comes back by itself (`sleeping.rs`).
+//! Why nobody need be woken for what a worker leaves alone: it comes back by itself (`parked.rs`).
 //!
 //! # Invariants
 //!
 //! 1. Between two pauses there is a theft, or a look that found nothing to take: what is ready is left alone for [`MOST_NS`] at most.
 //!
-//! Source: as for [patience](crate::patience), an attempt that may be repeated as soon as the last one has paid for itself; the doubling is ours.
+//! Source: as for [delay](crate::delay), an attempt that may be repeated as soon as the last one has paid for itself; the doubling is ours.
 
 use core::cell::Cell;
 
@@ -36,9 +36,9 @@ const FREE_NS: u64 = 1_000;
 const LEAST_NS: u64 = 50_000;
 const MOST_NS: u64 = 800_000;
 
-/// One carrier's account.
+/// One worker's account.
 #[derive(Debug)]
-pub(crate) struct Thrift {
+pub(crate) struct StealThrottle {
     /// When it last took something, and how many nanoseconds that took, until what it brought is used up.
     taken: Cell<Option<(Ticks, u64)>>,
     /// What thefts have brought beyond their price, in ns.
@@ -49,7 +49,7 @@ pub(crate) struct Thrift {
     pause: Cell<u64>,
 }
 
-impl Thrift {
+impl StealThrottle {
     pub(crate) fn new() -> Self {
         Self {
             taken: Cell::new(None),
@@ -59,7 +59,7 @@ impl Thrift {
         }
     }
 
-    /// The carrier has nothing of its own any more: whether it may take what is another's.
+    /// The worker has nothing of its own any more: whether it may take what is another's.
     pub(crate) fn may_take(&self, now: Ticks) -> bool {
         if let Some((since, cost)) = self.taken.take() {
             let (lasted, price) = (now.nanos_since(since), WORTH * cost);
@@ -105,43 +105,43 @@ mod tests {
     use super::*;
 
     /// A theft that takes 2 µs from then on, and lasts for so long; whether the next may follow at once, and when it may.
-    fn steal(thrift: &Thrift, lasts: u64) -> (bool, Ticks) {
+    fn steal(steal_throttle: &StealThrottle, lasts: u64) -> (bool, Ticks) {
         let taken = clock::now();
-        thrift.taken.set(Some((taken, 2_000)));
+        steal_throttle.taken.set(Some((taken, 2_000)));
         let dry = taken.plus_nanos(lasts);
-        (thrift.may_take(dry), dry)
+        (steal_throttle.may_take(dry), dry)
     }
 
     #[test]
     fn thefts_that_do_not_pay_are_further_and_further_apart() {
-        let thrift = Thrift::new();
+        let steal_throttle = StealThrottle::new();
         for pause in [50_000, 100_000, 200_000, 400_000, 800_000, 800_000] {
-            let (may, dry) = steal(&thrift, 1_000);
+            let (may, dry) = steal(&steal_throttle, 1_000);
             assert!(!may);
-            assert!(thrift.until.get().nanos_since(dry) > 0);
-            assert!(!thrift.may_take(dry.plus_nanos(pause - 1_000)));
-            assert!(thrift.may_take(dry.plus_nanos(pause + 1_000)));
+            assert!(steal_throttle.until.get().nanos_since(dry) > 0);
+            assert!(!steal_throttle.may_take(dry.plus_nanos(pause - 1_000)));
+            assert!(steal_throttle.may_take(dry.plus_nanos(pause + 1_000)));
         }
     }
 
     #[test]
     fn one_that_pays_makes_up_for_all_others() {
-        let thrift = Thrift::new();
+        let steal_throttle = StealThrottle::new();
         for _ in 0..5 {
-            assert!(!steal(&thrift, 1_000).0);
+            assert!(!steal(&steal_throttle, 1_000).0);
         }
-        thrift.until.set(Ticks::from_bits(0));
-        assert!(steal(&thrift, 2_000 * WORTH + 1_000).0);
-        let (may, dry) = steal(&thrift, 1_000);
-        assert!(!may && thrift.may_take(dry.plus_nanos(LEAST_NS + 1_000)));
+        steal_throttle.until.set(Ticks::from_bits(0));
+        assert!(steal(&steal_throttle, 2_000 * WORTH + 1_000).0);
+        let (may, dry) = steal(&steal_throttle, 1_000);
+        assert!(!may && steal_throttle.may_take(dry.plus_nanos(LEAST_NS + 1_000)));
     }
 
     #[test]
     fn one_that_brings_much_pays_for_some_that_do_not() {
-        let thrift = Thrift::new();
-        assert!(steal(&thrift, 10_000_000).0);
+        let steal_throttle = StealThrottle::new();
+        assert!(steal(&steal_throttle, 10_000_000).0);
         let mut paid = 0;
-        while steal(&thrift, 1_000).0 {
+        while steal(&steal_throttle, 1_000).0 {
             paid += 1;
         }
         let loss = 2_000 * WORTH - 1_000;

@@ -1,4 +1,4 @@
-//! The shared file.
+//! The runtime file.
 //!
 //! # Invariants
 //!

@@ -1,6 +1,6 @@
 //! Dividing a machine's processors among the runtimes of one user that have agreed to it.
 //!
-//! The kernel of the paper has an allocator. Here every runtime that takes part writes into a shared file how many processors it wants, and each works
+//! The kernel of the paper has an allocator. Here every runtime that takes part writes into a runtime file how many processors it wants, and each works
 //! out its own share from what all have written, by the same rule: so they agree without anybody who decides, and one that dies in the middle leaves
 //! nothing locked.
 //!
@@ -78,7 +78,7 @@ impl Arbiter {
     ///
     /// # Errors
     ///
-    /// [`ArbiterError`]: a name that is no file name, a file that cannot be shared, or one that is full.
+    /// [`ArbiterError`]: a name that is no file name, a file that cannot be runtime, or one that is full.
     /// [`ArbiterError::Unsupported`] on systems other than Linux, Android and Apple's.
     pub fn join(name: &str) -> Result<Self, ArbiterError> {
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Systems without open file description locks: there is no shared file, so no table can be opened.
+//! Systems without open file description locks: there is no runtime file, so no table can be opened.
 
 use std::convert::Infallible;
 use std::path::Path;

@@ -8,7 +8,7 @@ use core::time::Duration;
 use machine::clock::{Deadline, Instant, moment_after};
 
 use super::Receiver;
-use super::state::Shared;
+use super::state::ChannelCore;
 
 /// Where the messages of a channel come from that no sender sends.
 pub(super) struct Clock<T> {
@@ -107,10 +107,10 @@ pub fn tick(period: Duration) -> Receiver<Instant> {
 /// ```
 #[must_use]
 pub fn never<T>() -> Receiver<T> {
-    Receiver { shared: Shared::new(Some(0), None) }
+    Receiver { core: ChannelCore::new(Some(0), None) }
 }
 
 fn clock(next: Option<Instant>, period: Option<Duration>) -> Receiver<Instant> {
     let clock = Clock { next, period, message: |moment| moment };
-    Receiver { shared: Shared::new(Some(1), Some(clock)) }
+    Receiver { core: ChannelCore::new(Some(1), Some(clock)) }
 }

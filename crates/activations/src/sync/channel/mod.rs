@@ -38,7 +38,7 @@
 //!
 //! A mutex protects the messages, and two queues of operations that wait, on the stacks of their
 //! threads. Why not a queue without locks: a user-level thread that finds the mutex held lets
-//! others run, and with one holder at a time the order of messages, the bound and the end are what
+//! others run, and with one owner at a time the order of messages, the bound and the end are what
 //! they seem. Why not condition variables: a thread that is notified has to take the mutex again,
 //! and may find that another thread was faster. A rendezvous also has to know its partner.
 //!
@@ -75,10 +75,10 @@ use machine::clock::{Deadline, Instant};
 use machine::sync::Arc;
 use machine::thread;
 
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::thread::panics;
 use crate::thread::header::Thread;
-use state::Shared;
+use state::ChannelCore;
 
 #[doc(inline)]
 pub use crate::select;
@@ -119,15 +119,15 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
-    let shared = Shared::new(capacity, None);
-    (Sender { shared: shared.clone() }, Receiver { shared })
+    let core = ChannelCore::new(capacity, None);
+    (Sender { core: core.clone() }, Receiver { core })
 }
 
 /// Calls the thread that an operation has served, after the lock is released.
 fn call(thread: Option<Thread>) {
     if let Some(thread) = thread {
-        thread.call();
-        local::give_way();
+        thread.notify();
+        context::give_way();
     }
 }
 
@@ -135,7 +135,7 @@ fn call(thread: Option<Thread>) {
 /// again and again would keep from its processor the thread that it tries for.
 fn polled_in_vain() {
     if !thread::panicking() {
-        local::yield_thread();
+        context::yield_thread();
     }
 }
 
@@ -154,7 +154,7 @@ fn polled_in_vain() {
 /// assert_eq!(sender.send(4).unwrap_err().0, 4, "the message comes back");
 /// ```
 pub struct Sender<T> {
-    shared: Arc<Shared<T>>,
+    core: Arc<ChannelCore<T>>,
 }
 
 impl<T> Sender<T> {
@@ -204,8 +204,8 @@ impl<T> Sender<T> {
     }
 
     fn send_now(&self, message: T) -> Result<(), TrySendError<T>> {
-        let mut state = self.shared.state.lock();
-        let sent = state.send(message, self.shared.capacity);
+        let mut state = self.core.state.lock();
+        let sent = state.send(message, self.core.capacity);
         drop(state);
         sent.map(call)
     }
@@ -234,8 +234,8 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if Shared::<T>::release(&self.shared.senders) {
-            self.shared.close();
+        if ChannelCore::<T>::release(&self.core.senders) {
+            self.core.close();
         }
     }
 }
@@ -255,7 +255,7 @@ impl<T> Drop for Sender<T> {
 /// assert_eq!((receiver.recv(), receiver.recv()), (Ok("last"), Err(RecvError)));
 /// ```
 pub struct Receiver<T> {
-    shared: Arc<Shared<T>>,
+    core: Arc<ChannelCore<T>>,
 }
 
 impl<T> Receiver<T> {
@@ -300,7 +300,7 @@ impl<T> Receiver<T> {
     }
 
     fn receive_now(&self) -> Result<T, TryRecvError> {
-        let mut state = self.shared.state.lock();
+        let mut state = self.core.state.lock();
         let received = state.receive();
         drop(state);
         let (message, thread) = received?;
@@ -326,11 +326,11 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if !Shared::<T>::release(&self.shared.receivers) {
+        if !ChannelCore::<T>::release(&self.core.receivers) {
             return;
         }
-        self.shared.close();
-        if let Some(panic) = self.shared.discard_messages() {
+        self.core.close();
+        if let Some(panic) = self.core.discard_messages() {
             if thread::panicking() {
                 panics::discard(panic);
             } else {
@@ -348,7 +348,7 @@ macro_rules! sides {
             /// this is 0 at capacity 0.
             #[must_use]
             pub fn len(&self) -> usize {
-                self.shared.len()
+                self.core.len()
             }
 
             /// Returns whether no message waits to be received.
@@ -361,27 +361,27 @@ macro_rules! sides {
             /// capacity 0.
             #[must_use]
             pub fn is_full(&self) -> bool {
-                self.shared.is_full()
+                self.core.is_full()
             }
 
             /// Returns how many messages the channel holds at most; `None` if as many as come.
             #[must_use]
             pub fn capacity(&self) -> Option<usize> {
-                self.shared.capacity
+                self.core.capacity
             }
 
             /// Returns whether `other` is a handle of the same channel.
             #[must_use]
             pub fn same_channel(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.shared, &other.shared)
+                Arc::ptr_eq(&self.core, &other.core)
             }
         }
 
         impl<T> Clone for $side<T> {
             fn clone(&self) -> Self {
                 // Relaxed: this handle cannot go before the new one is returned.
-                self.shared.$count.fetch_add(1, Ordering::Relaxed);
-                Self { shared: self.shared.clone() }
+                self.core.$count.fetch_add(1, Ordering::Relaxed);
+                Self { core: self.core.clone() }
             }
         }
 

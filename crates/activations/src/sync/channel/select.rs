@@ -27,7 +27,7 @@ use machine::clock::{Deadline, Instant};
 use machine::hint;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
-use super::state::{Shared, State};
+use super::state::{ChannelCore, ChannelState};
 use super::wait::{Content, Entry, Waiter};
 use super::{Receiver, Sender, call, polled_in_vain};
 use crate::thread::header::Thread;
@@ -83,7 +83,7 @@ impl fmt::Debug for Selectable<'_> {
 
 /// An operation on a channel, to be chosen by a [`select`]: a [`Sending`] or a [`Receiving`].
 pub struct Operation<'c, T, const SENDS: bool> {
-    shared: &'c Shared<T>,
+    core: &'c ChannelCore<T>,
     entry: Entry<T>,
     /// Whether this operation has taken the lock of its channel.
     holds_lock: Cell<bool>,
@@ -124,7 +124,7 @@ impl<'c, T> Receiving<'c, T> {
     /// A receive that waits to be chosen.
     #[must_use]
     pub fn new(receiver: &'c Receiver<T>) -> Self {
-        Self::of(&receiver.shared, None)
+        Self::of(&receiver.core, None)
     }
 
     /// Returns what it received, if it was chosen.
@@ -139,7 +139,7 @@ impl<'c, T> Sending<'c, T> {
     /// A send of that message, which waits to be chosen.
     #[must_use]
     pub fn new(sender: &'c Sender<T>, message: T) -> Self {
-        Self::of(&sender.shared, Some(message))
+        Self::of(&sender.core, Some(message))
     }
 
     /// Returns what became of it, if it was chosen.
@@ -158,8 +158,8 @@ impl<'c, T> Sending<'c, T> {
 }
 
 impl<'c, T, const SENDS: bool> Operation<'c, T, SENDS> {
-    fn of(shared: &'c Shared<T>, message: Option<T>) -> Self {
-        Self { shared, entry: Entry::new(message), holds_lock: Cell::new(false) }
+    fn of(core: &'c ChannelCore<T>, message: Option<T>) -> Self {
+        Self { core, entry: Entry::new(message), holds_lock: Cell::new(false) }
     }
 
     /// Returns what a [`select`] takes.
@@ -172,9 +172,9 @@ impl<'c, T, const SENDS: bool> Operation<'c, T, SENDS> {
     /// # Safety
     ///
     /// The calling thread holds the lock. `body` uses neither in another way.
-    unsafe fn with<R>(&self, body: impl FnOnce(&mut State<T>, &mut Content<T>) -> R) -> R {
+    unsafe fn with<R>(&self, body: impl FnOnce(&mut ChannelState<T>, &mut Content<T>) -> R) -> R {
         // SAFETY: the caller's promise.
-        let state = unsafe { &mut *self.shared.state.data_ptr() };
+        let state = unsafe { &mut *self.core.state.data_ptr() };
         // SAFETY: the caller's promise.
         unsafe { self.entry.with(|content| body(state, content)) }
     }
@@ -182,17 +182,17 @@ impl<'c, T, const SENDS: bool> Operation<'c, T, SENDS> {
 
 impl<T, const SENDS: bool> Steps for Operation<'_, T, SENDS> {
     fn address(&self) -> usize {
-        core::ptr::from_ref(self.shared).addr()
+        core::ptr::from_ref(self.core).addr()
     }
 
     fn lock(&self) {
-        core::mem::forget(self.shared.state.lock());
+        core::mem::forget(self.core.state.lock());
         self.holds_lock.set(true);
     }
 
     fn try_lock(&self) -> bool {
         if !self.holds_lock.get() {
-            let guard = self.shared.state.try_lock();
+            let guard = self.core.state.try_lock();
             self.holds_lock.set(guard.is_some());
             core::mem::forget(guard);
         }
@@ -206,16 +206,16 @@ impl<T, const SENDS: bool> Steps for Operation<'_, T, SENDS> {
     fn unlock(&self) {
         if self.holds_lock.replace(false) {
             // SAFETY: it is released only once, below.
-            let raw = unsafe { self.shared.state.raw() };
+            let raw = unsafe { self.core.state.raw() };
             // SAFETY: `lock` has taken it, and has forgotten the guard.
             unsafe { raw.unlock(lock_api::GuardNoSend::new()) };
         }
     }
 
     unsafe fn attempt(&self) -> Option<Option<Thread>> {
-        let step = |state: &mut State<T>, content: &mut Content<T>| {
+        let step = |state: &mut ChannelState<T>, content: &mut Content<T>| {
             let thread = if SENDS {
-                match state.send(content.message.take()?, self.shared.capacity) {
+                match state.send(content.message.take()?, self.core.capacity) {
                     Ok(thread) => thread,
                     Err(TrySendError::Disconnected(message)) => {
                         content.message = Some(message);
@@ -245,14 +245,14 @@ impl<T, const SENDS: bool> Steps for Operation<'_, T, SENDS> {
 
     unsafe fn queue(&self, waiter: &Waiter) -> Deadline {
         // SAFETY: the caller holds the lock.
-        let state = unsafe { &mut *self.shared.state.data_ptr() };
+        let state = unsafe { &mut *self.core.state.data_ptr() };
         // SAFETY: the caller's promise.
         unsafe { state.entries::<SENDS>().push(&self.entry, waiter) };
         if SENDS { Deadline::NEVER } else { state.next_tick() }
     }
 
     fn remove(&self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.core.state.lock();
         // SAFETY: the lock is held, and `queue` has put it into this queue if it is in one.
         unsafe { state.entries::<SENDS>().remove(&self.entry) };
     }

@@ -21,15 +21,15 @@ use machine::sync::Arc;
 use super::clock::Clock;
 use super::error::{TryRecvError, TrySendError};
 use super::wait::Entries;
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::thread::panics::{self, Payload};
 use crate::sync::mutex::Mutex;
 use crate::sync::queue::{BATCH, call_all};
 use crate::thread::header::Thread;
 
 /// What the handles of a channel share.
-pub(super) struct Shared<T> {
-    pub(super) state: Mutex<State<T>>,
+pub(super) struct ChannelCore<T> {
+    pub(super) state: Mutex<ChannelState<T>>,
     /// How many senders there are.
     pub(super) senders: AtomicUsize,
     /// How many receivers there are.
@@ -39,7 +39,7 @@ pub(super) struct Shared<T> {
 }
 
 /// What the lock of a channel protects.
-pub(super) struct State<T> {
+pub(super) struct ChannelState<T> {
     /// The messages that are held, first sent first.
     messages: VecDeque<T>,
     /// The sends that wait. They are not empty only if the channel is full.
@@ -54,11 +54,11 @@ pub(super) struct State<T> {
 
 // SAFETY: the pointers in the queues are to entries that stay as long as they are in them, and
 // whose messages may be sent to other threads.
-unsafe impl<T: Send> Send for State<T> {}
+unsafe impl<T: Send> Send for ChannelState<T> {}
 
-impl<T> Shared<T> {
+impl<T> ChannelCore<T> {
     pub(super) fn new(capacity: Option<usize>, clock: Option<Clock<T>>) -> Arc<Self> {
-        let state = State {
+        let state = ChannelState {
             messages: VecDeque::new(),
             sends: Entries::new(),
             receives: Entries::new(),
@@ -94,7 +94,7 @@ impl<T> Shared<T> {
             drop(state);
             call_all(&mut batch);
             if is_last {
-                return local::give_way();
+                return context::give_way();
             }
         }
     }
@@ -127,7 +127,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> ChannelState<T> {
     /// Sends a message if that takes no wait. Returns the thread to call after the lock is
     /// released.
     ///

@@ -73,7 +73,7 @@ impl Waiter {
     }
 
     /// Claims the right to serve one entry of this waiter.
-    fn claim(&self) -> bool {
+    fn handle(&self) -> bool {
         // Relaxed: Invariant 2.
         self.word.compare_exchange(WAITING, CLAIMED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -213,7 +213,7 @@ impl<T> Entries<T> {
             };
             // SAFETY: a waiter stays as long as its entries.
             let waiter = unsafe { &*waiter };
-            if waiter.claim() {
+            if waiter.handle() {
                 // SAFETY: as above.
                 let result = unsafe {
                     entry.with(|content| {

@@ -1,7 +1,7 @@
-//! The mutex: one word that names the kernel thread its holder runs on, and a queue.
+//! The mutex: one word that names the kernel thread its owner runs on, and a queue.
 //!
 //! Why not `stanchion_competitive`'s: its waiters sleep in the kernel, and take their processor along. Why the kernel thread's number and not the
-//! user-level thread's: what waiters ask is whether the holder is on a processor, and where, and the kernel knows only kernel threads.
+//! user-level thread's: what waiters ask is whether the owner is on a processor, and where, and the kernel knows only kernel threads.
 //!
 //! | `word` | meaning |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! # Invariants
 //!
 //! 1. The low half leaves `FREE` by the compare-exchange of a thread that wants the lock, or that of a releaser on behalf of a waiter; it becomes
-//!    `FREE` only by its holder. `ABSENT` becomes a number by the waiter that it was given to.
+//!    `FREE` only by its owner. `ABSENT` becomes a number by the waiter that it was given to.
 //! 2. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is not empty.
 //! 3. `AWAKE` is set by a release that sends a waiter on, and taken away by that waiter in the step that takes the lock, or joins the queue again, or
 //!    gives up. So a free lock that has a queue has `AWAKE`: a release that finds a queue and not `AWAKE` sends somebody on in the step that frees it.
@@ -24,7 +24,7 @@
 //! The queue is first come, first sent on; who was sent on in vain stands first again. A running thread may take the lock before one that was sent on.
 //! A release that finds nobody on the way, and whose first in line came [`PATIENCE_NS`] ago or earlier, does not free the lock but gives it to that
 //! one. So a waiter is overtaken while it stands behind others or is on its way; when it has looked in vain after that time, it stands first, and the
-//! next release is for it, unless a waiter has fetched the holder and takes the lock over.
+//! next release is for it, unless a waiter has fetched the owner and takes the lock over.
 //!
 //! # Orderings
 //!
@@ -51,14 +51,14 @@ use stanchion_competitive::cost;
 use stanchion_competitive::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 
 use super::queue::{Answer, Line, Queue, Waiter};
-use crate::worker::context as local;
+use crate::worker::context;
 
 const FREE: u32 = 0;
 /// Held on a kernel thread without a number.
 const NAMELESS: u32 = 1 << 27;
-/// Given to a waiter that has not come for it.
+/// Resume to a waiter that has not come for it.
 const ABSENT: u32 = NAMELESS + 1;
-/// Where the holder is.
+/// Where the owner is.
 const HOLDER: u32 = (1 << 28) - 1;
 const QUEUED: u32 = 1 << 28;
 const AWAKE: u32 = 1 << 29;
@@ -73,13 +73,13 @@ const PATIENCE_NS: u64 = 500_000;
 /// What it costs a user-level thread to park and to be made ready, C of its waits, in nanoseconds.
 const USER_COST_NS: u64 = cost::MIN_NS;
 
-/// No wait spins longer at a time, in nanoseconds, whatever its policy says: the holder may have parked, and need this very processor.
+/// No wait spins longer at a time, in nanoseconds, whatever its policy says: the owner may have parked, and need this very processor.
 const LONGEST_SPIN_NS: u64 = 1_000_000;
 
 /// The first pause of a spinning waiter is this part of C.
 const FIRST_PAUSE: u64 = 8;
 
-/// A mutual exclusion lock for user-level and kernel threads, whose waiters spin for as long as `P` says if the holder is on another processor, and
+/// A mutual exclusion lock for user-level and kernel threads, whose waiters spin for as long as `P` says if the owner is on another processor, and
 /// then park.
 ///
 /// | | |
@@ -87,7 +87,7 @@ const FIRST_PAUSE: u64 = 8;
 /// | uncontended | one compare-exchange to lock, one to unlock |
 /// | order | first come, first woken; a running thread may overtake. A release gives the lock to one that came 0.5 ms ago or earlier, unless a woken one is on its way |
 /// | size | 32 bytes and the policy's |
-/// | a preempted holder | is brought to the waiter's processor, for at most 0.2 ms, if its kernel thread is [registered](machine::presence::register), as those of a runtime are |
+/// | a preempted owner | is brought to the waiter's processor, for at most 0.2 ms, if its kernel thread is [registered](machine::presence::register), as those of a runtime are |
 /// | deadline | yes |
 ///
 /// No poison: a panic in a section releases the lock. A thread that locks what it holds waits for ever.
@@ -184,14 +184,14 @@ struct Try {
 
 impl Try {
     fn new(me: u32) -> Self {
-        let seats = local::with(|local| local.map(|local| local.shared.seats()));
-        let cost = if seats.is_some() { USER_COST_NS } else { cost::current() };
+        let slots = context::with(|local| local.map(|local| local.runtime.slots()));
+        let cost = if slots.is_some() { USER_COST_NS } else { cost::current() };
         Self {
             me,
             awake: 0,
             came: clock::now(),
             cost,
-            alone: seats == Some(1),
+            alone: slots == Some(1),
             fetched: false,
             spun: 0,
             blocked: 0,
@@ -199,7 +199,7 @@ impl Try {
         }
     }
 
-    /// Whether the holder may be about to release the lock.
+    /// Whether the owner may be about to release the lock.
     fn is_worth_spinning(&self, word: u32) -> bool {
         !self.alone
             && holder_in(word) != self.me
@@ -207,12 +207,12 @@ impl Try {
     }
 
     fn contention(&self, word: u32) -> Contention {
-        let holder = match holder_in(word) {
+        let owner = match holder_in(word) {
             FREE | NAMELESS | ABSENT => None,
             number => Some(number as usize - 1),
         };
-        // How many spin is not known: to count them would take the line away from the holder twice.
-        Contention::new(holder, self.cost)
+        // How many spin is not known: to count them would take the line away from the owner twice.
+        Contention::new(owner, self.cost)
             .with_others(0, u32::from(word & QUEUED != 0))
             .with_blocks(self.blocks)
     }
@@ -239,7 +239,7 @@ impl<P: Policy> RawMutex<P> {
     fn try_take(&self, me: u32, awake: u32) -> bool {
         // Relaxed: the exchange decides.
         let word = self.word.load(Ordering::Relaxed);
-        // Acquire: pairs with the Release of the last holder.
+        // Acquire: pairs with the Release of the last owner.
         holder_in(word) == FREE
             && self
                 .word
@@ -289,7 +289,7 @@ impl<P: Policy> RawMutex<P> {
 
     /// Tries for as long as it is worth while; whether it got the lock.
     fn spin(&self, this: &mut Try, deadline: Deadline) -> bool {
-        // Relaxed, here and below: where the holder may be.
+        // Relaxed, here and below: where the owner may be.
         let word = self.word.load(Ordering::Relaxed);
         let began = clock::now();
         let nanos = self.policy.threshold(&this.contention(word)).min(LONGEST_SPIN_NS);
@@ -306,7 +306,7 @@ impl<P: Policy> RawMutex<P> {
         got.is_some() || self.try_fetch(this, deadline)
     }
 
-    /// Brings the holder here if it was preempted, once in a wait; whether the lock is the caller's then.
+    /// Brings the owner here if it was preempted, once in a wait; whether the lock is the caller's then.
     fn try_fetch(&self, this: &mut Try, deadline: Deadline) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         if this.fetched || fetch::presence_of(word) != Presence::Preempted {
@@ -322,7 +322,7 @@ impl<P: Policy> RawMutex<P> {
             let mut word = self.word.load(Ordering::Relaxed);
             loop {
                 let (next, success) = if holder_in(word) == FREE {
-                    // Acquire: pairs with the Release of the last holder.
+                    // Acquire: pairs with the Release of the last owner.
                     (word | this.me, Ordering::Acquire)
                 } else {
                     // Relaxed: see the header.
@@ -356,7 +356,7 @@ impl<P: Policy> RawMutex<P> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let (next, success) = if holder_in(word) == FREE {
-                // Acquire: pairs with the Release of the last holder.
+                // Acquire: pairs with the Release of the last owner.
                 (word | this.me, Ordering::Acquire)
             } else if this.awake == 0 {
                 return false;
@@ -383,7 +383,7 @@ impl<P: Policy> RawMutex<P> {
                     return;
                 }
             } else if word & QUEUED == 0 || (word & AWAKE != 0 && !fair) {
-                // Release: pairs with the Acquire of the next holder.
+                // Release: pairs with the Acquire of the next owner.
                 let next = word & !HOLDER;
                 if self
                     .word
@@ -393,8 +393,8 @@ impl<P: Policy> RawMutex<P> {
                     return;
                 }
             } else if let Some(first) = self.release_to_first(fair) {
-                first.call();
-                local::give_way();
+                first.notify();
+                context::give_way();
                 return;
             }
         }
@@ -413,7 +413,7 @@ impl<P: Policy> RawMutex<P> {
             let rest = if line.length() == 1 { word & !(HOLDER | QUEUED) } else { word & !HOLDER };
             let (next, answer) =
                 if gives { (rest | ABSENT, Answer::Served) } else { (rest | AWAKE, Answer::Go) };
-            // Release: pairs with the Acquire of the next holder. Only a fetch can have come between.
+            // Release: pairs with the Acquire of the next owner. Only a fetch can have come between.
             self.word.compare_exchange(word, next, Ordering::Release, Ordering::Relaxed).ok()?;
             line.answer_first(answer, now.to_bits())
         })
@@ -425,18 +425,18 @@ impl<P: Policy> RawMutex<P> {
     }
 }
 
-// SAFETY: by Invariant 1 the lock has one holder at a time, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 1 the lock has one owner at a time, and the orderings make one owner's writes visible to the next.
 unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::with_policy(P::INIT);
 
     /// Not `Send`: the word names the kernel thread of the thread that holds it.
-    type Guard = GuardNoSend;
+    type WatchState = GuardNoSend;
 
     #[inline]
     fn lock(&self) -> GuardNoSend {
         let me = number();
-        // Acquire: pairs with the Release of the last holder.
+        // Acquire: pairs with the Release of the last owner.
         if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             // Without a deadline it returns only with the lock.
             self.lock_slow(me, Deadline::NEVER);
@@ -453,7 +453,7 @@ unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     unsafe fn unlock(&self, _guard: GuardNoSend) {
         // Relaxed: the exchange decides.
         let word = self.word.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire of the next holder.
+        // Release: pairs with the Acquire of the next owner.
         if word != holder_in(word)
             || self.word.compare_exchange(word, FREE, Ordering::Release, Ordering::Relaxed).is_err()
         {
@@ -468,7 +468,7 @@ unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     }
 }
 
-// SAFETY: `unlock_slow` releases the lock, or makes a waiter its holder.
+// SAFETY: `unlock_slow` releases the lock, or makes a waiter its owner.
 unsafe impl<P: Policy> RawMutexFair for RawMutex<P> {
     /// Gives it to the first in line, if there is a line.
     #[inline]

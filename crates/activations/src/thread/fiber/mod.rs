@@ -1,18 +1,18 @@
 //! A stack, and the loop at its base that runs threads on it.
 //!
 //! The loop runs one thread after another on the same stack, without a switch, for as long as they
-//! end without having parked. A thread that parks takes the stack along: its carrier goes on with
+//! end without having parked. A thread that parks takes the stack along: its worker goes on with
 //! another one, and when the thread has ended the loop below it goes on where it is. So a thread
 //! that never blocks costs no switch, and a stack is in use only by a thread that has begun.
 //!
 //! ```text
-//! carrier's trunk ──Run(thread)──► loop ──calls──► thread ──Paused──► trunk ──Go──► thread ──returns──► loop ──Free──► trunk
+//! worker's scheduler_loop ──Run(thread)──► loop ──calls──► thread ──Paused──► scheduler_loop ──Go──► thread ──returns──► loop ──Free──► scheduler_loop
 //! ```
 //!
 //! # Invariants
 //!
 //! 1. A fiber that left with `Free` has only this crate's frames on its stack, which hold no
-//!    address of a thread-local: any carrier may resume it.
+//!    address of a thread-local: any worker may resume it.
 //! 2. A fiber that left otherwise is its thread's.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2 (a stack is allocated at start, not at
@@ -23,13 +23,13 @@ mod sanitizer;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use machine::stack::Label;
 
-use crate::worker::context as local;
+use crate::worker::context;
 use crate::thread::stacks::FiberStack;
 use crate::thread::park_state::Pause;
 use crate::thread::header::Thread;
 
 /// What a fiber is resumed with.
-pub(crate) enum Given {
+pub(crate) enum Resume {
     /// Run this thread: to one that is free.
     Run(Thread),
     /// Go on.
@@ -40,7 +40,7 @@ pub(crate) enum Given {
 
 /// Why a fiber has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum Suspended {
     /// It runs nothing.
     Free,
     /// Its thread parks, or waits.
@@ -52,17 +52,17 @@ pub(crate) enum Left {
 }
 
 /// What a fiber leaves through.
-pub(crate) type Exit = Yielder<Given, Left>;
+pub(crate) type Suspender = Yielder<Resume, Suspended>;
 
 /// A stack with the loop on it.
 pub(crate) struct Fiber {
-    stack: Coroutine<Given, Left, (), FiberStack>,
+    stack: Coroutine<Resume, Suspended, (), FiberStack>,
     context: sanitizer::Context,
     /// Where its stack begins.
     base: usize,
 }
 
-// SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier
+// SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another worker
 // only if whoever spawned that has promised that it may.
 unsafe impl Send for Fiber {}
 
@@ -82,7 +82,7 @@ impl Fiber {
     }
 
     /// Goes on with it until it leaves.
-    pub(crate) fn resume(&mut self, given: Given) -> Left {
+    pub(crate) fn resume(&mut self, given: Resume) -> Suspended {
         match self.context.run(|| self.stack.resume(given)) {
             CoroutineResult::Yield(left) => left,
             CoroutineResult::Return(()) => unreachable!("only `quit` ends the loop"),
@@ -91,7 +91,7 @@ impl Fiber {
 
     /// Ends a free one, and gives its stack back.
     pub(crate) fn quit(mut self) {
-        let CoroutineResult::Return(()) = self.context.run(|| self.stack.resume(Given::Quit))
+        let CoroutineResult::Return(()) = self.context.run(|| self.stack.resume(Resume::Quit))
         else {
             unreachable!("a free fiber's loop ends when told")
         };
@@ -99,14 +99,14 @@ impl Fiber {
 }
 
 /// The loop.
-fn run_threads(label: &Label, exit: &Exit, mut given: Given) {
-    while let Given::Run(thread) = given {
+fn run_threads(label: &Label, exit: &Suspender, mut given: Resume) {
+    while let Resume::Run(thread) = given {
         let mut next = Some(thread);
         while let Some(thread) = next {
             label.set(thread.name());
-            next = local::run(exit, thread);
+            next = context::run(exit, thread);
         }
         label.set(None);
-        given = exit.suspend(Left::Free);
+        given = exit.suspend(Suspended::Free);
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! # Memory
 //!
-//! What threads have touched of the stacks in use, and of at most `WARM` that are free. Address
+//! What threads have touched of the stacks in use, and of at most `WARM` that are free. RuntimePointer
 //! space is never given back while the runtime lives.
 //!
 //! # Invariants
@@ -52,7 +52,7 @@ const LARGEST: usize = 1024;
 /// count all of it.
 const LARGEST_BYTES: usize = 1 << 30;
 
-/// Free stacks that keep their memory.
+/// FreeStacks stacks that keep their memory.
 const WARM: usize = 64;
 
 /// What follows the thread's name and the size of its stack when that has overflowed.
@@ -60,16 +60,16 @@ const ADVICE: &str =
     "a thread of a stanchion-activations Runtime; make stacks larger by RuntimeBuilder::stack_size";
 
 /// Where stacks of one size come from, and go to. Stacks that have been taken keep it.
-pub(crate) struct Stacks(Arc<Home>);
+pub(crate) struct Stacks(Arc<StackPool>);
 
-struct Home {
+struct StackPool {
     size: Size,
     /// The best that is tried.
     best: Guards,
-    free: Mutex<Free>,
+    free: Mutex<FreeStacks>,
 }
 
-struct Free {
+struct FreeStacks {
     warm: Vec<Stack>,
     cold: Vec<Stack>,
     /// What is being cut.
@@ -83,7 +83,7 @@ struct Free {
 }
 
 impl Stacks {
-    /// Address space for the first few.
+    /// RuntimePointer space for the first few.
     pub(crate) fn new(size: Size) -> Result<Self, StackError> {
         Self::with_guards(size, machine::stack::guards())
     }
@@ -91,7 +91,7 @@ impl Stacks {
     /// The same with guards of no better kind.
     pub(crate) fn with_guards(size: Size, best: Guards) -> Result<Self, StackError> {
         let (slab, stacks) = slab(size, best, FIRST)?;
-        let free = Free {
+        let free = FreeStacks {
             warm: Vec::new(),
             cold: Vec::new(),
             slab,
@@ -99,7 +99,7 @@ impl Stacks {
             stacks,
             was_refused: false,
         };
-        Ok(Self(Arc::new(Home { size, best, free: Mutex::new(free) })))
+        Ok(Self(Arc::new(StackPool { size, best, free: Mutex::new(free) })))
     }
 
     /// What stands below the stacks.
@@ -131,11 +131,11 @@ impl Stacks {
     /// When there is none, all others stay as they are, and one that is given back can be taken.
     pub(crate) fn take(&self) -> Result<FiberStack, StackError> {
         let stack = self.0.take()?;
-        Ok(FiberStack { stack: ManuallyDrop::new(stack), home: Arc::clone(&self.0) })
+        Ok(FiberStack { stack: ManuallyDrop::new(stack), pool: Arc::clone(&self.0) })
     }
 }
 
-impl Home {
+impl StackPool {
     fn take(&self) -> Result<Stack, StackError> {
         let mut free = self.free.lock();
         if let Some(stack) = free.warm.pop() {
@@ -193,7 +193,7 @@ fn slab(size: Size, best: Guards, wanted: usize) -> Result<(Slab, usize), StackE
 #[derive(Debug)]
 pub(crate) struct FiberStack {
     stack: ManuallyDrop<Stack>,
-    home: Arc<Home>,
+    pool: Arc<StackPool>,
 }
 
 impl FiberStack {
@@ -217,7 +217,7 @@ impl Drop for FiberStack {
         let stack = unsafe { ManuallyDrop::take(&mut self.stack) };
         // The next one is nobody yet.
         stack.set_name(None);
-        self.home.give(stack);
+        self.pool.give(stack);
     }
 }
 
@@ -250,8 +250,8 @@ unsafe impl corosensei::stack::Stack for FiberStack {
     fn update_teb_fields(&mut self, _stack_limit: usize, _guaranteed_stack_bytes: usize) {}
 }
 
-impl core::fmt::Debug for Home {
+impl core::fmt::Debug for StackPool {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Home").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("StackPool").field("size", &self.size).finish_non_exhaustive()
     }
 }
