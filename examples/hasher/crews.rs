@@ -76,12 +76,12 @@ fn user(size: Size, root: &Path, activations: bool) -> Outcome {
     let found = walk.end();
     let metrics = runtime.metrics();
     let said = format!(
-        "{}; {} threads on {} kernel threads, {} hand-overs, {} of them false",
+        "{}; {} threads on {} kernel threads, {} hand-offs, {} of them false",
         runtime.capabilities(),
         metrics.spawned,
         metrics.kernel_threads,
-        metrics.handovers,
-        metrics.false_handovers,
+        metrics.handoffs,
+        metrics.false_handoffs,
     );
     Ok((found, said))
 }

@@ -158,9 +158,9 @@ impl Runtime for User {
     fn says(&self) -> String {
         let metrics = self.runtime.metrics();
         format!(
-            "{} threads made, {} hand-overs; {}",
+            "{} threads made, {} hand-offs; {}",
             metrics.spawned,
-            metrics.handovers,
+            metrics.handoffs,
             self.runtime.capabilities()
         )
     }

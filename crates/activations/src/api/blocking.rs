@@ -1,12 +1,14 @@
-//! Saying that what follows may block, where nobody would see it, or not soon enough.
+//! Announcing a block, where the kernel would not report it, or not soon enough.
 
 use crate::worker::context;
 
-/// Calls `body`, which may block the kernel thread for a while; if other threads are ready, they go on meanwhile.
+/// Calls `body`, which may block the kernel thread for a while. If other threads are ready, they
+/// run meanwhile.
 ///
-/// Not needed where [`Capabilities`](crate::Capabilities) say that the kernel tells: then plain code does the same, some tens of microseconds after it has
-/// blocked. Here the slot is given away before it blocks. Costs a wake-up of another kernel thread if something is ready, and else next to nothing.
-/// Outside a runtime it only calls `body`.
+/// This is not needed where [`Capabilities`](crate::Capabilities) say that the kernel reports
+/// blocks: then plain code does the same, some tens of microseconds after it has blocked. Here the
+/// processor slot is given away before the block. It costs a wake-up of another kernel thread if a
+/// thread is ready, and else next to nothing. Outside a runtime it only calls `body`.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, blocking};
@@ -20,9 +22,9 @@ use crate::worker::context;
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
-    context::with(|local| {
-        if let Some(local) = local {
-            local.give_slot_before_block();
+    context::with(|worker| {
+        if let Some(worker) = worker {
+            worker.give_slot_before_block();
         }
     });
     body()

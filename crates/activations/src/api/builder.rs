@@ -1,4 +1,4 @@
-//! How a runtime is to be.
+//! Building a runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,22 @@ use machine::topology;
 use stanchion_threadpool::Strategy;
 use stanchion_threadpool::strategy::WorkStealing;
 
+use super::error::BuildError;
+use super::runtime::Runtime;
 use crate::processors::arbiter::Arbiter;
-use crate::api::error::BuildError;
-use crate::queues::ready::{StrategyQueue, ReadyQueue};
-use crate::api::runtime::Runtime;
-use crate::runtime::state::{Settings, RuntimeState};
+use crate::processors::overcommit;
+use crate::queues::ready::{ReadyQueue, StrategyQueue};
+use crate::runtime::state::{RuntimeState, Settings};
 use crate::thread::stacks::{Size, Stacks};
-use crate::processors::overcommit as overcommit;
+use crate::upcalls::monitor;
+use crate::worker::scheduler_loop;
 
 /// The most processors of a runtime.
-pub(crate) const MOST_PROCESSORS: usize = 1_024;
+const MOST_PROCESSORS: usize = 1_024;
 
-/// The size of a stack, unless the builder says otherwise: twice what the hungriest of common
-/// crates takes in a debug build (`examples/stack_needs`). A model's stacks are memory, and where
-/// addresses have 32 bits they are scarce.
+/// The default size of a stack: twice what the hungriest of common crates takes in a debug build
+/// (`examples/stack_needs`). A model's stacks are memory, and where addresses have 32 bits they are
+/// scarce.
 const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
     64 << 10
 } else if cfg!(target_pointer_width = "64") {
@@ -33,13 +35,30 @@ const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
 /// the kernel would not be asked where they are.
 const MOST_SPARES: usize = machine::thread::INDICES;
 
-/// How long an idle processor spins before it sleeps, unless the builder says otherwise.
+/// The default time for which an idle processor spins before it sleeps.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
-/// Kernel threads beyond one a processor, unless the builder says otherwise.
+/// The default number of kernel threads beyond one for each processor.
 const SPARES: usize = 1_024;
 
-/// Says how a [`Runtime`] is to be, then builds it.
+impl Runtime {
+    /// Returns a runtime of so many processors, 0 for as many as the process may use, and otherwise
+    /// with the defaults of [`RuntimeBuilder`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`].
+    pub fn new(processors: usize) -> Result<Self, BuildError> {
+        Self::builder().processors(processors).build()
+    }
+
+    /// Returns a builder.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::new()
+    }
+}
+
+/// A builder of runtimes: sets the properties of a [`Runtime`], then builds it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,23 +82,29 @@ const SPARES: usize = 1_024;
 /// ```
 #[must_use = "a builder builds nothing before `build`"]
 pub struct RuntimeBuilder {
+    /// The processors; 0 for as many as the process may use.
     processors: usize,
+    /// The kernel threads beyond one for each processor.
     spares: usize,
+    /// The bytes of a stack.
     stack_size: usize,
+    /// The time for which an idle worker spins.
     idle_spin: Duration,
     pinned: bool,
     activations: bool,
+    /// The events of each worker that are kept.
     trace: Option<usize>,
     arbiter: Option<Arbiter>,
-    ready: fn(usize, usize) -> Box<dyn ReadyQueue>,
+    /// Makes the ready queue, for so many slots, of which so many are always there.
+    queue: fn(usize, usize) -> Box<dyn ReadyQueue>,
 }
 
-fn queue<S: Strategy>(places: usize, active: usize) -> Box<dyn ReadyQueue> {
-    Box::new(StrategyQueue::<S>::new(places, active))
+fn queue<S: Strategy>(slots: usize, active: usize) -> Box<dyn ReadyQueue> {
+    Box::new(StrategyQueue::<S>::new(slots, active))
 }
 
 impl RuntimeBuilder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             processors: 0,
             spares: SPARES,
@@ -89,18 +114,19 @@ impl RuntimeBuilder {
             activations: true,
             trace: None,
             arbiter: None,
-            ready: queue::<WorkStealing>,
+            queue: queue::<WorkStealing>,
         }
     }
 
-    /// How many processors; 0, the default, for as many as the process may use.
+    /// Sets the number of processors; 0, the default, for as many as the process may use.
     pub fn processors(mut self, processors: usize) -> Self {
         self.processors = processors;
         self
     }
 
-    /// Sets how many kernel threads there may be beyond one for each processor; 1,024 unless said.
-    /// None is started before it is needed. At most 16,384: [`build`](Self::build) refuses more.
+    /// Sets the number of kernel threads that there may be beyond one for each processor; 1,024 by
+    /// default. None is started before it is needed. At most 16,384: [`build`](Self::build) refuses
+    /// more.
     ///
     /// One stands in for each kernel thread that blocks. A thread that has begun and waits needs
     /// one as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If
@@ -111,10 +137,10 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. Unless said, 1
-    /// MiB; 128 KiB where addresses have 32 bits.
+    /// Sets the size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. By default
+    /// 1 MiB; 128 KiB where addresses have 32 bits.
     ///
-    /// What a thread has not touched of it costs address space, and 2 KiB of page tables for a
+    /// The part that a thread has not touched costs address space, and 2 KiB of page tables for a
     /// thread that has begun on a stack of 1 MiB. In a debug build `regex` takes up to 384 KiB,
     /// `serde_json` 192, `flate2` 384, `toml` 256; a quarter of that in a release build (`cargo run
     /// --manifest-path examples/stack_needs/Cargo.toml`). Where address space is limited (`ulimit
@@ -124,32 +150,34 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How long an idle processor spins before it sleeps; 20 µs unless said.
+    /// Sets the time for which an idle processor spins before it sleeps; 20 µs by default.
     pub fn idle_spin(mut self, time: Duration) -> Self {
         self.idle_spin = time;
         self
     }
 
-    /// Whether each processor of the runtime is one of the machine, on which its kernel threads
-    /// stay; not unless said.
+    /// Sets whether each processor of the runtime is one of the machine, on which its kernel
+    /// threads stay. By default they do not.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether other threads go on when one blocks in the kernel without having said so; they do
-    /// unless this is switched off, which leaves user-level threads on plain kernel threads. Each
-    /// kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3
-    /// µs more for each time that it leaves and takes its processor; one more kernel thread sleeps
-    /// while no thread blocks. Takes two file descriptors, and one for each kernel thread
-    /// that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
+    /// Sets whether other threads go on when one blocks in the kernel without having announced it.
+    /// By default they do. Switched off, it leaves user-level threads on plain kernel threads.
+    ///
+    /// Switched on, each kernel thread takes 8 KiB of locked memory (16 KiB while it is watched),
+    /// and some 1.3 µs more for each time that it leaves and takes its processor. One more kernel
+    /// thread sleeps while no thread blocks. The runtime takes two file descriptors, and one for
+    /// each kernel thread that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes
+    /// together.
     pub fn activations(mut self, activations: bool) -> Self {
         self.activations = activations;
         self
     }
 
-    /// Notes what runs where and what the kernel tells, up to so many events for each kernel
-    /// thread, for [`Runtime::trace`]. Some 50 ns for each time that a thread begins, goes on or
+    /// Records what runs where and the upcalls, up to so many events for each kernel thread, for
+    /// [`Runtime::trace`]. It costs some 50 ns for each time that a thread begins, continues or
     /// waits.
     pub fn trace(mut self, events: usize) -> Self {
         self.trace = Some(events);
@@ -162,21 +190,21 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing
-    /// unless said.
+    /// Sets the strategy that manages ready threads, any of `stanchion_threadpool`; work stealing
+    /// by default.
     pub fn strategy<S: Strategy>(mut self) -> Self {
-        self.ready = queue::<S>;
+        self.queue = queue::<S>;
         self
     }
 
-    /// Builds it, and starts one kernel thread for each processor, and one that looks out for those
+    /// Builds the runtime. Starts one kernel thread for each processor, and one that monitors those
     /// that block.
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: too many processors or spare kernel threads, no room for stacks of that
-    /// size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
-    /// refuses a thread.
+    /// Returns a [`BuildError`] for too many processors or spare kernel threads, no room for
+    /// stacks of that size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter),
+    /// or the system refuses a kernel thread.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let processors = match self.processors {
             0 => topology::parallelism().min(MOST_PROCESSORS),
@@ -194,30 +222,30 @@ impl RuntimeBuilder {
         let stacks = Stacks::new(Size::of(self.stack_size)?)?;
         let affinity = topology::affinity();
         let settings = Settings {
+            slots: processors,
+            // There are no kernel threads for slots beyond the number of spare ones.
+            overcommit: if self.activations { self.spares.min(overcommit::MOST) } else { 0 },
+            most_workers: processors + self.spares,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             activations: self.activations,
             trace: self.trace,
-            processors: self.pinned.then(|| affinity.processors().into()),
+            pinned: self.pinned.then(|| affinity.processors().into()),
             affinity,
+            arbiter: self.arbiter,
+            worker_main: scheduler_loop::run,
         };
-        // There are no kernel threads for processors beyond the number of spare ones.
-        let overcommit = if self.activations { self.spares.min(overcommit::MOST) } else { 0 };
-        let ready = (self.ready)(processors + overcommit, processors);
-        let runtime = Arc::new(RuntimeState::new(
-            settings,
-            stacks,
-            processors,
-            overcommit,
-            processors + self.spares,
-            ready,
-            self.arbiter,
-        ));
-        let runtime = Runtime::of(runtime.clone());
+        let queue = (self.queue)(processors + settings.overcommit, processors);
+        let state = Arc::new(RuntimeState::new(settings, stacks, queue));
+        let runtime = Runtime::of(state.clone());
         for number in 0..processors {
-            // What has been started ends with `runtime`.
-            runtime.start_carrier().map_err(|error| BuildError::Thread { number, error })?;
+            // On an error the drop of `runtime` ends the workers that were started.
+            state.start_worker().map_err(|error| BuildError::Thread { number, error })?;
         }
-        runtime.start_monitor().map_err(|error| BuildError::Thread { number: processors, error })?;
+        if self.activations {
+            let monitored = state.clone();
+            let started = state.workers.start_other("monitor", move || monitor::run(&monitored));
+            started.map_err(|error| BuildError::Thread { number: processors, error })?;
+        }
         Ok(runtime)
     }
 }

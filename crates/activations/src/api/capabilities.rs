@@ -1,11 +1,14 @@
-//! What a runtime is told here, and why not more.
+//! The support that a runtime has from the kernel, and the reason why it is not more.
 
 use core::fmt;
 
 use machine::presence::Refused;
 use machine::stack::Guards;
+use machine::watch::Watch;
 
-/// How a runtime learns that one of its kernel threads is stuck.
+use crate::runtime::state::RuntimeState;
+
+/// The means by which a runtime detects that one of its kernel threads is stuck.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, Tier};
@@ -20,38 +23,56 @@ use machine::stack::Guards;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {
-    /// The kernel records each switch: running processors see it with a load, and a parked one is woken.
+    /// The kernel records each switch. Running processors see it with a load, and a sleeping
+    /// monitor is woken.
     Records,
-    /// It does not say: every few milliseconds somebody looks whether the thread's clock moves.
+    /// The kernel does not record switches. Every few milliseconds the monitor looks whether the
+    /// thread's clock moves.
     Heartbeats(Refused),
-    /// Activations are switched off: nobody looks, and only [`blocking`](crate::blocking) says so.
+    /// Activations are switched off: no thread looks, and only [`blocking`](crate::blocking)
+    /// announces a block.
     Off,
 }
 
-/// What [`Runtime::capabilities`](crate::Runtime::capabilities) tells. Its `Display` says it in a sentence.
+/// The capabilities of a runtime, from [`Runtime::capabilities`](crate::Runtime::capabilities). Its
+/// `Display` says them in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// How it learns that a kernel thread is stuck.
+    /// The means by which it detects stuck kernel threads.
     pub tier: Tier,
-    /// What stands below its threads' stacks: with [`Guards::Protected`] there can be some 32,000 of them.
+    /// The guards below its threads' stacks: with [`Guards::Protected`] there can be some 32,000
+    /// stacks.
     pub guards: Guards,
-    /// Whether each of its processors is one of the machine, on which its kernel threads stay.
+    /// `true` if each of its processors is one of the machine, on which its kernel threads stay.
     pub pinned: bool,
+}
+
+/// Returns the capabilities of a runtime.
+pub(super) fn capabilities(runtime: &RuntimeState) -> Capabilities {
+    let tier = match runtime.detection.monitor.watch().map(Watch::refused) {
+        None => Tier::Off,
+        Some(None) => Tier::Records,
+        Some(Some(refused)) => Tier::Heartbeats(refused.clone()),
+    };
+    let guards = runtime.fibers.stacks.guards();
+    Capabilities { tier, guards, pinned: runtime.processors.are_pinned() }
 }
 
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.tier {
-            Tier::Records => f.write_str("the kernel tells which threads block and are preempted"),
+            Tier::Records => {
+                f.write_str("the kernel reports which threads block and are preempted")
+            }
             Tier::Heartbeats(refused) => {
                 write!(
                     f,
-                    "every few milliseconds it is looked which threads block, because {refused}"
+                    "every few milliseconds the monitor looks which threads block, because {refused}"
                 )
             }
             Tier::Off => {
-                f.write_str("activations are off: only `blocking` says that a thread blocks")
+                f.write_str("activations are off: only `blocking` announces that a thread blocks")
             }
         }?;
         f.write_str(if self.pinned { "; pinned" } else { "; not pinned" })

@@ -1,10 +1,10 @@
-//! What can go wrong before anything runs.
+//! The errors of building a runtime.
 
 use std::io;
 
 use machine::stack::StackError;
 
-/// Why there is no runtime.
+/// An error that keeps a runtime from being built.
 ///
 /// ```
 /// use stanchion_activations::{BuildError, Runtime};
@@ -21,7 +21,7 @@ pub enum BuildError {
         "a runtime of {processors} processors was asked for, and {most} is the most: ask for fewer, or 0 for as many as the process may use"
     )]
     Processors {
-        /// How many were asked for.
+        /// The number that was asked for.
         processors: usize,
         /// The most.
         most: usize,
@@ -29,7 +29,7 @@ pub enum BuildError {
     /// More spare kernel threads than a runtime can have.
     #[error("{spares} spare kernel threads were asked for, and {most} is the most: ask for fewer")]
     SpareKernelThreads {
-        /// How many were asked for.
+        /// The number that was asked for.
         spares: usize,
         /// The most.
         most: usize,
@@ -37,7 +37,8 @@ pub enum BuildError {
     /// Stacks of that size cannot be had, or not even the first of them.
     #[error(transparent)]
     Stack(#[from] StackError),
-    /// Runtimes that share processors move to where there is room.
+    /// A pinned runtime cannot have an arbiter: runtimes that share processors move to where there
+    /// is room.
     #[error(
         "a runtime that shares processors through an arbiter cannot be pinned: leave out one of the two"
     )]
@@ -47,9 +48,9 @@ pub enum BuildError {
         "the system refused kernel thread {number} of the runtime ({error}): ask for fewer processors, or raise the limit of threads (ulimit -u)"
     )]
     Thread {
-        /// Which of them, from 0.
+        /// Its number, from 0.
         number: usize,
-        /// What it said.
+        /// The error of the system.
         error: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Waiting for the end of a thread.
+//! The join handle: waiting for the end of a thread.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -7,79 +7,70 @@ use core::ptr::NonNull;
 
 use machine::clock::Deadline;
 
+use crate::thread::handle::Thread;
+use crate::thread::header::Header;
 use crate::thread::task_cell::ThreadResult;
-use crate::api::park;
-use crate::thread::header::{self as thread, Header, Thread};
+use crate::worker::context;
+use crate::worker::wait::wait_until;
 
-/// What takes a thread's result out of it, and gives its own share up.
+/// A function that takes a thread's result out of its cell, and drops the own reference.
 type Take<T> = unsafe fn(NonNull<Header>) -> ThreadResult<T>;
 
-/// What both kinds of handle are.
-pub(crate) struct RawJoinHandle<'a, T> {
-    /// Of the share that it has together with the thread (`completion.rs`).
+/// The common part of both kinds of join handle.
+pub(super) struct RawJoinHandle<'a, T> {
+    /// The thread, by the reference that it shares with this handle (`thread/completion.rs`).
     thread: ManuallyDrop<Thread>,
     take: Take<T>,
-    /// It gives out a `T`, and a runtime one gives out nothing but the thread.
-    gives: PhantomData<(T, &'a ())>,
+    /// It gives out a `T`. A shared one gives out nothing but the thread.
+    result: PhantomData<(T, &'a ())>,
 }
 
 // SAFETY: it gives out a `T`, once.
 unsafe impl<T: Send> Send for RawJoinHandle<'_, T> {}
-// SAFETY: a runtime one gives out nothing but the thread.
+// SAFETY: a shared one gives out nothing but the thread.
 unsafe impl<T: Send> Sync for RawJoinHandle<'_, T> {}
 
 impl<T> RawJoinHandle<'_, T> {
+    /// Returns the join handle of a thread.
+    ///
     /// # Safety
     ///
-    /// The thread has not begun and has no handle yet, and `take` is the [`take`](crate::thread::task_cell::TaskCell::take) of its kind.
-    pub(crate) unsafe fn new(thread: &Thread, take: Take<T>) -> Self {
-        // SAFETY: the thread and this share it from now on.
+    /// The thread has not begun and has no join handle yet. `take` is
+    /// [`TaskCell::take`](crate::thread::task_cell::TaskCell::take) for the type of its cell.
+    pub(super) unsafe fn new(thread: &Thread, take: Take<T>) -> Self {
+        // SAFETY: the thread and this share the reference from now on.
         let thread = unsafe { Thread::from_pointer(thread.pointer()) };
-        Self { thread: ManuallyDrop::new(thread), take, gives: PhantomData }
+        Self { thread: ManuallyDrop::new(thread), take, result: PhantomData }
     }
 
-    pub(crate) fn thread(&self) -> &Thread {
+    pub(super) fn thread(&self) -> &Thread {
         &self.thread
     }
 
-    pub(crate) fn is_finished(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.thread.header().completion().is_done()
     }
 
     #[track_caller]
-    pub(crate) fn join(self) -> ThreadResult<T> {
+    pub(super) fn join(self) -> ThreadResult<T> {
         let handle = ManuallyDrop::new(self);
-        let header = handle.thread.header();
         if !handle.is_finished() {
             // SAFETY: the thread that calls, which is there until this returns.
             let joiner = |joiner: &Thread| unsafe { Thread::from_pointer(joiner.pointer()) };
-            let joiner = ManuallyDrop::new(thread::with_current(joiner));
-            header.home().must_be_here(joiner.header().home());
-            let ends = joiner.header().state().ends();
-            // SAFETY: it waits until it is told.
-            if unsafe { header.completion().await_by(&joiner) } {
-                park::wait_until(Deadline::NEVER, || joiner.header().state().ends() != ends);
+            let joiner = ManuallyDrop::new(context::with_current(joiner));
+            handle.thread.header().home().assert_in_process(joiner.header().home());
+            let ends = joiner.header().park_state().ends();
+            // SAFETY: the calling thread waits until it is notified.
+            if unsafe { handle.thread.await_by(&joiner) } {
+                let is_notified = || joiner.header().park_state().ends() != ends;
+                wait_until(Deadline::NEVER, is_notified);
             }
         }
-        // SAFETY: it is done, and this is the one handle, which is used up.
+        // SAFETY: the thread has ended, and this is its join handle, which is used up.
         unsafe { (handle.take)(handle.thread.pointer()) }
     }
-}
 
-impl<T> Drop for RawJoinHandle<'_, T> {
-    fn drop(&mut self) {
-        let header = self.thread.header();
-        if header.completion().detach() {
-            // SAFETY: it has ended, and this is the one handle.
-            unsafe { (header.vtable().discard)(self.thread.pointer()) };
-            // SAFETY: the handle's by now (Invariant 1 of `completion.rs`), and nobody uses it after this.
-            unsafe { ManuallyDrop::drop(&mut self.thread) };
-        }
-    }
-}
-
-impl<T> RawJoinHandle<'_, T> {
-    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn fmt(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("thread", &self.thread)
             .field("finished", &self.is_finished())
@@ -87,8 +78,23 @@ impl<T> RawJoinHandle<'_, T> {
     }
 }
 
-/// The right to wait for a thread, and to have what it returns. Dropping it lets the thread go on unwatched; what it returns is then dropped by itself, and
-/// a panic of that drop is lost.
+impl<T> Drop for RawJoinHandle<'_, T> {
+    fn drop(&mut self) {
+        let header = self.thread.header();
+        if header.completion().detach() {
+            // SAFETY: the thread has ended, and this is its join handle.
+            unsafe { (header.vtable().discard)(self.thread.pointer()) };
+            // SAFETY: the join handle owns the reference by now (Invariant 1 of `completion.rs`),
+            // and does not use it after this.
+            unsafe { ManuallyDrop::drop(&mut self.thread) };
+        }
+    }
+}
+
+/// An owned permission to join a thread: to wait for its end, and to have its result.
+///
+/// Dropping the handle detaches the thread: it goes on, and its result is dropped when it ends. If
+/// that drop panics, the panic is lost.
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(1)?;
@@ -97,7 +103,7 @@ impl<T> RawJoinHandle<'_, T> {
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 ///
-/// It is `Send` and `Sync` if what the thread returns is `Send`, which it must be:
+/// It is `Send` and `Sync` if the result of the thread is `Send`, which it must be:
 ///
 /// ```compile_fail,E0277
 /// let runtime = stanchion_activations::Runtime::new(1).unwrap();
@@ -106,31 +112,34 @@ impl<T> RawJoinHandle<'_, T> {
 pub struct JoinHandle<T>(RawJoinHandle<'static, T>);
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(handle: RawJoinHandle<'static, T>) -> Self {
+    pub(super) fn new(handle: RawJoinHandle<'static, T>) -> Self {
         Self(handle)
     }
 
-    /// The thread.
+    /// Returns the thread.
     #[must_use]
     pub fn thread(&self) -> &Thread {
         self.0.thread()
     }
 
-    /// Whether it has ended, so that [`join`](Self::join) will not wait.
+    /// Returns whether the thread has ended, so that [`join`](Self::join) will not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
 
-    /// Waits for the thread's end. A user-level thread that waits, of whichever runtime, leaves its processor to others; a kernel thread sleeps.
+    /// Waits for the thread's end, and returns its result. A user-level thread that waits, of any
+    /// runtime, leaves its processor to others. A kernel thread sleeps.
     ///
     /// # Errors
     ///
-    /// What the thread panicked with; or a [`StackError`](crate::StackError), if the system refused its stack.
+    /// The payload of the thread's panic; or a [`StackError`](crate::StackError), if the system
+    /// refused its stack.
     ///
     /// # Panics
     ///
-    /// In a forked child, if the thread had not ended: it is not there (see [`Runtime`](crate::Runtime)).
+    /// In a forked child, if the thread had not ended: it is not there (see
+    /// [`Runtime`](crate::Runtime)).
     #[track_caller]
     pub fn join(self) -> ThreadResult<T> {
         self.0.join()
@@ -139,6 +148,6 @@ impl<T> JoinHandle<T> {
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.describe("JoinHandle", f)
+        self.0.fmt("JoinHandle", f)
     }
 }

@@ -1,27 +1,22 @@
-//! A runtime, as its user has it.
+//! A runtime, as its user has it: reports, limits, and the end.
 
 use core::fmt;
-use std::panic;
 use std::sync::Arc;
 
-use crate::api::spawn as birth;
-use crate::api::builder::RuntimeBuilder;
-use crate::api::capabilities::Capabilities;
-use crate::api::error::BuildError;
-use crate::api::join::JoinHandle;
-use crate::worker::context;
-use crate::reports::metrics::Metrics;
-use crate::api::scope::{self, Scope};
+use super::capabilities::{self, Capabilities};
+use crate::reports::held_up;
+use crate::reports::metrics::{self, Metrics};
+use crate::reports::stall::{self, Stalled};
 use crate::runtime::state::RuntimeState;
-use crate::reports::stall::Stalled;
-use crate::thread::header::Attributes;
 use crate::stats::trace::{Trace, Tracer};
+use crate::upcalls::handoff;
+use crate::worker::{context, wait};
 
 /// A number of processors, and the user-level threads that share them.
 ///
 /// Dropping it waits until all its threads have ended. In two cases the drop returns at once, and
 /// the runtime ends when its threads have: if one of its own threads drops it, and if the thread
-/// that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) something
+/// that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) a closure
 /// in it, leaves its processor to others meanwhile.
 ///
 /// # Order
@@ -29,28 +24,31 @@ use crate::stats::trace::{Trace, Tracer};
 /// A *turn* is what one thread runs between two scheduling points: where it begins, yields, waits
 /// or ends. At each scheduling point a processor chooses among three kinds of ready threads:
 ///
-/// - **begun** threads, which yielded or were woken, and whose kernel thread has this processor:
-///   first come, first served;
-/// - **new** threads, which have not begun, and such as may migrate: in the order of the
+/// - **begun** threads, which yielded or were woken, and which this processor's kernel thread can
+///   run: first come, first served;
+/// - **new** threads, which have not begun, and threads that may migrate: in the order of the
 ///   [strategy](crate::RuntimeBuilder::strategy). By default those that were made on this processor
 ///   come first, the newest first, while idle processors take the oldest of them; then others,
 ///   first come, first served. Every 64th time the first that was made outside of the runtime comes
 ///   before, and every 64th time the first that was taken from another processor or that may
 ///   migrate and has yielded;
-/// - **returned** threads, whose kernel thread has no processor, because it was blocked in the
-///   kernel: first come, first served.
+/// - **returned** threads: their kernel thread has no processor, because it was blocked in the
+///   kernel. First come, first served.
 ///
 /// Threads of a higher [`Priority`](crate::Priority) come first. Among threads of one priority no
-/// kind keeps another one waiting. What a ready thread waits for at most, in turns of other threads
-/// on its processor:
+/// kind keeps another one waiting. The longest wait of a ready thread, in turns of other threads on
+/// its processor:
 ///
-/// | a ready thread | waits for at most |
-/// | --- | --- |
-/// | new | one turn of a begun thread, after a thread has called [`yield_now`](crate::yield_now); 8 turns of begun threads that do not yield; once more for each new thread that the strategy puts before it |
-/// | yielded or woken | one turn of each begun thread that was ready before it, as many turns of new ones, and one more of these |
-/// | returned | the turns that begin within 50 µs, 61 at most; so one if turns are longer. Once more for each kernel thread that waited before it |
-/// | returned, [`High`](crate::Priority::High) beside `Normal` ones | the turn that runs |
-/// | any, beside ones of a higher priority | all of theirs: there is no bound |
+/// - new. Waits for at most: one turn of a begun thread, after a thread has called
+///   [`yield_now`](crate::yield_now); 8 turns of begun threads that do not yield; once more for
+///   each new thread that the strategy puts before it.
+/// - yielded or woken. Waits for at most: one turn of each begun thread that was ready before it,
+///   as many turns of new ones, and one more of these.
+/// - returned. Waits for at most: the turns that begin within 50 µs, 61 at most; so one if turns
+///   are longer. Once more for each kernel thread that waited before it.
+/// - returned, [`High`](crate::Priority::High) beside `Normal` ones. Waits for at most: the turn
+///   that runs.
+/// - any, beside ones of a higher priority. Waits for at most: all of theirs: there is no bound.
 ///
 /// A kernel thread keeps its processor for as long as none waits for one. If one does, it gives the
 /// processor up after 50 µs or 61 turns. If a new thread may not run beside the threads that began
@@ -76,50 +74,31 @@ use crate::stats::trace::{Trace, Tracer};
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub struct Runtime {
-    runtime: Arc<RuntimeState>,
+    state: Arc<RuntimeState>,
 }
 
 impl Runtime {
-    /// One of so many processors, 0 for as many as the process may use, and otherwise as
-    /// [`RuntimeBuilder`] makes it.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`].
-    pub fn new(processors: usize) -> Result<Self, BuildError> {
-        Self::builder().processors(processors).build()
+    pub(super) fn of(state: Arc<RuntimeState>) -> Self {
+        Self { state }
     }
 
-    /// Says how one is to be.
-    pub fn builder() -> RuntimeBuilder {
-        RuntimeBuilder::new()
-    }
-
-    pub(crate) fn of(runtime: Arc<RuntimeState>) -> Self {
-        Self { runtime }
-    }
-
-    /// What is runtime, for a new thread.
-    ///
-    /// # Panics
-    ///
-    /// In a forked child.
+    /// Returns the state, for a new thread. Panics in a forked child.
     #[track_caller]
-    pub(crate) fn state_here(&self) -> Arc<RuntimeState> {
-        self.runtime.process().must_be_here();
-        self.runtime.clone()
+    pub(super) fn state(&self) -> Arc<RuntimeState> {
+        self.state.process.assert_current();
+        self.state.clone()
     }
 
-    /// How many processors it has.
+    /// Returns the number of its processors.
     #[must_use]
     pub fn processors(&self) -> usize {
-        self.runtime.slots()
+        self.state.processors.count()
     }
 
     /// Uses no more than so many of its processors from now on, at least 1 and at most
-    /// [`processors`](Self::processors): what runs on the others stops there at its next scheduling
-    /// point. Returns how many it uses, which is less if an [`Arbiter`](crate::Arbiter) gives it
-    /// fewer.
+    /// [`processors`](Self::processors). Threads on the others stop there at their next scheduling
+    /// points. Returns the number that it uses, which is less if an [`Arbiter`](crate::Arbiter)
+    /// gives it fewer.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(4)?;
@@ -129,13 +108,14 @@ impl Runtime {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn limit_processors(&self, most: usize) -> usize {
-        if self.runtime.limit().limit(most) {
-            self.runtime.open_slots();
+        let limit = &self.state.processors.limit;
+        if limit.set_user_limit(most) {
+            handoff::open_slots(&self.state);
         }
-        self.runtime.limit().allowed()
+        limit.allowed()
     }
 
-    /// What it is told here, and why not more.
+    /// Returns the support that it has from the kernel, and the reason why it is not more.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(1)?;
@@ -144,10 +124,11 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        self.runtime.capabilities()
+        capabilities::capabilities(&self.state)
     }
 
-    /// What ran where so far, if it was [asked for](RuntimeBuilder::trace).
+    /// Returns a record of what ran where so far, if it was
+    /// [asked for](crate::RuntimeBuilder::trace).
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::builder().processors(1).trace(1_000).build()?;
@@ -159,28 +140,28 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn trace(&self) -> Option<Trace> {
-        self.runtime.tracer().map(Tracer::trace)
+        self.state.detection.tracer().map(Tracer::trace)
     }
 
-    /// The threads that wait, if nobody in the runtime could wake them at this moment: none is
-    /// ready, runs, or blocks in the kernel, and none waits for a time.
+    /// Returns the threads that wait, if no thread of the runtime could wake them at this moment:
+    /// none is ready, runs, or blocks in the kernel, and none waits for a time.
     ///
     /// That is a deadlock, unless something outside wakes one of them: a kernel thread or a thread
-    /// of another runtime that unparks it, releases a lock, sends a message, or spawns. So a
-    /// runtime that waits for its users looks the same, and nothing is done about it by itself:
-    /// [`run`](Self::run), [`JoinHandle::join`] and the end of a [`scope`](Self::scope()) go on
-    /// waiting, and whoever else has the runtime may ask, a watchdog for example. A thread that
-    /// another thread of this runtime holds up by *computing* for ever does not count: that one
-    /// could go on. See [`keeps_processors`](Self::keeps_processors).
+    /// of another runtime that unparks it, releases a lock, sends a message, or spawns. A runtime
+    /// that waits for its users looks the same, so the runtime does nothing about it by itself:
+    /// [`run`](Self::run), [`JoinHandle::join`](crate::JoinHandle::join) and the end of a
+    /// [`scope`](Self::scope()) go on waiting, and another thread may ask, a watchdog for example.
+    /// A thread that another thread of this runtime holds up by *computing* for ever does not
+    /// count: that one could go on. See [`long_running_threads`](Self::long_running_threads).
     ///
     /// Threads that are ready, but [share a kernel
     /// thread](crate#which-threads-share-a-kernel-thread) with one that blocks it in the kernel,
-    /// are reported as well, if nothing else in the runtime can go on ([`Stalled::blocked_by`]).
-    /// They go on when that block ends.
+    /// are reported as well, if no other thread of the runtime can go on
+    /// ([`Stalled::blocked_by`]). They go on when that block ends.
     ///
-    /// The answer is of a moment. Who asks while something outside is just about to wake a thread,
-    /// or to spawn one, may be told of it as well; a deadlock stays one. Costs a look at each
-    /// worker, and if they all sleep one at the base of each stack, for names.
+    /// The answer is of a moment. It may include a thread that something outside is just about to
+    /// wake, or to spawn. A deadlock stays one. It costs a look at each worker, and if they all
+    /// sleep one at the base of each stack, for names.
     ///
     /// ```
     /// use stanchion_activations::{Builder, Runtime, park};
@@ -202,7 +183,7 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn stalled(&self) -> Option<Stalled> {
-        self.runtime.stalled().or_else(|| self.runtime.stalled_behind_blocks())
+        stall::stalled(&self.state).or_else(|| held_up::behind_blocks(&self.state))
     }
 
     /// Returns the names of the threads that keep their processors: each has come to no scheduling
@@ -210,105 +191,48 @@ impl Runtime {
     /// name.
     ///
     /// Such a thread computes, or spins for what a thread without a processor is to do, for example
-    /// around `std::thread::yield_now`. Nothing tells the two apart. The cure is to call
+    /// around `std::thread::yield_now`. The two cannot be told apart. The cure is to call
     /// [`yield_now`](crate::yield_now), or to wait in [`sync`](crate::sync).
     ///
     /// A call compares with the calls before it. So the first returns nothing: ask every so often,
-    /// as a watchdog does. Costs a look at each kernel thread.
+    /// as a watchdog does. It costs a look at each kernel thread.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(2)?;
-    /// for thread in runtime.keeps_processors() {
-    ///     println!("{} keeps its processor", thread.as_deref().unwrap_or("a thread without a name"));
+    /// for thread in runtime.long_running_threads() {
+    ///     println!("{} keeps its processor", thread.as_deref().unwrap_or("a nameless thread"));
     /// }
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     #[must_use]
-    pub fn keeps_processors(&self) -> Vec<Option<String>> {
-        self.runtime.keeps_processors()
+    pub fn long_running_threads(&self) -> Vec<Option<String>> {
+        held_up::long_running(&self.state)
     }
 
-    /// What it has done so far.
+    /// Returns counts of what it has done so far.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        self.runtime.metrics()
-    }
-
-    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a
-    /// name or a priority.
-    ///
-    /// # Panics
-    ///
-    /// In a forked child.
-    #[track_caller]
-    pub fn spawn<F, T>(&self, body: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        birth::spawn(&self.state_here(), Attributes::default(), body)
-    }
-
-    /// Runs `body` in a thread of the runtime, and waits for it; for ever, if the thread does
-    /// ([`stalled`](Self::stalled)).
-    ///
-    /// # Panics
-    ///
-    /// If `body` does. In a forked child.
-    #[track_caller]
-    pub fn run<F, T>(&self, body: F) -> T
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.spawn(body).join().unwrap_or_else(|payload| panic::resume_unwind(payload))
-    }
-}
-
-impl Runtime {
-    /// Runs `body` on the calling thread with a scope, in which it can spawn threads that borrow
-    /// from the calling one; then waits until all have ended. [`scope`](crate::scope()) does so in
-    /// a thread of the runtime.
-    ///
-    /// # Panics
-    ///
-    /// With what `body` panicked with; or if a thread did that nobody has joined; in both cases
-    /// when all threads have ended. In a forked child.
-    ///
-    /// ```
-    /// let runtime = stanchion_activations::Runtime::new(2)?;
-    /// let mut words = ["one", "two"].map(String::from);
-    /// runtime.scope(|s| {
-    ///     for word in &mut words {
-    ///         s.spawn(|| word.make_ascii_uppercase());
-    ///     }
-    /// });
-    /// assert_eq!(words, ["ONE", "TWO"]);
-    /// # Ok::<(), stanchion_activations::BuildError>(())
-    /// ```
-    #[track_caller]
-    pub fn scope<'env, F, T>(&self, body: F) -> T
-    where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
-    {
-        scope::run(self.state_here(), body)
+        metrics::metrics(&self.state)
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if !self.runtime.process().is_here() {
-            // A forked child: there is nobody to wait for, and nobody has left things in order.
-            core::mem::forget(self.runtime.clone());
+        // A forked child has no kernel threads to wait for, and locks may be held for ever.
+        if !self.state.process.is_current() {
+            core::mem::forget(self.state.clone());
             return;
         }
-        self.runtime.close();
-        let inside = context::with(|local| {
-            local.is_some_and(|local| Arc::ptr_eq(&local.runtime, &self.runtime))
+        self.state.close();
+        let is_inside = context::with(|worker| {
+            worker.is_some_and(|worker| Arc::ptr_eq(&worker.runtime, &self.state))
         });
-        // While the owner panics, the threads may wait for what it was to do.
-        if !inside && !machine::thread::panicking() {
-            self.runtime.join();
+        // While the owner panics, the threads may wait for something that it was to do.
+        if !is_inside && !machine::thread::panicking() {
+            // As a thread while threads run, and for the rest, which is short, as a kernel thread.
+            wait::wait_for_end(&self.state.live_threads);
+            self.state.workers.join_all();
+            self.state.fibers.quit_all();
         }
     }
 }

@@ -1,67 +1,28 @@
-//! Scopes: threads that borrow, and somebody who waits until all have ended.
-//!
-//! # Invariants
-//!
-//! 1. A scope is not left before `running` is zero: neither by return nor by panic. It counts for itself, so a handle may be forgotten.
-//! 2. A thread is counted before it can end, by who is counted or is the scope's body; so the count does not come back from zero.
-//! 3. A thread says that it has ended when nothing of its closure is left, and of its result only what its handle has (Invariant 2 of `cell.rs`).
-//!
-//! Orderings: the last of `ended` is a Release, and pairs with the Acquire of the look that finds zero.
+//! Scopes: threads that borrow, and a thread that waits until all of them have ended. The count and
+//! its invariants are in `thread/notice.rs`.
 
 use core::fmt;
 use core::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::clock::Deadline;
 
-use crate::api::spawn as birth;
-use crate::api::join::RawJoinHandle;
-use crate::thread::task_cell::ThreadResult;
-use crate::thread::panics;
-use crate::api::park;
+use super::join::RawJoinHandle;
+use super::runtime::Runtime;
+use super::spawn::{Builder, current_runtime, spawn_borrowing};
 use crate::runtime::state::RuntimeState;
-use crate::thread::header::{self as thread, Attributes, Thread};
+use crate::thread::attributes::Attributes;
+use crate::thread::handle::Thread;
+use crate::thread::notice::ScopeData;
+use crate::thread::panics;
+use crate::thread::task_cell::ThreadResult;
+use crate::worker::context;
+use crate::worker::wait::wait_until;
 
-/// What the threads of a scope share with it.
-pub(crate) struct ScopeData {
-    running: AtomicUsize,
-    /// Threads that have panicked, less those whose handle has told so.
-    panics: AtomicUsize,
-    waits: Thread,
-}
-
-impl ScopeData {
-    fn begun(&self) {
-        // Relaxed: the thread is handed on with more than that.
-        self.running.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A thread of it has panicked, and has not ended yet.
-    pub(crate) fn panicked(&self) {
-        // Relaxed: `ended` follows.
-        self.panics.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The handle of one that has panicked has been joined.
-    pub(crate) fn told(&self) {
-        // Relaxed: handles are used before the scope ends, by its body or by threads which `ended` follows.
-        self.panics.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// A thread of it has ended. The scope may be over at once.
-    pub(crate) fn ended(&self) {
-        // Release: see the header. Those of the others are in the release sequence that the last one ends.
-        if self.running.fetch_sub(1, Ordering::Release) == 1 {
-            self.waits.notify();
-        }
-    }
-}
-
-/// Where threads can be spawned that borrow what lives longer than the [`scope`].
+/// A scope to spawn threads in that borrow values which live longer than the [`scope`].
 ///
-/// What they borrow must outlive the scope, not just its body:
+/// The values must outlive the scope, not just its body:
 ///
 /// ```compile_fail,E0373
 /// let runtime = stanchion_activations::Runtime::new(1).unwrap();
@@ -81,15 +42,16 @@ impl ScopeData {
 /// });
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
+    /// The runtime of its threads.
     runtime: Arc<RuntimeState>,
     data: Arc<ScopeData>,
-    /// Invariant in both: neither shorter nor longer.
+    /// Invariant in both lifetimes: neither shorter nor longer.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Makes a new thread, which ends before the scope does.
+    /// Spawns a thread, which ends before the scope does.
     ///
     /// If it panics and is not joined, the scope panics when all have ended.
     ///
@@ -108,10 +70,10 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.spawn_as(Attributes::default(), body)
+        self.spawn_with(Attributes::default(), body)
     }
 
-    pub(crate) fn spawn_as<F, T>(
+    fn spawn_with<F, T>(
         &'scope self,
         attributes: Attributes,
         body: F,
@@ -120,49 +82,135 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.data.begun();
-        // SAFETY: the scope waits for the thread (Invariants 1 and 3).
-        let handle = unsafe {
-            birth::spawn_borrowing(&self.runtime, attributes, Some(self.data.clone()), body)
-        };
+        self.data.enter();
+        let data = Some(self.data.clone());
+        // SAFETY: the scope waits for the thread (Invariants 1 and 3 of `notice.rs`).
+        let handle = unsafe { spawn_borrowing(&self.runtime, attributes, data, body) };
         ScopedJoinHandle { handle, data: &self.data }
     }
 }
 
-/// Runs `body` on the calling thread, with a scope of the runtime `runtime`.
+impl Builder<'_> {
+    /// Spawns the thread in a scope. It is a thread of the scope's runtime, whichever was given
+    /// otherwise.
+    ///
+    /// ```
+    /// use stanchion_activations::{Builder, Runtime};
+    ///
+    /// let runtime = Runtime::new(2)?;
+    /// let mut count = 0;
+    /// runtime.scope(|s| {
+    ///     Builder::new().name("counter").spawn_scoped(s, || count += 1);
+    /// });
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_with(self.attributes, body)
+    }
+
+    /// Does the same as [`spawn_migratable`](Self::spawn_migratable) in a scope. It is a thread of
+    /// the scope's runtime, whichever was given otherwise.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    ///
+    /// ```
+    /// use stanchion_activations::{Builder, Runtime, yield_now};
+    ///
+    /// let runtime = Runtime::new(2)?;
+    /// let mut count = 0;
+    /// runtime.scope(|s| {
+    ///     let body = || {
+    ///         yield_now();
+    ///         count += 1;
+    ///     };
+    ///     // SAFETY: `body` uses no thread-local, and holds nothing but what it borrows.
+    ///     unsafe { Builder::new().spawn_scoped_migratable(s, body) };
+    /// });
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    pub unsafe fn spawn_scoped_migratable<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_with(Attributes { migrates: true, ..self.attributes }, body)
+    }
+}
+
+/// Runs `body` on the calling thread, with a scope of this runtime.
 #[track_caller]
-pub(crate) fn run<'env, F, T>(runtime: Arc<RuntimeState>, body: F) -> T
+fn run<'env, F, T>(runtime: Arc<RuntimeState>, body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let data = Arc::new(ScopeData {
-        running: AtomicUsize::fresh(0),
-        panics: AtomicUsize::fresh(0),
-        waits: thread::current(),
-    });
+    let data = Arc::new(ScopeData::new(context::current()));
     let scope = Scope { runtime, data, scope: PhantomData, env: PhantomData };
     let result = panic::catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let data = &scope.data;
-    // Acquire: see the header.
-    park::wait_until(Deadline::NEVER, || data.running.load(Ordering::Acquire) == 0);
-    // Relaxed: after the Acquire.
-    let panicked = data.panics.load(Ordering::Relaxed) != 0;
+    wait_until(Deadline::NEVER, || scope.data.has_ended());
     match result {
         Err(payload) => panic::resume_unwind(payload),
-        Ok(value) if panicked => {
-            panics::dropping(value).into_iter().for_each(panics::discard);
+        Ok(value) if scope.data.has_panicked() => {
+            panics::catch_drop(value).into_iter().for_each(panics::discard);
             panic!("a thread of the scope panicked")
         }
         Ok(value) => value,
     }
 }
 
-/// Runs `body` with a scope, in which it can spawn threads that borrow from the calling one; then waits until all have ended. To be called from a runtime's
-/// threads: they are that runtime's. Elsewhere use [`Runtime::scope`](crate::Runtime::scope).
+impl Runtime {
+    /// Runs `body` on the calling thread with a scope, in which it can spawn threads that borrow
+    /// from the calling one. Then waits until all have ended. [`scope`](crate::scope()) does so in
+    /// a thread of the runtime.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of `body`; or if a thread panicked that was not joined. In both cases after
+    /// all threads have ended. In a forked child.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(2)?;
+    /// let mut words = ["one", "two"].map(String::from);
+    /// runtime.scope(|s| {
+    ///     for word in &mut words {
+    ///         s.spawn(|| word.make_ascii_uppercase());
+    ///     }
+    /// });
+    /// assert_eq!(words, ["ONE", "TWO"]);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn scope<'env, F, T>(&self, body: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    {
+        run(self.state(), body)
+    }
+}
+
+/// Runs `body` with a scope, in which it can spawn threads that borrow from the calling one. Then
+/// waits until all have ended. It is to be called from a runtime's threads, and the new threads are
+/// that runtime's. Elsewhere use [`Runtime::scope`](crate::Runtime::scope).
 ///
 /// # Panics
 ///
-/// With what `body` panicked with; or if a thread did that nobody has joined; in both cases when all threads have ended. And outside of a runtime's threads.
+/// With the panic of `body`; or if a thread panicked that was not joined. In both cases after all
+/// threads have ended. Outside of a runtime's threads.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, scope};
@@ -184,54 +232,52 @@ pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    run(birth::runtime_here("scope"), body)
+    run(current_runtime("scope"), body)
 }
 
-/// The right to wait for a thread of a scope, and to have what it returns. Forgetting it does no harm: the scope waits for the thread all the same, and
-/// what it returned is never dropped.
+/// The join handle of a thread in a scope. Forgetting it does no harm: the scope waits for the
+/// thread all the same, and the thread's result is never dropped.
 pub struct ScopedJoinHandle<'scope, T> {
     handle: RawJoinHandle<'scope, T>,
     data: &'scope ScopeData,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// The thread.
+    /// Returns the thread.
     #[must_use]
     pub fn thread(&self) -> &Thread {
         self.handle.thread()
     }
 
-    /// Whether it has ended, so that [`join`](Self::join) will not wait.
+    /// Returns whether the thread has ended, so that [`join`](Self::join) will not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
     }
 
-    /// Waits for the thread's end.
+    /// Waits for the thread's end, and returns its result.
     ///
     /// # Errors
     ///
-    /// What the thread panicked with; the scope does not panic for that then.
+    /// The payload of the thread's panic. The scope does not panic for that then.
     #[track_caller]
     pub fn join(self) -> ThreadResult<T> {
-        let outcome = self.handle.join();
-        if outcome.is_err() {
-            self.data.told();
+        let result = self.handle.join();
+        if result.is_err() {
+            self.data.panic_reported();
         }
-        outcome
+        result
     }
 }
 
 impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.handle.describe("ScopedJoinHandle", f)
+        self.handle.fmt("ScopedJoinHandle", f)
     }
 }
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: a number to look at.
-        let running = self.data.running.load(Ordering::Relaxed);
-        f.debug_struct("Scope").field("running", &running).finish_non_exhaustive()
+        f.debug_struct("Scope").field("running", &self.data.running()).finish_non_exhaustive()
     }
 }

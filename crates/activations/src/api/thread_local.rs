@@ -1,82 +1,19 @@
-//! Locals: what each thread has one of, made when it is first asked for, and dropped when the thread ends.
+//! Keys to values of which each thread has its own: user-level threads, and kernel threads that
+//! belong to no runtime. The values are in `thread/locals.rs`.
 //!
-//! A user-level thread's `std::thread_local!` are those of the kernel thread that runs it, which it shares with others. These are its own; a kernel thread
-//! has them too.
-//!
-//! A thread keeps them in a list that is looked through from the end: a comparison each. Why not a number for each key: the first use by any thread would have to agree on it with all others, and
-//! every thread's table would be as long as there are keys in the program.
-//!
-//! # Invariants
-//!
-//! 1. A thread's list is touched by itself only, while it runs; and is not kept borrowed while code of the user's runs.
-//! 2. A value stays where it is until the thread has ended, so that a reference to it may be handed to code that makes other locals.
+//! The `std::thread_local!` values of a user-level thread are those of the kernel thread that runs
+//! it, which it shares with others. These are its own.
 
 use core::any::Any;
-use core::cell::RefCell;
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::thread::panics::{Payload, discard, dropping};
-use crate::thread::header as thread;
+use crate::thread::locals::{Locals, Value};
+use crate::worker::context::with_current;
 
-enum Value {
-    /// Being made.
-    Coming,
-    There(NonNull<dyn Any>),
-    /// Dropped, as the thread ends.
-    Gone,
-}
-
-/// The locals of a thread.
-pub(crate) struct Locals(RefCell<Vec<(usize, Value)>>);
-
-impl Locals {
-    pub(crate) const fn new() -> Self {
-        Self(RefCell::new(Vec::new()))
-    }
-
-    fn set(&self, key: usize, value: Value) {
-        let mut list = self.0.borrow_mut();
-        match list.iter_mut().rev().find(|(known, _)| *known == key) {
-            Some((_, place)) => *place = value,
-            None => list.push((key, value)),
-        }
-    }
-
-    /// The thread ends: drops its values, the youngest first, and those that are made by that. What the first of them panicked with.
-    pub(crate) fn end(&self) -> Option<Payload> {
-        if self.0.borrow().is_empty() {
-            return None;
-        }
-        let mut first = None;
-        loop {
-            let mut list = self.0.borrow_mut();
-            let Some((_, place)) =
-                list.iter_mut().rev().find(|(_, value)| matches!(value, Value::There(_)))
-            else {
-                break;
-            };
-            let Value::There(value) = core::mem::replace(place, Value::Gone) else {
-                unreachable!("it has just been found")
-            };
-            drop(list);
-            // SAFETY: made by `Box::leak`, and taken out of its only place.
-            let value = unsafe { Box::from_raw(value.as_ptr()) };
-            if let Some(payload) = dropping(value) {
-                match first {
-                    None => first = Some(payload),
-                    Some(_) => discard(payload),
-                }
-            }
-        }
-        self.0.take();
-        first
-    }
-}
-
-/// Why there is no value.
+/// The error of asking for a value that was dropped already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the thread is completion, and its value has been dropped")]
+#[error("the thread is ending, and its value has been dropped")]
 pub struct AccessError;
 
 /// A key to a value of each thread, as [`local!`](crate::local) makes it.
@@ -99,8 +36,9 @@ pub struct AccessError;
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub struct LocalKey<T: 'static> {
+    /// Makes the value of a thread.
     make: fn() -> T,
-    /// So that the key has an address of its own.
+    /// A byte, so that the key has an address of its own.
     _place: u8,
 }
 
@@ -114,7 +52,7 @@ impl<T: 'static> LocalKey<T> {
     ///
     /// # Panics
     ///
-    /// While the thread ends, when the value has been dropped. If making it asks for it.
+    /// While the thread ends, after the value was dropped. If making the value asks for it.
     pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> R {
         match self.try_with(body) {
             Ok(result) => result,
@@ -122,7 +60,7 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// [`with`](Self::with), unless the value has been dropped.
+    /// Does the same as [`with`](Self::with), unless the value was dropped.
     ///
     /// # Errors
     ///
@@ -136,36 +74,30 @@ impl<T: 'static> LocalKey<T> {
     /// use stanchion_activations::{AccessError, Runtime, local};
     ///
     /// /// Asks for itself when it is dropped.
-    /// struct Completed;
+    /// struct Last;
     ///
-    /// impl Drop for Completed {
+    /// impl Drop for Last {
     ///     fn drop(&mut self) {
     ///         assert_eq!(LAST.try_with(|_| ()), Err(AccessError));
     ///     }
     /// }
     ///
     /// local! {
-    ///     static LAST: Completed = Completed;
+    ///     static LAST: Last = Last;
     /// }
     /// Runtime::new(1)?.run(|| assert_eq!(LAST.try_with(|_| ()), Ok(())));
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn try_with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let key = core::ptr::from_ref(self).addr();
-        let found = thread::with_current(|thread| {
-            let list = thread.header().locals().0.borrow();
-            match list.iter().rev().find(|(known, _)| *known == key) {
-                None => Ok(None),
-                Some((_, Value::There(value))) => Ok(Some(*value)),
-                Some((_, Value::Coming)) => panic!("making a thread's value asks for that value"),
-                Some((_, Value::Gone)) => Err(AccessError),
-            }
-        })?;
-        let value = match found {
-            Some(value) => value,
+        let value = match with_locals(|locals| locals.get(key)) {
             None => self.make(key),
+            Some(Value::Ready(value)) => value,
+            Some(Value::Coming) => panic!("making a thread's value asks for that value"),
+            Some(Value::Gone) => return Err(AccessError),
         };
-        // SAFETY: there until the thread ends (Invariant 2), which is not before this has returned.
+        // SAFETY: it stays until the thread ends (Invariant 2 of `locals.rs`), which is not before
+        // this has returned.
         let value = unsafe { value.as_ref() };
         let Some(value) = value.downcast_ref::<T>() else {
             unreachable!("a key has one type");
@@ -175,24 +107,23 @@ impl<T: 'static> LocalKey<T> {
 
     #[cold]
     fn make(&'static self, key: usize) -> NonNull<dyn Any> {
+        /// Forgets a value that could not be made.
         struct Coming(usize);
         impl Drop for Coming {
             fn drop(&mut self) {
-                // It could not be made: the next who asks tries again.
-                let key = self.0;
-                thread::with_current(|thread| {
-                    thread.header().locals().0.borrow_mut().retain(|(known, _)| *known != key);
-                });
+                with_locals(|locals| locals.forget(self.0));
             }
         }
-        thread::with_current(|thread| thread.header().locals().set(key, Value::Coming));
+        with_locals(|locals| locals.start(key));
         let coming = Coming(key);
         let value: Box<dyn Any> = Box::new((self.make)());
         core::mem::forget(coming);
-        let value = NonNull::from(Box::leak(value));
-        thread::with_current(|thread| thread.header().locals().set(key, Value::There(value)));
-        value
+        with_locals(|locals| locals.finish(key, value))
     }
+}
+
+fn with_locals<R>(body: impl FnOnce(&Locals) -> R) -> R {
+    with_current(|thread| body(thread.header().locals()))
 }
 
 impl<T> fmt::Debug for LocalKey<T> {
@@ -201,18 +132,22 @@ impl<T> fmt::Debug for LocalKey<T> {
     }
 }
 
-/// Statics of which each thread has its own: user-level threads, and kernel threads that are none of a runtime's.
+/// Declares statics of which each thread has its own: user-level threads, and kernel threads that
+/// belong to no runtime.
 ///
-/// A value is made when its thread first asks for it, in one allocation; later uses cost a call, and a comparison for each local that the thread has first used
-/// since. When the thread ends, its values are dropped on it, the youngest first, before it can be joined. If one of them panics then, the others are dropped all the same, and the join tells of the panic, unless
-/// the thread has panicked already; at the end of a kernel thread nobody is told.
+/// A value is made when its thread first asks for it, in one allocation. Later uses cost a call,
+/// and a comparison for each local that the thread has first used since.
+///
+/// When the thread ends, its values are dropped on it, the youngest first, before it can be joined.
+/// If one of these drops panics, the others happen all the same. The join returns the panic, unless
+/// the thread has panicked already. At the end of a kernel thread the panic is lost.
 ///
 /// ```
 /// use core::cell::Cell;
 /// use stanchion_activations::{Runtime, local};
 ///
 /// local! {
-///     /// How often this thread has asked.
+///     /// The number of times that this thread has asked.
 ///     static ASKED: Cell<u32> = Cell::new(0);
 /// }
 /// let ask = || ASKED.with(|asked| asked.replace(asked.get() + 1));

@@ -1,31 +1,37 @@
-//! How long a worker may be blocked before its slot is taken.
+//! The hand-off delay: the time for which a worker may be blocked before its slot is taken.
 //!
-//! What a hand-over is worth does not depend on how soon the worker is back, but on what the one that got its slot did until then: a read of 60 µs is time enough for
-//! several threads. A hand-over was for nothing if the worker is back before another could have begun. Each of these makes
-//! the runtime more patient, each other one less.
+//! A hand-off is worth what the new worker does on the slot until the old one is back: a read of
+//! 60 µs is time enough for several threads. A hand-off was in vain if the old worker is back
+//! before another could have begun. Each hand-off in vain lengthens the delay, each other one
+//! shortens it.
 //!
-//! Why it begins with none: the monitor has been woken by the block, which takes as long as most page faults last. A worker that passes by, and sees
-//! a block as soon as it has begun, waits [`LEAST_NS`].
+//! Why the delay begins at zero: the monitor has been woken by the block, which takes as long as
+//! most page faults last. A worker that passes by sees a block as soon as it has begun, and so
+//! waits at least [`LEAST_NS`].
 //!
-//! Why not a history for each worker, as a mutex has one: which thread runs on which worker is chance.
+//! Why not a history for each worker, as a mutex has one: which thread runs on which worker is
+//! chance.
 //!
-//! Source: Karlin, Li, Manasse and Owicki 1991, for what a wait is worth; the doubling is ours.
+//! Source: Karlin, Li, Manasse and Owicki 1991, for the worth of a wait; the doubling is ours.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 
-/// For who passes by, in ns: about what it takes to wake another worker.
+/// The least delay, in ns, for a worker that passes by: about the time that it takes to wake
+/// another worker.
 pub(crate) const LEAST_NS: u64 = 20_000;
 
 /// The first step, in ns.
 const STEP_NS: u64 = 5_000;
 
-/// At most, in ns: longer than page faults that read nothing.
+/// The longest delay, in ns: longer than page faults that read nothing.
 const MOST_NS: u64 = 80_000;
 
-/// A worker that is back so soon after its slot was taken should have been left alone: nobody can have begun there.
+/// A worker that is back within so many ns should have been left alone: no other worker can have
+/// begun on its slot.
 const SOON_NS: u64 = 15_000;
 
-/// How long to wait. All Relaxed: a number that is a little old is a little wrong.
+/// The delay, in ns. Written by workers that are back from a block. All accesses are Relaxed: a
+/// number that is a little old is a little wrong.
 pub(crate) struct HandoffDelay(AtomicU64);
 
 impl HandoffDelay {
@@ -37,7 +43,8 @@ impl HandoffDelay {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// A worker has come back so long after its slot was taken; whether that was too soon for it to have been worth while.
+    /// Learns from a worker that is back so many ns after its slot was taken. Returns whether that
+    /// was too soon for the hand-off to be worth its price.
     pub(crate) fn learn(&self, away_ns: u64) -> bool {
         let now = self.nanos();
         let soon = away_ns < SOON_NS;
@@ -52,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_with_those_that_are_back_soon_and_shrinks_with_those_that_are_not() {
+    fn delay_grows_after_early_returns_and_shrinks_after_late_ones() {
         let delay = HandoffDelay::new();
         assert_eq!(delay.nanos(), 0);
         assert!(delay.learn(0));
@@ -68,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_back_soon_in_eight_does_not_make_it_wait_for_ever() {
+    fn one_early_return_in_eight_leaves_the_delay_short() {
         let delay = HandoffDelay::new();
         for _ in 0..100 {
             delay.learn(0);

@@ -1,29 +1,37 @@
-//! What was last seen of a worker, so that each upcall is told once, whoever looks.
+//! The observed state of a worker: what was last seen of it, so that each upcall is counted once.
 //!
-//! Carriers pass by each other's slots, the monitor looks, and a worker that was away comes back: several of them may find the same. So what was found is a
-//! word of the worker's, and who moves it tells what that means.
+//! Workers pass by each other's slots, the monitor looks, and a worker that was away comes back.
+//! Several of them may find the same. So the finding is a word of the worker's, and the thread that
+//! moves the word counts the upcalls of that move.
 //!
-//! | state | the worker | left by who sees it | for | and tells |
-//! | --- | --- | --- | --- | --- |
-//! | `RUNS` | runs, or nobody has looked | blocked, in the middle of a thread | `BLOCKED` | `Blocked` |
-//! | | | preempted there | `PREEMPTED` | `Preempted` |
-//! | `BLOCKED` | has blocked there | run, or itself at its next scheduling point | `RUNS` | `Unblocked` |
-//! | | | preempted, so it ran in between | `PREEMPTED` | `Unblocked`, `Preempted` |
-//! | `PREEMPTED` | was preempted there | run, or itself | `RUNS` | |
-//! | | | blocked, so it ran in between | `BLOCKED` | `Blocked` |
+//! - `RUNS`. The worker: runs, or no thread has looked. Moved by a thread that sees the worker:
+//!   blocked, in the middle of a thread. To: `BLOCKED`. And counts: `Blocked`.
+//! - `RUNS`. Moved by a thread that sees the worker: preempted there. To: `PREEMPTED`. And counts:
+//!   `Preempted`.
+//! - `BLOCKED`. The worker: has blocked there. Moved by a thread that sees the worker: running, or
+//!   by the worker at its next scheduling point. To: `RUNS`. And counts: `Unblocked`.
+//! - `BLOCKED`. Moved by a thread that sees the worker: preempted, so it ran in between. To:
+//!   `PREEMPTED`. And counts: `Unblocked`, `Preempted`.
+//! - `PREEMPTED`. The worker: was preempted there. Moved by a thread that sees the worker:
+//!   running, or by the worker. To: `RUNS`.
+//! - `PREEMPTED`. Moved by a thread that sees the worker: blocked, so it ran in between. To:
+//!   `BLOCKED`. And counts: `Blocked`.
 //!
-//! Why of the worker, and not of its slot: a look that is late would note on the slot what it has seen of one that has lost it. Why a time in the word,
-//! also when the worker runs: a look that is late by a block and its end finds another time, and does not tell of that block again.
+//! Why a word of the worker, and not of its slot: a late look would record on the slot what it has
+//! seen of a worker that has lost it. Why there is a time in the word, even when the worker runs:
+//! a look that is late by a block and its end finds another time, and does not count that block
+//! again.
 //!
 //! # Invariants
 //!
-//! 1. A word that has been left does not come again: each move but that to `RUNS` brings a new time.
-//! 2. So of those who have read the same word one moves it, and `Blocked` and `Unblocked` of a worker come by turns.
+//! 1. A word that was left does not come again: each move but the one to `RUNS` brings a new time.
+//! 2. So of the threads that have read the same word one moves it, and `Blocked` and `Unblocked`
+//!    of a worker alternate.
 //!
 //! # Orderings
 //!
-//! Reading is an Acquire, and so the look comes after it; moving is a Release, after the look of who moves. So who reads that the worker runs does not look at
-//! the block before that any more.
+//! Reading the word is an Acquire, and the look comes after it. Moving it is a Release, after the
+//! look of the mover. So a thread that reads `RUNS` does not see the block before that any more.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock::Ticks;
@@ -31,16 +39,19 @@ use machine::presence::Presence;
 
 use crate::stats::upcalls::Upcall;
 
-/// What is seen of a worker in the middle of a thread.
+/// The state of a worker in the middle of a thread, as it is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Observed {
+pub enum Observed {
+    /// It runs.
     Runs,
+    /// It waits in the kernel.
     Blocked,
+    /// It could run, and has no processor.
     Preempted,
 }
 
 impl Observed {
-    /// Who cannot be seen is taken to run.
+    /// Returns the state for a presence. A worker that cannot be observed counts as running.
     #[inline]
     pub(crate) fn of(presence: Presence) -> Self {
         match presence {
@@ -51,20 +62,21 @@ impl Observed {
     }
 }
 
-/// The states' bits; above them is the time, whose neighbours are as good.
+/// The bits of the state. Above them is the time, for which its neighbours do as well.
 const STATE: u64 = 3;
 
-/// A word that was read.
+/// A value of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Observation(u64);
+pub struct Observation(u64);
 
 impl Observation {
-    fn new(seen: Observed, time: u64) -> Self {
-        Self(time & !STATE | seen as u64)
+    fn new(state: Observed, time: u64) -> Self {
+        Self(time & !STATE | state as u64)
     }
 
+    /// Returns the state.
     #[inline]
-    pub(crate) fn seen(self) -> Observed {
+    pub fn state(self) -> Observed {
         match self.0 & STATE {
             0 => Observed::Runs,
             1 => Observed::Blocked,
@@ -72,14 +84,14 @@ impl Observation {
         }
     }
 
-    /// When it was noted, if it does not say that the worker runs.
+    /// Returns the time of the observation, if the state is not `Runs`.
     pub(crate) fn since(self) -> Ticks {
         Ticks::from_bits(self.0 & !STATE)
     }
 
-    /// What is told by who moves it there.
-    pub(crate) fn tells(self, seen: Observed) -> &'static [Upcall] {
-        match (self.seen(), seen) {
+    /// Returns the upcalls that the move to `next` counts.
+    pub fn upcalls(self, next: Observed) -> &'static [Upcall] {
+        match (self.state(), next) {
             (Observed::Runs | Observed::Preempted, Observed::Blocked) => &[Upcall::Blocked],
             (Observed::Blocked, Observed::Runs) => &[Upcall::Unblocked],
             (Observed::Blocked, Observed::Preempted) => &[Upcall::Unblocked, Upcall::Preempted],
@@ -91,26 +103,30 @@ impl Observation {
     }
 }
 
-/// The word of one worker.
-pub(crate) struct ObservedState(AtomicU64);
+/// The word of one worker. Moved by any thread that looks.
+pub struct ObservedState(AtomicU64);
 
 impl ObservedState {
-    pub(crate) fn new() -> Self {
+    /// Returns the word of a worker that runs.
+    pub fn new() -> Self {
         Self(AtomicU64::fresh(Observation::new(Observed::Runs, 0).0))
     }
 
+    /// Returns the last observation.
     #[inline]
-    pub(crate) fn read(&self) -> Observation {
-        // Acquire: pairs with the Release of `see`.
+    pub fn read(&self) -> Observation {
+        // Acquire: pairs with the Release of `update`.
         Observation(self.0.load(Ordering::Acquire))
     }
 
-    /// Moves it from there to what has been seen `now`; whether it was still there, and so the caller's to move.
-    pub(crate) fn see(&self, from: Observation, seen: Observed, now: Ticks) -> bool {
+    /// Moves the word from `from` to the state that was observed `now`. Returns whether it was
+    /// still there, so that the caller counts the upcalls.
+    pub fn update(&self, from: Observation, next: Observed, now: Ticks) -> bool {
         // Invariant 1.
-        let time = if seen == Observed::Runs { from.0 } else { now.to_bits() };
-        let to = Observation::new(seen, time);
-        // Release: pairs with the Acquire of `read`. Relaxed: somebody else has moved it, and tells.
+        let time = if next == Observed::Runs { from.0 } else { now.to_bits() };
+        let to = Observation::new(next, time);
+        // Release: pairs with the Acquire of `read`. Relaxed: another thread has moved it, and
+        // counts.
         self.0.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 }

@@ -1,19 +1,30 @@
-//! Who would notice that a worker is stuck: a word that the monitor shares with those who make threads ready.
+//! Stuck-worker detection: one word shared by the monitor and every thread that makes work ready.
+//! It says which of them would notice a blocked worker.
 //!
-//! | word | means | left by |
-//! | --- | --- | --- |
-//! | `UNWATCHED` | nobody would | who makes something ready for which no slot is free, or the monitor, for either of the others |
-//! | `ARMED` | the workers that have slots are armed, unless they have been switched since, of which the monitor is being told | the monitor |
-//! | `POLLED` | the monitor looks every so often | the monitor |
+//! - `UNWATCHED`. Meaning: no thread would notice. Changed by: a thread that makes work ready for
+//!   which no slot is free, or the monitor, to either of the others.
+//! - `ARMED`. Meaning: the kernel wakes the monitor when a worker with a slot is switched, unless
+//!   that has happened since, and the monitor is being woken. Changed by: the monitor.
+//! - `POLLED`. Meaning: the monitor looks every so often. Changed by: the monitor.
+//!
+//! ```text
+//!              work, no free slot: arm                 work, no free slot: poll
+//!   ARMED ◄──────────────────────────── UNWATCHED ────────────────────────────► POLLED
+//!     └──────────── leave: nothing ready ──► ▲ ◄── leave: nothing ready ────────────┘
+//! ```
 //!
 //! # Orderings
 //!
-//! All accesses are Relaxed; what orders them are fences, in two of Dekker's protocols, in each of which one of the two sees the other:
+//! All accesses are Relaxed. Fences order them, in two instances of Dekker's protocol. In each, at
+//! least one of the two sides sees the other:
 //!
-//! | one | the other |
-//! | --- | --- |
-//! | the monitor says `UNWATCHED`, fence of [`leave`](WatchState::leave), looks whether there is work | work is made ready, fence of `parked.rs`, looks whether it is `UNWATCHED` |
-//! | somebody says `ARMED`, fence of [`stand`](WatchState::stand), looks who is registered, and arms him | a worker is registered, fence of [`has_begun`](WatchState::has_begun), looks whether it is `ARMED`, and arms itself |
+//! - the monitor stores `UNWATCHED`, fence of [`leave`](WatchState::leave), looks whether there is
+//!   work. The other side: a thread makes work ready, fence of `parking.rs`, looks whether the
+//!   word is `UNWATCHED`.
+//! - a thread stores `ARMED`, fence of [`arm`](WatchState::arm), looks which workers are
+//!   registered, and arms them. The other side: a worker registers, fence of
+//!   [`worker_begins`](WatchState::worker_begins), looks whether the word is `ARMED`, and arms
+//!   itself.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
 
@@ -21,48 +32,55 @@ const UNWATCHED: u32 = 0;
 const ARMED: u32 = 1;
 const POLLED: u32 = 2;
 
-/// Who would notice.
-pub(crate) struct WatchState(AtomicU32);
+/// The word.
+pub struct WatchState(AtomicU32);
 
 impl WatchState {
-    pub(crate) fn new() -> Self {
+    /// Returns the word of a runtime that is not watched.
+    pub fn new() -> Self {
         Self(AtomicU32::fresh(UNWATCHED))
     }
 
-    /// Whether nobody would. After a fence.
+    /// Returns whether no thread would notice a blocked worker. Called after a fence.
     #[inline]
-    pub(crate) fn is_nobody(&self) -> bool {
+    pub fn is_unwatched(&self) -> bool {
+        // Relaxed: see the header.
         self.0.load(Ordering::Relaxed) == UNWATCHED
     }
 
-    /// Whether workers that have slots are to be armed.
-    pub(crate) fn is_told(&self) -> bool {
+    /// Returns whether workers with slots are to be armed.
+    pub(crate) fn is_armed(&self) -> bool {
+        // Relaxed: see the header.
         self.0.load(Ordering::Relaxed) == ARMED
     }
 
-    /// The monitor is told: the caller arms the workers after this.
-    pub(crate) fn stand(&self) {
+    /// Says that the kernel will wake the monitor. The caller arms the workers after this.
+    pub fn arm(&self) {
+        // Relaxed: see the header.
         self.0.store(ARMED, Ordering::Relaxed);
-        // Pairs with the fence of `has_begun`.
+        // Pairs with the fence of `worker_begins`.
         fence(Ordering::SeqCst);
     }
 
-    /// The monitor looks every so often.
-    pub(crate) fn look(&self) {
+    /// Says that the monitor looks every so often.
+    pub(crate) fn poll(&self) {
+        // Relaxed: see the header.
         self.0.store(POLLED, Ordering::Relaxed);
     }
 
-    /// Nobody is told, and nobody looks: the monitor looks once more for work after this, and stays if there is some.
-    pub(crate) fn leave(&self) {
+    /// Says that no thread would notice. The monitor looks once more for work after this, and stays
+    /// if there is some.
+    pub fn leave(&self) {
+        // Relaxed: see the header.
         self.0.store(UNWATCHED, Ordering::Relaxed);
-        // Pairs with the fence of `ParkedSlots::tell`.
+        // Pairs with the fence of `ParkedSlots::wake`.
         fence(Ordering::SeqCst);
     }
 
-    /// A worker is registered: whether it is to arm itself.
-    pub(crate) fn has_begun(&self) -> bool {
-        // Pairs with the fence of `stand`.
+    /// Returns whether a worker that has just registered is to arm itself.
+    pub fn worker_begins(&self) -> bool {
+        // Pairs with the fence of `arm`.
         fence(Ordering::SeqCst);
-        self.is_told()
+        self.is_armed()
     }
 }

@@ -1,149 +1,159 @@
-//! The workers without a slot: those that have nothing to do, and those with threads that only
-//! they can run.
+//! The workers without a slot: those that have nothing to do, and those with ready threads that
+//! only they can run.
 //!
 //! Why they queue for slots instead of sharing them: a thread that has begun stays on its kernel
 //! thread, because the compiler may have kept the address of a thread-local. So a worker that lost
-//! its slot while a thread of it was in the kernel still has that thread, and all others that began
-//! there.
+//! its slot while a thread of it was in the kernel still has that thread, and all others that are
+//! bound to it.
 //!
-//! A worker queues at the highest priority of its ready threads. If one of a higher priority is
-//! mailed to it, it moves to the end of that one's queue. It does not move back: the thread stays
-//! ready until the worker runs.
+//! A worker queues at the highest priority of its ready threads. If a thread of a higher priority
+//! is sent to it, it moves to the end of that priority's queue. It does not move back: the thread
+//! stays ready until the worker runs.
 //!
 //! # Invariants
 //!
-//! 1. A worker in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`,
+//! 1. A worker in `waiting` has the ownership `WAITING`, and one in `free` or `bound` has `IDLE`,
 //!    whenever the lock is free. A worker that was taken out of one of them belongs to the thread
 //!    that took it out, which gives it a slot.
-//! 2. `waiting` are the lengths of the queues in `wanting` whenever the lock is free, and
-//!    `waiting_in_all` is their sum.
-//! 3. A slot in `closed` is nobody's, and its number was not below `ProcessorLimit::allowed` when it was
-//!    put there.
-//! 4. A slot in `vacant` is nobody's, and nobody is in the other lists when it is put there.
+//! 2. `waiting_counts` are the lengths of the queues in `waiting` whenever the lock is free, and
+//!    `waiting_total` is their sum.
+//! 3. No worker owns a slot in `closed`. Its number was not below `ProcessorLimit::allowed` when it
+//!    was put there.
+//! 4. No worker owns a slot in `vacant`. The lists of workers are empty when it is put there.
 //!
 //! # Orderings
 //!
-//! A worker stands `SPARE` or `WANTING`, then a fence, then looks at its mail. A thread that mails
-//! it has a fence, then looks how it stands. One of the two sees the other.
+//! A worker sets its ownership to `IDLE` or `WAITING`, then has a fence, then looks at its
+//! mailbox. A thread that sends it a thread has a fence, then looks at the ownership. At least one
+//! of the two sees the other.
 
 use std::collections::VecDeque;
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering, fence};
 use stanchion_competitive::Mutex;
 
-use crate::processors::worker_record::WorkerRecord;
+use super::ownership::Ownership;
 use crate::thread::priority::Priority;
 
 #[derive(Default)]
 struct Lists {
-    /// Those without bound_threads (`history.rs`).
+    /// Idle workers without bound threads (`thread/kind.rs`).
     free: Vec<usize>,
-    /// Those with bound_threads.
-    spares: Vec<usize>,
-    /// A queue for each priority.
-    wanting: [VecDeque<usize>; Priority::ALL.len()],
+    /// Idle workers with bound threads, none of which is ready.
+    bound: Vec<usize>,
+    /// Workers that wait for a slot: a queue for each priority.
+    waiting: [VecDeque<usize>; Priority::ALL.len()],
+    /// Slots that no worker could be given (Invariant 4).
     vacant: Vec<usize>,
+    /// Slots above the limit (Invariant 3).
     closed: Vec<usize>,
 }
 
-/// What a worker without a slot does next.
+/// The next step of a worker without a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// There is a slot that nobody has: it is the caller's.
+pub enum Rest {
+    /// There is a vacant slot, which is the caller's now.
     Slot(usize),
-    /// It sleeps, and wants one.
-    Wanting,
+    /// It sleeps, and waits for a slot.
+    Waiting,
     /// It sleeps.
-    Spare,
+    Idle,
 }
 
-/// The workers without a slot.
-pub(crate) struct IdleWorkers {
+/// The workers without a slot. The counts are written under the lock.
+pub struct IdleWorkers {
     lists: Mutex<Lists>,
-    waiting: [AtomicUsize; Priority::ALL.len()],
-    /// The sum of `waiting`.
-    waiting_in_all: AtomicUsize,
+    /// The workers that wait for a slot at each priority (Invariant 2).
+    waiting_counts: [AtomicUsize; Priority::ALL.len()],
+    /// The sum of `waiting_counts`.
+    waiting_total: AtomicUsize,
 }
 
 impl IdleWorkers {
-    pub(crate) fn new() -> Self {
+    /// Returns empty lists.
+    pub fn new() -> Self {
         Self {
             lists: Mutex::new(Lists::default()),
-            waiting: Priority::ALL.map(|_| AtomicUsize::fresh(0)),
-            waiting_in_all: AtomicUsize::fresh(0),
+            waiting_counts: Priority::ALL.map(|_| AtomicUsize::fresh(0)),
+            waiting_total: AtomicUsize::fresh(0),
         }
     }
 
-    /// How many workers want a slot, as far as is known.
+    /// Returns the number of workers that wait for a slot, as far as is known.
     #[inline]
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         // Relaxed: a hint. A worker that goes to sleep has a fence before it looks.
-        self.waiting_in_all.load(Ordering::Relaxed)
+        self.waiting_total.load(Ordering::Relaxed)
     }
 
-    /// Returns how many workers with a ready thread of that priority or a higher one want a slot,
-    /// as far as is known.
+    /// Returns the number of workers that wait for a slot with a ready thread of this priority or a
+    /// higher one, as far as is known.
     #[inline]
-    pub(crate) fn waiting_from(&self, priority: Priority) -> usize {
-        let counts = &self.waiting[priority as usize..];
-        // Relaxed: a hint. A worker that goes to sleep has a fence before it looks.
+    pub fn waiting_from(&self, priority: Priority) -> usize {
+        let counts = &self.waiting_counts[priority as usize..];
+        // Relaxed: as above.
         counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Lets the calling worker, which has no slot, sleep, unless a slot is vacant. `wants` is the
-    /// highest priority of its ready threads. It has bound_threads if threads have begun on it that have
-    /// not ended.
-    pub(crate) fn rest(
+    /// Lets the calling worker, which has no slot, sleep, unless a slot is vacant.
+    ///
+    /// `ready` is the highest priority of its ready threads, and `mailed` returns that of the
+    /// threads in its mailbox. `has_bound` says whether threads are bound to it.
+    pub fn rest(
         &self,
         index: usize,
-        worker: &WorkerRecord,
-        wants: Option<Priority>,
-        has_guests: bool,
+        ownership: &Ownership,
+        ready: Option<Priority>,
+        mailed: impl FnOnce() -> Option<Priority>,
+        has_bound: bool,
     ) -> Rest {
         let mut lists = self.lists.lock();
+        // A slot is vacant: the worker goes on.
         if let Some(slot) = lists.vacant.pop() {
             return Rest::Slot(slot);
         }
-        worker.ownership().rest(wants.is_some());
+        ownership.rest(ready.is_some());
         fence(Ordering::SeqCst);
-        let mailed = if worker.has_mail() { worker.mail_priority() } else { None };
-        if let Some(priority) = wants.max(mailed) {
-            worker.ownership().rest(true);
+        // It has ready threads: it waits for a slot.
+        if let Some(priority) = ready.max(mailed()) {
+            ownership.rest(true);
             self.queue(&mut lists, index, priority);
-            return Rest::Wanting;
+            return Rest::Waiting;
         }
-        let list = if has_guests { &mut lists.spares } else { &mut lists.free };
+        let list = if has_bound { &mut lists.bound } else { &mut lists.free };
         list.push(index);
-        Rest::Spare
+        Rest::Idle
     }
 
-    /// Nobody could be given this slot, which the caller has: the next that rests has it, or who
-    /// has begun to rest meanwhile, whom this returns.
-    pub(crate) fn vacate(&self, slot: usize) -> Option<usize> {
+    /// Leaves vacant a slot that the caller has and that no worker could be given. The next worker
+    /// that rests has it. If a worker has begun to rest meanwhile, returns that one instead.
+    pub fn vacate(&self, slot: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
-        let to = self.next(&mut lists, true).or_else(|| lists.spares.pop());
+        let to = self.next(&mut lists, true).or_else(|| lists.bound.pop());
         if to.is_none() {
             lists.vacant.push(slot);
         }
         to
     }
 
-    fn next(&self, lists: &mut Lists, free: bool) -> Option<usize> {
+    /// Takes out the worker that is next to have a slot. With `also_free` that may be one without
+    /// ready threads.
+    fn next(&self, lists: &mut Lists, also_free: bool) -> Option<usize> {
         let first = Priority::ALL.into_iter().rev().find_map(|priority| {
-            let first = lists.wanting[priority as usize].pop_front()?;
+            let first = lists.waiting[priority as usize].pop_front()?;
             self.count(lists, priority);
             Some(first)
         });
-        first.or_else(|| if free { lists.free.pop() } else { None })
+        first.or_else(|| if also_free { lists.free.pop() } else { None })
     }
 
-    /// Takes out a worker that has neither a slot nor bound_threads; it is the caller's, to be given a
-    /// slot.
+    /// Takes out a worker without bound threads. The caller gives it a slot.
     pub(crate) fn take_free(&self) -> Option<usize> {
         self.lists.lock().free.pop()
     }
 
-    /// The caller's slot closes, unless `stays` says that it is to stay after all. Whether it has.
+    /// Closes the caller's slot, unless `stays` returns that it is to stay after all. Returns
+    /// whether it was closed.
     pub(crate) fn close(&self, slot: usize, stays: impl FnOnce() -> bool) -> bool {
         let mut lists = self.lists.lock();
         let closes = !stays();
@@ -153,63 +163,64 @@ impl IdleWorkers {
         closes
     }
 
-    /// A slot that has been closed, with a number below `allowed`: it is the caller's.
+    /// Takes a closed slot with a number below `allowed`. It is the caller's.
     pub(crate) fn open(&self, allowed: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
-        let place = lists.closed.iter().position(|&slot| slot < allowed)?;
-        Some(lists.closed.swap_remove(place))
+        let index = lists.closed.iter().position(|&slot| slot < allowed)?;
+        Some(lists.closed.swap_remove(index))
     }
 
-    /// Whether somebody could be given a slot.
-    pub(crate) fn has_any(&self) -> bool {
+    /// Returns whether there is a worker without a slot.
+    pub(crate) fn any(&self) -> bool {
         let lists = self.lists.lock();
-        let Lists { wanting, free, spares, .. } = &*lists;
-        let nothing = wanting.iter().all(VecDeque::is_empty) && free.is_empty();
-        !(nothing && spares.is_empty())
+        let Lists { waiting, free, bound, .. } = &*lists;
+        !(waiting.iter().all(VecDeque::is_empty) && free.is_empty() && bound.is_empty())
     }
 
     fn queue(&self, lists: &mut Lists, index: usize, priority: Priority) {
-        lists.wanting[priority as usize].push_back(index);
+        lists.waiting[priority as usize].push_back(index);
         self.count(lists, priority);
     }
 
     fn count(&self, lists: &Lists, priority: Priority) {
         let level = priority as usize;
         // Relaxed: under the lock.
-        self.waiting[level].store(lists.wanting[level].len(), Ordering::Relaxed);
-        let all = lists.wanting.iter().map(VecDeque::len).sum();
-        // Relaxed: likewise.
-        self.waiting_in_all.store(all, Ordering::Relaxed);
+        self.waiting_counts[level].store(lists.waiting[level].len(), Ordering::Relaxed);
+        let total = lists.waiting.iter().map(VecDeque::len).sum();
+        // Relaxed: under the lock.
+        self.waiting_total.store(total, Ordering::Relaxed);
     }
 
-    /// A thread of that worker has been mailed to it, of that priority. Whether it slept without a
-    /// slot and now wants one, so that a worker must be told.
-    pub(crate) fn call(&self, index: usize, worker: &WorkerRecord, priority: Priority) -> bool {
+    /// Tells a worker of a thread of this priority in its mailbox. Returns whether the worker was
+    /// idle and now waits for a slot, so that the caller wakes another worker.
+    pub fn notify(&self, index: usize, ownership: &Ownership, priority: Priority) -> bool {
         fence(Ordering::SeqCst);
-        if worker.ownership().is_wanting() {
+        // It waits for a slot already.
+        if ownership.is_waiting() {
             self.raise(index, priority);
             return false;
         }
-        if !worker.ownership().is_spare() {
+        // It runs, or is about to rest, and looks at its mailbox itself.
+        if !ownership.is_idle() {
             return false;
         }
         let mut lists = self.lists.lock();
-        // Invariant 1.
-        let Some(place) = lists.spares.iter().position(|&spare| spare == index) else {
+        // Another thread has taken it out meanwhile (Invariant 1).
+        let Some(place) = lists.bound.iter().position(|&bound| bound == index) else {
             return false;
         };
-        lists.spares.swap_remove(place);
-        worker.ownership().rest(true);
+        lists.bound.swap_remove(place);
+        ownership.rest(true);
         self.queue(&mut lists, index, priority);
         true
     }
 
-    /// Moves a worker that wants a slot to the queue of that priority, if it waits in that of a
+    /// Moves a worker that waits for a slot to the queue of this priority, if it waits in that of a
     /// lower one.
     fn raise(&self, index: usize, priority: Priority) {
         let mut lists = self.lists.lock();
         for lower in Priority::ALL.into_iter().filter(|&lower| lower < priority) {
-            let queue = &mut lists.wanting[lower as usize];
+            let queue = &mut lists.waiting[lower as usize];
             if let Some(place) = queue.iter().position(|&waiting| waiting == index) {
                 queue.remove(place);
                 self.count(&lists, lower);
@@ -218,19 +229,18 @@ impl IdleWorkers {
         }
     }
 
-    /// Gives the caller's slot to the worker that has wanted one longest, or else, with `free`, to
-    /// one that has neither threads to run nor bound_threads; `give` does it. Whether there was one.
-    pub(crate) fn give(&self, free: bool, give: impl FnOnce(usize)) -> bool {
-        let to = self.next(&mut self.lists.lock(), free);
-        to.map(give).is_some()
+    /// Takes out the worker that has waited longest for a slot, or else, with `also_free`, one that
+    /// has neither ready nor bound threads. The caller gives it a slot.
+    pub(crate) fn take_next(&self, also_free: bool) -> Option<usize> {
+        self.next(&mut self.lists.lock(), also_free)
     }
 
-    /// Calls `end` with each of them, which are in no list any more.
-    pub(crate) fn end(&self, mut end: impl FnMut(usize)) {
+    /// Takes out all workers, and calls `end` with each.
+    pub fn end(&self, mut end: impl FnMut(usize)) {
         let mut lists = self.lists.lock();
-        let Lists { free, spares, wanting, vacant: _, closed: _ } = &mut *lists;
-        let wanting = wanting.iter_mut().flat_map(|queue| queue.drain(..));
-        free.drain(..).chain(spares.drain(..)).chain(wanting).for_each(&mut end);
+        let Lists { free, bound, waiting, vacant: _, closed: _ } = &mut *lists;
+        let waiting = waiting.iter_mut().flat_map(|queue| queue.drain(..));
+        free.drain(..).chain(bound.drain(..)).chain(waiting).for_each(&mut end);
         Priority::ALL.into_iter().for_each(|priority| self.count(&lists, priority));
     }
 }

@@ -1,10 +1,13 @@
-//! How many of its slots a runtime uses, and how many it would.
+//! The processor limit: the number of its slots that a runtime uses, and would use.
 //!
-//! The paper's two downcalls: "add more processors" when a thread is ready for which none is free, and "this processor is idle" when a worker has
-//! found nothing for a while. With an [`Arbiter`] they go to the other runtimes; without one, nobody hears them, and the limit is the user's.
+//! The paper has two downcalls: "add more processors" when a thread is ready for which no processor
+//! is free, and "this processor is idle" when a worker has found nothing for a while. With an
+//! [`Arbiter`] they go to the other runtimes. Without one they go nowhere, and the limit is the
+//! user's.
 //!
 //! ```text
-//! slots    0 1 2 3 | 4 5 6 7        open below `allowed`: those above it close at their workers' next scheduling points
+//! slots    0 1 2 3 | 4 5 6 7      open below `allowed`; the others close at the next scheduling
+//!                                 points of their workers
 //! ```
 //!
 //! # Invariants
@@ -13,53 +16,55 @@
 //!
 //! # Orderings
 //!
-//! Relaxed: a worker that sees an old number closes its slot, or keeps it, for one scheduling point longer. Seats are closed and opened under the
-//! idle_workers's lock.
+//! Relaxed: a worker that sees an old number closes its slot, or keeps it, for one scheduling point
+//! longer. Slots are closed and opened under the lock of `idle_workers.rs`.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-use crate::processors::arbiter::Arbiter;
+use super::arbiter::Arbiter;
 
-/// The downcalls of a runtime.
+/// The limit of a runtime, and its downcalls.
 pub(crate) struct ProcessorLimit {
+    /// The number of slots that are always there.
     slots: usize,
+    /// The number of slots that are open: the smaller of the two below (Invariant 1).
     allowed: AtomicUsize,
-    /// The most that its user wants it to use.
-    limit: AtomicUsize,
-    /// Its share of the machine, if it shares that.
+    /// The most that the user allows. Written by the user's thread.
+    user_limit: AtomicUsize,
+    /// The runtime's share of the machine, if it has an arbiter. Written by the worker that asks.
     share: AtomicUsize,
-    /// Seats whose workers do not sleep.
+    /// The open slots with a worker that is awake. Changed by those workers.
     awake: AtomicUsize,
     arbiter: Option<Arbiter>,
 }
 
 impl ProcessorLimit {
     pub(crate) fn new(slots: usize, arbiter: Option<Arbiter>) -> Self {
-        if let Some(arbiter) = &arbiter {
-            arbiter.want(slots);
-        }
-        Self {
+        let limit = Self {
             slots,
             allowed: AtomicUsize::fresh(slots),
-            limit: AtomicUsize::fresh(slots),
+            user_limit: AtomicUsize::fresh(slots),
             share: AtomicUsize::fresh(slots),
             awake: AtomicUsize::fresh(slots),
             arbiter,
-        }
+        };
+        limit.request(slots);
+        limit
     }
 
-    /// How many there are.
+    /// Returns the number of slots that are always there.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// How many slots are open.
+    /// Returns the number of slots that are open.
     #[inline]
     pub(crate) fn allowed(&self) -> usize {
         self.allowed.load(Ordering::Relaxed)
     }
 
-    /// Asks what the share is now, if it is runtime; whether `allowed` has changed.
+    /// Asks the arbiter for the share, if there is an arbiter. Returns whether `allowed` has
+    /// changed.
     #[inline]
     pub(crate) fn poll(&self, look_at_clock: bool) -> bool {
         let Some(share) = self.arbiter.as_ref().and_then(|arbiter| arbiter.poll(look_at_clock))
@@ -70,50 +75,48 @@ impl ProcessorLimit {
         self.update()
     }
 
-    /// Uses no more than so many.
-    pub(crate) fn limit(&self, processors: usize) -> bool {
-        self.limit.store(processors, Ordering::Relaxed);
+    /// Sets the most that the user allows. Returns whether `allowed` has changed.
+    pub(crate) fn set_user_limit(&self, processors: usize) -> bool {
+        self.user_limit.store(processors, Ordering::Relaxed);
         self.update()
     }
 
     fn update(&self) -> bool {
-        let (limit, share) =
-            (self.limit.load(Ordering::Relaxed), self.share.load(Ordering::Relaxed));
-        let allowed = limit.min(share).clamp(1, self.slots);
+        let user_limit = self.user_limit.load(Ordering::Relaxed);
+        let share = self.share.load(Ordering::Relaxed);
+        let allowed = user_limit.min(share).clamp(1, self.slots);
         self.allowed.swap(allowed, Ordering::Relaxed) != allowed
     }
 
-    /// "This processor is idle."
-    pub(crate) fn sleeps(&self) {
-        let awake = self.awake.fetch_sub(1, Ordering::Relaxed) - 1;
+    fn request(&self, processors: usize) {
         if let Some(arbiter) = &self.arbiter {
-            arbiter.want(awake);
+            arbiter.request(processors);
         }
     }
 
-    /// It is not any more.
-    pub(crate) fn wakes(&self) {
-        let awake = self.awake.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(arbiter) = &self.arbiter {
-            arbiter.want(awake);
-        }
+    /// "This processor is idle": the worker of an open slot goes to sleep.
+    pub(crate) fn worker_sleeps(&self) {
+        self.request(self.awake.fetch_sub(1, Ordering::Relaxed) - 1);
     }
 
-    /// "Add more processors": something is ready, and no open slot was free for it.
+    /// Takes that back: the worker has woken up.
+    pub(crate) fn worker_wakes(&self) {
+        self.request(self.awake.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+
+    /// "Add more processors": a thread is ready, and no open slot is free for it.
     #[inline]
-    pub(crate) fn more(&self) {
-        if let Some(arbiter) = &self.arbiter {
-            arbiter.want(self.slots);
-        }
+    pub(crate) fn request_all(&self) {
+        self.request(self.slots);
     }
 
-    /// A slot that was awake has closed, or one that was closed is awake.
-    pub(crate) fn closed(&self, closed: bool) {
-        // It is still wanted.
-        if closed {
-            self.awake.fetch_sub(1, Ordering::Relaxed);
-        } else {
-            self.awake.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Counts a slot that is closed while its worker is awake. The processor is still wanted.
+    pub(crate) fn slot_closed(&self) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a closed slot that is opened for a worker that is awake.
+    pub(crate) fn slot_opened(&self) {
+        self.awake.fetch_add(1, Ordering::Relaxed);
     }
 }

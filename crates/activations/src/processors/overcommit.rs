@@ -1,85 +1,92 @@
-//! Seats beyond the processors, for workers that block often and briefly.
+//! Overcommitted slots: slots beyond the processors, for workers that block often and briefly.
 //!
-//! A worker that reads a small file from a disk is back after some 60 µs. To hand its slot on, and to wait for another when it comes back, costs wake-ups that
-//! take as long, at each read; and the disk wants tens of reads at a time. So a worker that comes back to find its slot gone, while a processor is idle, does not wait
-//! for a slot: it is given one of these, and goes on at once. There are more slots than processors then, and while most of their
-//! workers are blocked the kernel itself switches from one to the next, which costs nothing that it would not cost anyway.
+//! A worker that reads a small file from a disk is back after some 60 µs. Handing its slot on, and
+//! waiting for another when it comes back, costs wake-ups that take as long, at each read. And the
+//! disk wants tens of reads at a time. So a worker that comes back to find its slot gone, while a
+//! processor is idle, does not wait for a slot. It is given one of these, and goes on at once.
+//! There are more slots than processors then. While most of their workers are blocked, the kernel
+//! itself switches from one to the next, which costs nothing that it would not cost anyway.
 //!
 //! ```text
-//! slots    0 1 │ 2 3 4 5 6 7 …          the first are as many as the processors, and always there (`limit.rs`)
-//! open     1 1 │ 1 1 0 1 0 0 …          the others have a bit each, in one word
+//! slots    0 1 │ 2 3 4 5 6 7 …     the first are as many as the processors, and always there
+//! open     1 1 │ 1 1 0 1 0 0 …     the others have a bit each, in one word
 //! ```
 //!
-//! Why not from the start: threads that compute would share processors, which is what user-level threads are there to avoid. So these slots close: if
-//! their worker finds nothing to do, and if the monitor has seen for a while that more workers can run than twice as many as there are processors.
+//! Why not from the start: threads that compute would share processors, which is what user-level
+//! threads are there to avoid. So these slots close if their worker finds nothing to do, and if
+//! the monitor has seen for a while that more workers can run than twice as many as there are
+//! processors.
 //!
 //! # Invariants
 //!
-//! 1. Who sets a slot's bit has the slot; only who has it clears the bit.
+//! 1. The thread that sets a slot's bit owns the slot. Only the owner clears the bit.
 //!
 //! # Orderings
 //!
-//! Closing is a Release, opening an Acquire: who opens a slot sees what was done on it. `most` is Relaxed: a number that is a little old is a little wrong.
+//! Closing is a Release, opening an Acquire: the worker that opens a slot sees what was done on it.
+//! `allowed` is Relaxed: a number that is a little old is a little wrong.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 
-/// At most: as many reads as a disk has use for at a time, and a word has bits.
+/// The most such slots: as many as a disk has use for reads at a time, and as a word has bits.
 pub(crate) const MOST: usize = 62;
 
-/// Seats that are open now and then.
-pub(crate) struct Overcommit {
+/// The slots beyond the processors.
+pub struct Overcommit {
     /// The number of the first of them.
     first: usize,
+    /// The number of them.
     count: usize,
-    /// A bit for each that is open.
+    /// A bit for each slot that is open. Changed by the slots' owners.
     open: CachePadded<AtomicU64>,
-    /// How many may be.
-    most: AtomicUsize,
+    /// The number of slots that may be open. Written by the monitor, and by threads that take a
+    /// slot.
+    allowed: AtomicUsize,
 }
 
 impl Overcommit {
-    /// So many slots, from that number on; all are closed.
-    pub(crate) fn new(first: usize, count: usize) -> Self {
+    /// Returns so many slots, from number `first` on, all closed.
+    pub fn new(first: usize, count: usize) -> Self {
         debug_assert!(count <= MOST);
         Self {
             first,
             count,
             open: CachePadded::new(AtomicU64::fresh(0)),
-            most: AtomicUsize::fresh(count),
+            allowed: AtomicUsize::fresh(count),
         }
     }
 
-    /// Whether that slot is one of these.
+    /// Returns whether this slot is beyond the processors.
     #[inline]
     pub(crate) fn has(&self, slot: usize) -> bool {
         slot >= self.first
     }
 
-    /// Whether any is open.
+    /// Returns whether any slot is open.
     #[inline]
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_any_open(&self) -> bool {
         // Relaxed: a hint.
         self.open.load(Ordering::Relaxed) != 0
     }
 
-    /// Those that are open, as far as is known.
-    pub(crate) fn slots(&self) -> Seats {
+    /// Returns the open slots, as far as is known.
+    pub fn open_slots(&self) -> OpenSlots {
         // Relaxed: a hint.
-        Seats { left: self.open.load(Ordering::Relaxed), first: self.first }
+        OpenSlots { left: self.open.load(Ordering::Relaxed), first: self.first }
     }
 
-    /// Opens one, which is the caller's, if there may be one more.
-    pub(crate) fn open(&self) -> Option<usize> {
+    /// Opens a slot, if one more may be open. It is the caller's.
+    pub fn open(&self) -> Option<usize> {
         // Relaxed: the exchange decides.
         let mut open = self.open.load(Ordering::Relaxed);
         loop {
             let bit = open.trailing_ones() as usize;
             // Relaxed: see the header.
-            if open.count_ones() as usize >= self.most.load(Ordering::Relaxed).min(self.count) {
+            if open.count_ones() as usize >= self.allowed.load(Ordering::Relaxed).min(self.count) {
                 return None;
             }
-            // Acquire: pairs with the Releases of `close` and `close_one_too_many`. Relaxed: tried again.
+            // Acquire: pairs with the Releases of `close` and `close_excess`. Relaxed: tried again.
             let opened = self.open.compare_exchange_weak(
                 open,
                 open | 1 << bit,
@@ -94,28 +101,31 @@ impl Overcommit {
     }
 
     /// Closes this slot, which is the caller's.
-    pub(crate) fn close(&self, slot: usize) {
+    pub fn close(&self, slot: usize) {
         // Release: pairs with the Acquire of `open`.
         self.open.fetch_and(!self.bit(slot), Ordering::Release);
     }
 
-    /// Whether more are open than may be.
+    /// Returns whether more slots are open than may be.
     #[inline]
-    pub(crate) fn has_too_many(&self) -> bool {
-        // Relaxed: `close_one_too_many` decides.
-        self.count_open() > self.most.load(Ordering::Relaxed)
+    pub(crate) fn has_excess(&self) -> bool {
+        // Relaxed: `close_excess` decides.
+        self.count_open() > self.allowed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_open(&self) -> usize {
+    /// Returns the number of open slots, as far as is known.
+    pub fn count_open(&self) -> usize {
         // Relaxed: a hint.
         self.open.load(Ordering::Relaxed).count_ones() as usize
     }
 
-    /// Closes this slot, which is the caller's, if more are open than may be; whether it has.
-    pub(crate) fn close_one_too_many(&self, slot: usize) -> bool {
-        // Relaxed, all: the exchange decides, and that is a Release, which pairs with the Acquire of `open`.
+    /// Closes this slot, which is the caller's, if more slots are open than may be. Returns whether
+    /// it has.
+    pub fn close_excess(&self, slot: usize) -> bool {
+        // Relaxed, all: the exchange decides.
         let mut open = self.open.load(Ordering::Relaxed);
-        while open.count_ones() as usize > self.most.load(Ordering::Relaxed) {
+        while open.count_ones() as usize > self.allowed.load(Ordering::Relaxed) {
+            // Release: pairs with the Acquire of `open`.
             let closed = self.open.compare_exchange_weak(
                 open,
                 open & !self.bit(slot),
@@ -130,9 +140,10 @@ impl Overcommit {
         false
     }
 
-    /// No more than so many are to be open from now on.
-    pub(crate) fn allow(&self, most: usize) {
-        self.most.store(most, Ordering::Relaxed);
+    /// Sets the number of slots that may be open from now on.
+    pub fn allow(&self, most: usize) {
+        // Relaxed: see the header.
+        self.allowed.store(most, Ordering::Relaxed);
     }
 
     fn bit(&self, slot: usize) -> u64 {
@@ -140,14 +151,15 @@ impl Overcommit {
     }
 }
 
-/// Numbers of open slots, from [`Overcommit::slots`].
-pub(crate) struct Seats {
+/// The numbers of open slots, from [`Overcommit::open_slots`].
+pub struct OpenSlots {
     /// The bits of those that are still to come.
     left: u64,
+    /// The number of the first slot.
     first: usize,
 }
 
-impl Iterator for Seats {
+impl Iterator for OpenSlots {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {

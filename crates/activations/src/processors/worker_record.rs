@@ -1,241 +1,225 @@
-//! A worker, a kernel thread that runs user-level ones, as the others may touch it. What only it
-//! touches is in `scheduler_loop.rs`.
+//! The record of a worker: the part of it that other threads read and write. The part that only the
+//! worker itself touches is in `worker/state.rs`.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
-use machine::clock::{Deadline, Ticks};
+use machine::clock::Ticks;
 use machine::presence::{self, Presence};
 
-use crate::stats::live_threads::ThreadCounts;
-use crate::thread::kind::ThreadKind;
-use crate::queues::mailbox::Mail;
+use super::ownership::Ownership;
+use crate::detection::monitor::MonitoredWorker;
 use crate::detection::observed::ObservedState;
-use crate::queues::prioritized::LocalQueue;
+use crate::queues::mailbox::Mailbox;
+use crate::stats::live_threads::ThreadCounts;
+use crate::thread::handle::Thread;
+use crate::thread::kind::ThreadKind;
 use crate::thread::priority::Priority;
-use crate::processors::ownership::Ownership;
-use crate::thread::header::Thread;
 
-/// What others may touch of a worker.
+/// The record of a worker.
 pub(crate) struct WorkerRecord {
-    often: CachePadded<WrittenOften>,
-    /// Its slot, while it has one.
+    /// The part that the worker writes at each scheduling point. It has cache lines of its own,
+    /// because others read the rest at each of theirs.
+    turn: CachePadded<TurnRecord>,
+    /// The slot that the worker owns, or owned last. Written by the thread that gives it one.
     slot: AtomicU32,
-    /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
+    /// The worker's number with [`machine::presence`], plus one; 0 while it is not registered.
+    /// Written by the worker.
     presence_index: AtomicU32,
-    note: ObservedState,
-    /// Its present block has been counted as one for which there was no spare worker.
+    /// The last observation of the worker. Moved by any thread that looks.
+    pub(crate) observed: ObservedState,
+    /// Set when its present block has been counted as one for which there was no spare worker.
+    /// Written by threads that look.
     is_unreplaced: AtomicBool,
-    /// When its slot was last taken, in ticks.
-    lost: AtomicU64,
-    mail: Mail<Thread>,
+    /// The time at which its slot was last taken, in ticks. Written by the taker.
+    slot_lost_at: AtomicU64,
+    /// Bound threads that others have made ready.
+    pub(crate) mailbox: Mailbox<Thread>,
 }
 
-/// What the worker writes at each scheduling point, apart from what others read at each of theirs.
-struct WrittenOften {
+/// The part of a record that the worker writes at each scheduling point.
+struct TurnRecord {
     ownership: Ownership,
-    /// Threads that it has created, and that have ended on it.
-    count: ThreadCounts,
-    /// The kind of the thread that has its turn, and above [`KIND_BITS`] the number of the turn.
+    counts: ThreadCounts,
+    /// The kind of the thread that runs, and above [`KIND_BITS`] the number of the turn.
     turn: AtomicU64,
-    /// Where the stack begins that it is on.
+    /// The address at which the present stack begins.
     stack: AtomicUsize,
-    /// Its own threads that were ready when its turn began.
-    ready: AtomicUsize,
+    /// The threads in its local queue when the turn began.
+    local_ready: AtomicUsize,
 }
 
-/// Bits of a [`ThreadKind`], which is an address.
+/// The bits of a [`ThreadKind`], which is an address.
 const KIND_BITS: u32 = 48;
 
 impl WorkerRecord {
+    /// Returns the record of a worker that owns this slot, or none.
     pub(crate) fn new(slot: Option<usize>) -> Self {
-        let often = WrittenOften {
-            ownership: if slot.is_some() { Ownership::with_slot() } else { Ownership::spare() },
-            count: ThreadCounts::new(),
+        let turn = TurnRecord {
+            ownership: if slot.is_some() { Ownership::with_slot() } else { Ownership::idle() },
+            counts: ThreadCounts::new(),
             turn: AtomicU64::fresh(0),
             stack: AtomicUsize::fresh(0),
-            ready: AtomicUsize::fresh(0),
+            local_ready: AtomicUsize::fresh(0),
         };
         Self {
-            often: CachePadded::new(own),
+            turn: CachePadded::new(turn),
             slot: AtomicU32::fresh(slot.unwrap_or(0) as u32),
             presence_index: AtomicU32::fresh(0),
-            note: ObservedState::new(),
+            observed: ObservedState::new(),
             is_unreplaced: AtomicBool::fresh(false),
-            lost: AtomicU64::fresh(0),
-            mail: Mail::new(),
+            slot_lost_at: AtomicU64::fresh(0),
+            mailbox: Mailbox::new(),
         }
     }
 
     pub(crate) fn ownership(&self) -> &Ownership {
-        &self.often.ownership
+        &self.turn.ownership
     }
 
-    /// Its slot; the last one that it had, if it has none.
+    /// Returns the threads that the worker has created, and those that have ended on it.
+    pub(crate) fn counts(&self) -> &ThreadCounts {
+        &self.turn.counts
+    }
+
+    /// Returns the slot that the worker owns, or owned last.
     pub(crate) fn slot(&self) -> usize {
-        // Relaxed: written before it is given the slot; others take it for a hint.
+        // Relaxed: written before the worker is given the slot. For others it is a hint.
         self.slot.load(Ordering::Relaxed) as usize
     }
 
-    /// Gives it a slot, which the caller has, and wakes it.
-    pub(crate) fn take_slot(&self, slot: usize) {
+    /// Gives the worker a slot, which the caller has, and wakes it.
+    pub(crate) fn give_slot(&self, slot: usize) {
         // Relaxed: `give` is a Release.
         self.slot.store(slot as u32, Ordering::Relaxed);
-        self.often.ownership.give();
+        self.turn.ownership.give();
     }
 
-    pub(crate) fn has_mail(&self) -> bool {
-        // A thread that must not miss it has a fence before.
-        self.mail.is_there()
+    /// Returns the highest priority of the threads in the mailbox.
+    pub(crate) fn mailed_priority(&self) -> Option<Priority> {
+        if !self.mailbox.is_full() {
+            return None;
+        }
+        self.mailbox.greatest(|thread| thread.header().priority())
     }
 
-    /// A thread that began here is ready again. The caller sees to it that it is looked at.
-    pub(crate) fn mail(&self, thread: Thread) {
-        self.mail.send(thread);
-    }
-
-    /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
-    /// worker.
-    pub(crate) fn await_mail(&self, deadline: Deadline) {
-        self.mail.wait(deadline);
-    }
-
-    /// Returns whether it sleeps until there is mail, and there is none, as far as is known.
-    pub(crate) fn awaits_mail(&self) -> bool {
-        self.mail.is_awaited()
-    }
-
-    /// Returns the highest priority of the threads that it has been mailed.
-    pub(crate) fn mail_priority(&self) -> Option<Priority> {
-        self.mail.greatest(|thread| thread.header().priority())
-    }
-
-    /// Moves what it has been mailed to its own threads.
-    pub(crate) fn read_mail(&self, own: &mut LocalQueue) {
-        self.mail.take(|thread| own.push_back(thread));
-    }
-
-    /// It has registered with [`machine::presence`], under that number, or is not registered any
-    /// more.
+    /// Sets the worker's number with [`machine::presence`]. Called by the worker.
     pub(crate) fn set_presence_index(&self, index: Option<usize>) {
         // Relaxed: a number.
         self.presence_index.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);
     }
 
-    /// Its number with [`machine::presence`], if it is registered.
-    pub(crate) fn presence_index(&self) -> Option<usize> {
-        // Relaxed: a number.
-        (self.presence_index.load(Ordering::Relaxed) as usize).checked_sub(1)
-    }
-
-    /// Where it is, if it can be seen.
-    #[inline]
-    pub(crate) fn presence(&self) -> Presence {
-        self.presence_index().map_or(Presence::Unknown, presence::of)
-    }
-
-    /// When it was last switched, if the kernel says so.
+    /// Returns the time of the last switch, if the kernel records it.
     pub(crate) fn switched_at(&self) -> Option<u64> {
         self.presence_index().and_then(presence::since)
     }
 
-    /// Its turn of that number begins, with a thread of that kind. By the worker.
+    /// Records that a turn begins. Called by the worker.
     #[inline]
-    pub(crate) fn begins_turn(&self, number: u32, kind: ThreadKind) {
-        // Relaxed: a hint for other workers.
+    pub(crate) fn begin_turn(&self, number: u32, kind: ThreadKind) {
         let turn = u64::from(number) << KIND_BITS | kind.to_bits() as u64;
-        self.often.turn.store(turn, Ordering::Relaxed);
+        // Relaxed: a hint for other threads.
+        self.turn.turn.store(turn, Ordering::Relaxed);
     }
 
-    /// Which turn it has, or had last, modulo something, together with the kind of its thread.
+    /// Returns the number of the present or last turn, modulo a power of two, together with the
+    /// kind of its thread.
     pub(crate) fn turn(&self) -> u64 {
         // Relaxed: a hint.
-        self.often.turn.load(Ordering::Relaxed)
+        self.turn.turn.load(Ordering::Relaxed)
     }
 
-    /// It goes to the stack that begins there. By the worker.
-    #[inline]
-    pub(crate) fn goes_to(&self, stack: usize) {
-        // Relaxed: a hint for the thread that looks.
-        self.often.stack.store(stack, Ordering::Relaxed);
-    }
-
-    /// Where the stack begins that it is on, or was last.
-    pub(crate) fn stack(&self) -> usize {
-        // Relaxed: a hint.
-        self.often.stack.load(Ordering::Relaxed)
-    }
-
-    /// So many of its own threads are ready beside the one that it runs. By the worker.
-    #[inline]
-    pub(crate) fn leaves_ready(&self, count: usize) {
-        // Relaxed: hints. A look first, as mostly nothing changes.
-        if self.often.ready.load(Ordering::Relaxed) != count {
-            self.often.ready.store(count, Ordering::Relaxed);
-        }
-    }
-
-    /// How many threads are ready that only this worker can run, beside the one that it runs.
-    pub(crate) fn ready(&self) -> usize {
-        // Relaxed: a hint.
-        self.often.ready.load(Ordering::Relaxed) + if self.has_mail() { self.mail.len() } else { 0 }
-    }
-
-    /// The names of those of them that others have made ready since its turn began.
-    pub(crate) fn names_in_mail(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        self.mail.look(|thread| names.extend(thread.name().map(String::from)));
-        names
-    }
-
-    /// Whether it is in a thread and blocked in the kernel. Some 10 µs where the kernel does not
-    /// record switches.
-    pub(crate) fn is_stuck(&self) -> bool {
-        let seen = self.presence_index().map(presence::examine);
-        self.ownership().has_thread() && seen == Some(Presence::Blocked)
-    }
-
-    /// The kind of the thread that it runs, or has run last.
+    /// Returns the kind of the thread of the present or last turn.
     pub(crate) fn kind(&self) -> ThreadKind {
         ThreadKind::from_bits((self.turn() & ((1 << KIND_BITS) - 1)) as usize)
     }
 
-    /// What was last seen of it.
-    pub(crate) fn note(&self) -> &ObservedState {
-        &self.note
+    /// Records that the worker goes to the stack that begins there. Called by the worker.
+    #[inline]
+    pub(crate) fn set_stack(&self, base: usize) {
+        // Relaxed: a hint for the thread that reports.
+        self.turn.stack.store(base, Ordering::Relaxed);
     }
 
-    /// No worker can stand in for it while it is blocked. Returns whether that is the first look
-    /// at this block to find so.
-    pub(crate) fn begins_unreplaced_block(&self) -> bool {
+    /// Returns the address at which the present or last stack begins.
+    pub(crate) fn stack(&self) -> usize {
+        // Relaxed: a hint.
+        self.turn.stack.load(Ordering::Relaxed)
+    }
+
+    /// Records the number of threads in the local queue. Called by the worker.
+    #[inline]
+    pub(crate) fn set_local_ready(&self, count: usize) {
+        // Relaxed: a hint. The load comes first, as most often nothing changes.
+        if self.turn.local_ready.load(Ordering::Relaxed) != count {
+            // Relaxed: as above.
+            self.turn.local_ready.store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of ready threads that only this worker can run, beside the one that it
+    /// runs.
+    pub(crate) fn ready(&self) -> usize {
+        let mailed = if self.mailbox.is_full() { self.mailbox.count() } else { 0 };
+        // Relaxed: a hint.
+        self.turn.local_ready.load(Ordering::Relaxed) + mailed
+    }
+
+    /// Returns the names of the threads in the mailbox.
+    pub(crate) fn mailed_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.mailbox.inspect(|thread| names.extend(thread.name().map(String::from)));
+        names
+    }
+
+    /// Returns whether the worker is in a thread and blocked in the kernel. This takes some 10 µs
+    /// where the kernel does not record switches.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.ownership().has_thread() && self.examine() == Some(Presence::Blocked)
+    }
+
+    /// Asks the kernel for the state of the worker's kernel thread.
+    pub(crate) fn examine(&self) -> Option<Presence> {
+        self.presence_index().map(presence::examine)
+    }
+
+    /// Records that no worker can stand in for this one while it is blocked. Returns whether that
+    /// is new for this block.
+    pub(crate) fn begin_unreplaced_block(&self) -> bool {
         // Relaxed: a statistic.
         !self.is_unreplaced.swap(true, Ordering::Relaxed)
     }
 
-    /// A look has found it back from a block.
-    pub(crate) fn ends_unreplaced_block(&self) {
+    /// Records that the worker is back from a block.
+    pub(crate) fn end_unreplaced_block(&self) {
         // Relaxed: a statistic.
         self.is_unreplaced.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it is blocked in the middle of a thread, as far as is known.
-    pub(crate) fn is_blocked(&self) -> bool {
+    /// Records that the slot is about to be taken.
+    pub(crate) fn set_slot_lost_at(&self, now: Ticks) {
+        // Relaxed: a statistic.
+        self.slot_lost_at.store(now.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Returns the time at which the slot was last taken.
+    pub(crate) fn slot_lost_at(&self) -> Ticks {
+        // Relaxed: a statistic.
+        Ticks::from_bits(self.slot_lost_at.load(Ordering::Relaxed))
+    }
+}
+
+impl MonitoredWorker for WorkerRecord {
+    fn presence_index(&self) -> Option<usize> {
+        // Relaxed: a number.
+        (self.presence_index.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    #[inline]
+    fn presence(&self) -> Presence {
+        self.presence_index().map_or(Presence::Unknown, presence::of)
+    }
+
+    fn is_blocked(&self) -> bool {
         self.presence() == Presence::Blocked && self.ownership().is_in_thread()
-    }
-
-    /// Its slot is about to be taken.
-    pub(crate) fn note_lost_slot(&self, now: Ticks) {
-        // Relaxed: for a statistic.
-        self.lost.store(now.to_bits(), Ordering::Relaxed);
-    }
-
-    /// When its slot was taken, if it was.
-    pub(crate) fn lost_at(&self) -> Ticks {
-        // Relaxed: for a statistic.
-        Ticks::from_bits(self.lost.load(Ordering::Relaxed))
-    }
-
-    /// The threads that it has created, and that have ended on it.
-    pub(crate) fn count(&self) -> &ThreadCounts {
-        &self.often.count
     }
 }

@@ -1,101 +1,103 @@
-//! The mail of a worker: threads that began there, and that others have made ready.
+//! The mailbox of a worker: threads that are bound to it, and that other threads have made ready.
 //!
 //! The worker looks at a word, and takes the lock only if there is something. A worker that waits
-//! in the middle of a thread (`scheduler_loop/panicking.rs`) sleeps on the word.
+//! in the middle of a thread (`worker/panicking.rs`) sleeps on the word.
 //!
-//! | word | means | what changes it, under the lock |
+//! | word | meaning | changed under the lock by |
 //! | --- | --- | --- |
-//! | `NONE` | there is no mail | a sender, to `SOME` |
-//! | `SOME` | there is | the worker, which takes all, to `NONE` |
+//! | `EMPTY` | there is nothing | a sender, to `FULL` |
+//! | `FULL` | there is something | the worker, which takes all, to `EMPTY` |
 //!
 //! # Invariants
 //!
-//! 1. The word changes under the lock of the list, together with the list.
-//! 2. A sender that finds the mail awaited wakes the worker after it has changed the word. So a
-//!    worker that has said that it awaits mail finds the word changed, or is woken.
+//! 1. The word changes under the lock of the contents, together with them.
+//! 2. A sender that finds the mailbox awaited wakes the worker after it has changed the word. So a
+//!    worker that has said that it waits finds the word changed, or is woken.
 //!
-//! No orderings: the lock orders the list, and the word is a hint. A worker that must not miss it
-//! has a fence before it looks (`idle_workers.rs`).
+//! The lock orders the contents, and the word is a hint, so there are no orderings. A worker that
+//! must not miss a thread has a fence before it looks (`processors/idle_workers.rs`).
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use stanchion_competitive::Mutex;
 
-const NONE: u32 = 0;
-const SOME: u32 = 1;
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
 
-/// Mailbox of one worker.
-pub(crate) struct Mailbox<T> {
-    list: Mutex<Contents<T>>,
-    /// `SOME` if there is any, else `NONE`.
+/// The mailbox of one worker.
+pub struct Mailbox<T> {
+    contents: Mutex<Contents<T>>,
+    /// `FULL` if there is something, else `EMPTY` (Invariant 1).
     word: AtomicU32,
 }
 
 struct Contents<T> {
+    /// Added by senders, taken by the worker.
     items: Vec<T>,
-    /// The worker sleeps until there is mail, or is about to.
+    /// Set while the worker sleeps until there is something, or is about to. Written by the worker.
     is_awaited: bool,
 }
 
 impl<T> Mailbox<T> {
-    pub(crate) fn new() -> Self {
-        let list = Contents { items: Vec::new(), is_awaited: false };
-        Self { list: Mutex::new(list), word: AtomicU32::fresh(NONE) }
+    /// Returns an empty mailbox.
+    pub fn new() -> Self {
+        let contents = Contents { items: Vec::new(), is_awaited: false };
+        Self { contents: Mutex::new(contents), word: AtomicU32::fresh(EMPTY) }
     }
 
-    /// Returns whether there is any, as far as is known.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Returns whether there is something, as far as is known.
+    pub fn is_full(&self) -> bool {
         // Relaxed: see the header.
-        self.word.load(Ordering::Relaxed) == SOME
+        self.word.load(Ordering::Relaxed) == FULL
     }
 
-    /// Sends `item`, and wakes the worker if it awaits mail.
-    pub(crate) fn send(&self, item: T) {
-        let mut list = self.list.lock();
-        list.items.push(item);
+    /// Sends `item`, and wakes the worker if it waits for one.
+    pub fn send(&self, item: T) {
+        let mut contents = self.contents.lock();
+        contents.items.push(item);
         // Relaxed: under the lock.
-        self.word.store(SOME, Ordering::Relaxed);
-        if list.is_awaited {
+        self.word.store(FULL, Ordering::Relaxed);
+        if contents.is_awaited {
             park::wake_one(&self.word);
         }
     }
 
-    /// Takes all that there is. By the worker.
-    pub(crate) fn take(&self, each: impl FnMut(T)) {
-        let mut list = self.list.lock();
+    /// Takes all items. Called by the worker.
+    pub fn take(&self, each: impl FnMut(T)) {
+        let mut contents = self.contents.lock();
         // Relaxed: under the lock.
-        self.word.store(NONE, Ordering::Relaxed);
-        list.items.drain(..).for_each(each);
+        self.word.store(EMPTY, Ordering::Relaxed);
+        contents.items.drain(..).for_each(each);
     }
 
-    /// Returns the greatest of what `of` says of each item; `None` if there is no mail.
-    pub(crate) fn greatest<K: Ord>(&self, of: impl FnMut(&T) -> K) -> Option<K> {
-        self.list.lock().items.iter().map(of).max()
+    /// Returns the greatest of the keys that `key` gives the items; `None` if there is none.
+    pub(crate) fn greatest<K: Ord>(&self, key: impl FnMut(&T) -> K) -> Option<K> {
+        self.contents.lock().items.iter().map(key).max()
     }
 
-    /// Returns how many items there are.
-    pub(crate) fn len(&self) -> usize {
-        self.list.lock().items.len()
+    /// Returns the number of items.
+    pub(crate) fn count(&self) -> usize {
+        self.contents.lock().items.len()
     }
 
     /// Calls `each` with each item, which stays.
-    pub(crate) fn look(&self, each: impl FnMut(&T)) {
-        self.list.lock().items.iter().for_each(each);
+    pub(crate) fn inspect(&self, each: impl FnMut(&T)) {
+        self.contents.lock().items.iter().for_each(each);
     }
 
-    /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
+    /// Sleeps until there is something or the deadline passes. May return early. Called by the
     /// worker.
-    pub(crate) fn wait(&self, deadline: Deadline) {
-        self.list.lock().is_awaited = true;
+    pub fn wait(&self, deadline: Deadline) {
+        self.contents.lock().is_awaited = true;
         // Invariant 2.
-        park::wait(&self.word, NONE, deadline);
-        self.list.lock().is_awaited = false;
+        park::wait(&self.word, EMPTY, deadline);
+        self.contents.lock().is_awaited = false;
     }
 
-    /// Returns whether the worker sleeps here, and there is no mail, as far as is known.
-    pub(crate) fn is_awaited(&self) -> bool {
-        let list = self.list.lock();
-        list.is_awaited && list.items.is_empty()
+    /// Returns whether the worker sleeps here and there is nothing, as far as is known.
+    pub fn is_awaited(&self) -> bool {
+        let contents = self.contents.lock();
+        contents.is_awaited && contents.items.is_empty()
     }
 }

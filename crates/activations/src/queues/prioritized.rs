@@ -1,13 +1,13 @@
-//! The queues of ready threads that know priorities: those of one worker, and those of the
+//! The queues of ready threads that know priorities: the queue of one worker, and the queues of the
 //! runtime.
 //!
-//! The strategies of `threadpool` know no priorities, and need not. Threads of the normal priority
-//! that any worker may run are in the strategy's queues. The others are few or can wait: they are
-//! in a queue with a lock for each priority. Threads that have begun are in queues of their
-//! worker, one for each priority.
+//! The strategies of `threadpool` know no priorities, and need not. Threads of normal priority that
+//! any worker may run are in the strategy's queues. The others are few or can wait: they are in a
+//! queue with a lock for each priority. Threads that have begun are in a queue of their worker, one
+//! for each priority.
 //!
-//! Why it costs next to nothing if no thread asks for it: `used` says whether a thread of another
-//! priority has ever been made. It is written once, and each scheduling point looks at it.
+//! Why this costs next to nothing if no thread asks for it: `is_used` says whether a thread of
+//! another priority has ever been made. It is written once, and each scheduling point looks at it.
 //!
 //! # Invariants
 //!
@@ -15,22 +15,25 @@
 //!
 //! # Orderings
 //!
-//! All are Relaxed. A thread that puts another one here wakes a parked worker afterwards
-//! (`parked.rs`), whose fences order the counts; and `used` is looked at again and again.
+//! All are Relaxed. A thread that puts another one here wakes a sleeping worker afterwards. The
+//! fences of that (`processors/parking.rs`) order the counts. `is_used` is looked at again and
+//! again.
 
 use std::collections::VecDeque;
 
 use machine::atomic::{AtomicBool, AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::Mutex;
 
+use crate::thread::handle::Thread;
+use crate::thread::id::ThreadId;
 use crate::thread::priority::Priority;
-use crate::thread::header::{Thread, ThreadId};
 
-/// The ready threads of one worker that have begun there.
+/// The ready threads that are bound to one worker.
 #[derive(Default)]
 pub(crate) struct LocalQueue {
+    /// A queue for each priority.
     queues: [VecDeque<Thread>; Priority::ALL.len()],
-    /// Of all queues together.
+    /// The threads of all queues together.
     len: usize,
 }
 
@@ -51,20 +54,19 @@ impl LocalQueue {
         thread
     }
 
-    /// Takes this thread out, if it is there; returns it.
+    /// Takes this thread out, if it is there.
     pub(crate) fn take(&mut self, thread: &Thread) -> Option<Thread> {
         let queue = &mut self.queues[thread.header().priority() as usize];
-        let place = queue.iter().position(|ready| ready.pointer() == thread.pointer())?;
+        let index = queue.iter().position(|ready| ready.pointer() == thread.pointer())?;
         self.len -= 1;
-        queue.remove(place)
+        queue.remove(index)
     }
 
-    /// Whether no other thread than that one is there.
+    /// Returns whether there is no thread but this one.
     pub(crate) fn has_only(&self, thread: ThreadId) -> bool {
         self.queues.iter().flatten().all(|ready| ready.id() == thread)
     }
 
-    /// How many there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -76,50 +78,49 @@ impl LocalQueue {
 
     /// Returns the highest priority of a thread that is here.
     pub(crate) fn highest(&self) -> Option<Priority> {
-        Priority::ALL.into_iter().rev().find(|&priority| self.has(priority))
+        let has = |priority: &Priority| !self.queues[*priority as usize].is_empty();
+        Priority::ALL.into_iter().rev().find(has)
     }
 
-    /// Whether there is one of that priority.
-    pub(crate) fn has(&self, priority: Priority) -> bool {
-        !self.queues[priority as usize].is_empty()
-    }
-
-    /// Whether there is one more urgent than that.
+    /// Returns whether there is a thread of a higher priority.
     pub(crate) fn any_above(&self, priority: Priority) -> bool {
         self.queues[priority as usize + 1..].iter().any(|queue| !queue.is_empty())
     }
 }
 
-/// The ready threads of a runtime that any worker may run, if they are not of the usual priority.
+/// The ready threads of a runtime that any worker may run and that are not of normal priority.
 pub(crate) struct PrioritizedQueues {
-    used: AtomicBool,
+    /// Set once there has been such a thread, by the thread that spawns the first.
+    is_used: AtomicBool,
+    /// The length of each queue (Invariant 1).
     counts: [AtomicUsize; Priority::ALL.len()],
+    /// A queue for each priority.
     queues: [Mutex<VecDeque<Thread>>; Priority::ALL.len()],
 }
 
 impl PrioritizedQueues {
     pub(crate) fn new() -> Self {
         Self {
-            used: AtomicBool::fresh(false),
+            is_used: AtomicBool::fresh(false),
             counts: Priority::ALL.map(|_| AtomicUsize::fresh(0)),
             queues: Priority::ALL.map(|_| Mutex::default()),
         }
     }
 
-    /// A thread of that priority will be made.
-    pub(crate) fn note(&self, priority: Priority) {
+    /// Says that a thread of this priority will be made.
+    pub(crate) fn announce(&self, priority: Priority) {
         if priority != Priority::Normal {
-            self.used.store(true, Ordering::Relaxed);
+            self.is_used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether there has been one.
+    /// Returns whether there has been a thread of another priority than normal.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        self.used.load(Ordering::Relaxed)
+        self.is_used.load(Ordering::Relaxed)
     }
 
-    /// A thread is ready, which has that place in its queue. The caller tells.
+    /// Makes a thread ready. The caller wakes a worker.
     pub(crate) fn put(&self, thread: Thread) {
         let level = thread.header().priority() as usize;
         let mut queue = self.queues[level].lock();
@@ -127,20 +128,20 @@ impl PrioritizedQueues {
         self.counts[level].store(queue.len(), Ordering::Relaxed);
     }
 
-    /// Whether there is one of that priority.
+    /// Returns whether there is a thread of this priority, as far as is known.
     pub(crate) fn has(&self, priority: Priority) -> bool {
         self.counts[priority as usize].load(Ordering::Relaxed) != 0
     }
 
-    /// Takes the first of that priority.
+    /// Takes the first thread of this priority.
     pub(crate) fn take(&self, priority: Priority) -> Option<Thread> {
         self.take_unless(priority, || false)
     }
 
-    /// Takes the first of that priority, unless one that comes before it `is_ready`.
+    /// Takes the first thread of this priority, unless a thread that comes before it `is_ready`.
     ///
-    /// That is asked under the lock: it sees all that was made ready before the one that this
-    /// takes. An answer from before the lock may be older than that one.
+    /// `is_ready` is called under the lock. So it sees all threads that were made ready before the
+    /// one that this takes. An answer from before the lock may be older than that one.
     pub(crate) fn take_unless(
         &self,
         priority: Priority,
@@ -159,17 +160,17 @@ impl PrioritizedQueues {
         thread
     }
 
-    /// Whether there is one more urgent than that.
+    /// Returns whether there is a thread of a higher priority, as far as is known.
     pub(crate) fn any_above(&self, priority: Priority) -> bool {
         self.counts[priority as usize + 1..].iter().any(|count| count.load(Ordering::Relaxed) != 0)
     }
 
-    /// How many there are.
+    /// Returns the number of threads, as far as is known.
     pub(crate) fn count(&self) -> usize {
         self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Whether there is one.
+    /// Returns whether there is a thread, as far as is known.
     pub(crate) fn any(&self) -> bool {
         self.counts.iter().any(|count| count.load(Ordering::Relaxed) != 0)
     }

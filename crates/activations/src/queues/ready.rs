@@ -1,35 +1,39 @@
-//! Where threads wait that any worker may run: those that have not begun, and those that may migrate.
+//! The queue of ready threads of normal priority that any worker may run: threads that have not
+//! begun, and threads that may migrate.
 //!
-//! A strategy of `stanchion_threadpool`, in whose blocks lie handles of threads; its type is forgotten here, so that a runtime has none.
+//! It is a strategy of `stanchion_threadpool`. The tasks hold handles of threads. The type of the
+//! strategy is erased here, so that a runtime has no type parameter.
 
-use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
+use stanchion_threadpool::{Plan, Strategy};
 
-use crate::thread::header::Thread;
+pub(crate) use stanchion_threadpool::{Place as QueueIndex, Task, Told as WakeTarget};
 
-/// A queue of threads, by whichever strategy.
+use crate::thread::handle::Thread;
+
+/// A queue of ready threads, by any strategy.
 pub(crate) trait ReadyQueue: Send + Sync {
-    /// Makes a thread ready; says who should be told.
-    fn put(&self, place: Option<&Place>, thread: Thread, last: bool) -> Told;
+    /// Makes a thread ready. Returns the slots to wake. A `last` thread comes after the others.
+    fn put(&self, index: Option<&QueueIndex>, thread: Thread, last: bool) -> WakeTarget;
 
-    /// Takes one, and gives back the block of the one before.
-    fn take(&self, place: &Place, spent: &mut Option<Task>) -> Option<Thread>;
+    /// Takes a thread, and gives back the task of the thread before.
+    fn take(&self, index: &QueueIndex, spent: &mut Option<Task>) -> Option<Thread>;
 
-    /// Whether [`take`](Self::take) may find one.
-    fn is_ready(&self, place: &Place) -> bool;
+    /// Returns whether [`take`](Self::take) may find a thread.
+    fn is_ready(&self, index: &QueueIndex) -> bool;
 
-    /// Whether [`take`](Self::take) may find one without taking it from another place.
-    fn is_ready_here(&self, place: &Place) -> bool;
+    /// Returns whether [`take`](Self::take) may find a thread without stealing it.
+    fn is_ready_here(&self, index: &QueueIndex) -> bool;
 
-    /// Who should be told of what the last take has moved.
-    fn moved(&self, place: &Place) -> Option<Told>;
+    /// Returns the slots to wake for the threads that the last take has moved.
+    fn moved(&self, index: &QueueIndex) -> Option<WakeTarget>;
 
-    /// The place is idle from now on until it takes.
-    fn idle(&self, place: &Place);
+    /// Says that this slot is idle until it takes again.
+    fn idle(&self, index: &QueueIndex);
 
-    /// The place takes no more.
-    fn leave(&self, place: &Place) -> Option<Told>;
+    /// Says that this slot takes no more. Returns the slots to wake for what it leaves.
+    fn leave(&self, index: &QueueIndex) -> Option<WakeTarget>;
 
-    /// How many there are, as far as is known.
+    /// Returns the number of threads, as far as is known.
     fn len(&self) -> usize;
 }
 
@@ -37,53 +41,54 @@ pub(crate) trait ReadyQueue: Send + Sync {
 pub(crate) struct StrategyQueue<S>(S);
 
 impl<S: Strategy> StrategyQueue<S> {
-    /// One for so many slots, of which the first `active` are always there.
-    pub(crate) fn new(places: usize, active: usize) -> Self {
-        Self(S::new(&Plan { active, queues: Some(active), ..Plan::new(places) }))
+    /// Returns a queue for so many slots, of which the first `active` are always there.
+    pub(crate) fn new(slots: usize, active: usize) -> Self {
+        Self(S::new(&Plan { active, queues: Some(active), ..Plan::new(slots) }))
     }
 }
 
 impl<S: Strategy> ReadyQueue for StrategyQueue<S> {
-    fn put(&self, place: Option<&Place>, thread: Thread, last: bool) -> Told {
+    fn put(&self, index: Option<&QueueIndex>, thread: Thread, last: bool) -> WakeTarget {
         let mut thread = Some(thread);
         let fill = |task: &Task| {
             let words = task.words().cast::<Option<Thread>>();
-            // SAFETY: the block is this strategy's to fill, and large and aligned enough for a handle, which is one word.
+            // SAFETY: the task is this strategy's to fill, and large and aligned enough for a
+            // handle, which is one word.
             unsafe { words.write(thread.take()) };
         };
         match last {
-            true => self.0.create_last(place, fill),
-            false => self.0.create(place, fill),
+            true => self.0.create_last(index, fill),
+            false => self.0.create(index, fill),
         }
     }
 
-    fn take(&self, place: &Place, spent: &mut Option<Task>) -> Option<Thread> {
-        let task = self.0.next(place, spent.take(), &mut None)?;
+    fn take(&self, index: &QueueIndex, spent: &mut Option<Task>) -> Option<Thread> {
+        let task = self.0.next(index, spent.take(), &mut None)?;
         let words = task.words().cast::<Option<Thread>>();
-        // SAFETY: filled by `put`, and read once.
+        // SAFETY: `put` has filled it, and it is read once.
         let thread = unsafe { words.read() };
         *spent = Some(task);
         thread
     }
 
-    fn is_ready(&self, place: &Place) -> bool {
-        self.0.is_ready(place)
+    fn is_ready(&self, index: &QueueIndex) -> bool {
+        self.0.is_ready(index)
     }
 
-    fn is_ready_here(&self, place: &Place) -> bool {
-        self.0.is_ready_here(place)
+    fn is_ready_here(&self, index: &QueueIndex) -> bool {
+        self.0.is_ready_here(index)
     }
 
-    fn moved(&self, place: &Place) -> Option<Told> {
-        self.0.moved(place)
+    fn moved(&self, index: &QueueIndex) -> Option<WakeTarget> {
+        self.0.moved(index)
     }
 
-    fn idle(&self, place: &Place) {
-        self.0.idle(place);
+    fn idle(&self, index: &QueueIndex) {
+        self.0.idle(index);
     }
 
-    fn leave(&self, place: &Place) -> Option<Told> {
-        self.0.leave(place)
+    fn leave(&self, index: &QueueIndex) -> Option<WakeTarget> {
+        self.0.leave(index)
     }
 
     fn len(&self) -> usize {

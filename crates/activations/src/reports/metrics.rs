@@ -1,17 +1,19 @@
-//! What a runtime has done so far.
+//! The metrics of a runtime: counts since it was made.
 
 use core::fmt;
 use core::time::Duration;
 
+use super::held_up;
+use crate::runtime::state::RuntimeState;
 use crate::stats::histogram::Latencies;
 use crate::stats::upcalls::Upcall;
 
-/// Counts since the runtime was made, from [`Runtime::metrics`](crate::Runtime::metrics); each of
-/// them right, but not all from one moment. Its `Display` is some lines for people.
+/// Counts since the runtime was made, from [`Runtime::metrics`](crate::Runtime::metrics). Each of
+/// them is right, but they are not all from one moment. Its `Display` is some lines for people.
 ///
-/// A thread that is spawned, runs and ends is counted without an atomic operation that others could
-/// contend for, and no clock is read for it. Upcalls and hand-overs read it, some 40 ns beside a
-/// switch of the kernel's.
+/// A thread that is spawned, runs and ends is counted without an atomic operation that others
+/// could contend for, and no clock is read for it. Upcalls and hand-offs read a clock, some 40 ns
+/// beside a switch of the kernel's.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, Upcall};
@@ -20,7 +22,7 @@ use crate::stats::upcalls::Upcall;
 /// runtime.run(|| std::thread::sleep(std::time::Duration::from_millis(1)));
 /// let metrics = runtime.metrics();
 /// assert_eq!(metrics.spawned, 1);
-/// println!("told of {} blocks, {}", metrics.upcalls(Upcall::Blocked), metrics.latency(Upcall::Blocked));
+/// println!("{} blocks, {}", metrics.upcalls(Upcall::Blocked), metrics.latency(Upcall::Blocked));
 /// println!("{metrics}");
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
@@ -31,36 +33,36 @@ pub struct Metrics {
     pub spawned: u64,
     /// Threads that have ended.
     pub ended: u64,
-    /// How often each upcall came, in the order of [`Upcall::ALL`]. A block that nobody looked at
-    /// while it lasted is not counted.
+    /// The number of times that each upcall came, in the order of [`Upcall::ALL`]. A block that no
+    /// thread looked at while it lasted is not counted.
     pub upcalls: [u64; 4],
-    /// How long after each upcall's cause the runtime knew of it, in the order of [`Upcall::ALL`];
-    /// see [`latency`](Self::latency).
+    /// The time from each upcall's cause until the runtime knew of it, in the order of
+    /// [`Upcall::ALL`]; see [`latency`](Self::latency).
     pub latencies: [Latencies; 4],
-    /// How often a processor was given to another kernel thread, because the first was blocked and
-    /// something was ready.
-    pub handovers: u64,
-    /// Hand-overs that did not pay, of [`handovers`](Self::handovers): the blocked kernel thread
-    /// was back within 15 µs. If they are many, blocks are too short to be worth a hand-over.
-    pub false_handovers: u64,
-    /// How often a thread back from a block went on at once, because a processor was idle, though
-    /// its kernel thread had lost its own. The other times it waited for a processor.
+    /// The number of times that a processor was given to another kernel thread, because the first
+    /// was blocked and a thread was ready.
+    pub handoffs: u64,
+    /// The hand-offs that did not pay, of [`handoffs`](Self::handoffs): the blocked kernel thread
+    /// was back within 15 µs. If they are many, blocks are too short to be worth a hand-off.
+    pub false_handoffs: u64,
+    /// The number of times that a thread back from a block went on at once, because a processor was
+    /// idle, though its kernel thread had lost its own. The other times it waited for a processor.
     pub returns_at_once: u64,
     /// Blocks that kept ready threads waiting until their end, because the runtime had started all
     /// kernel threads that it may have, or the system refused one. Each block counts once. If it is
     /// not 0, raise [`spare_kernel_threads`](crate::RuntimeBuilder::spare_kernel_threads).
     pub blocks_without_spare: u64,
-    /// How long hand-overs took, from the look that found a kernel thread blocked while something
-    /// was ready, until another one ran in its place: what a block costs the threads that are ready
-    /// beside it.
-    pub handover_latencies: Latencies,
-    /// Time for which processors were idle because of blocked kernel threads, while something was
-    /// ready: at most the run time times the processors. It has what
-    /// [`handover_latencies`](Self::handover_latencies) count, and blocks that were over before a
-    /// hand-over. It has not the time before a look finds the block ([`latency`](Self::latency) of
-    /// [`Upcall::Blocked`]), nor what other programs took.
+    /// The duration of hand-offs, from the look that found a kernel thread blocked while a thread
+    /// was ready, until another kernel thread ran in its place. That is the price of a block for
+    /// the threads that are ready beside it.
+    pub handoff_latencies: Latencies,
+    /// The time for which processors were idle because of blocked kernel threads, while a thread
+    /// was ready: at most the run time times the processors. It includes the time that
+    /// [`handoff_latencies`](Self::handoff_latencies) count, and blocks that were over before a
+    /// hand-off. It does not include the time before a look finds the block
+    /// ([`latency`](Self::latency) of [`Upcall::Blocked`]), nor the time that other programs took.
     pub processor_time_lost: Duration,
-    /// How many of its processors it uses now: fewer than it has, if it is
+    /// The processors that it uses now: fewer than it has, if it is
     /// [limited](crate::Runtime::limit_processors) or [shares](crate::Arbiter) them.
     pub processors: usize,
     /// Kernel threads that have been started to run threads, whether they are in use or not: one
@@ -80,19 +82,21 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// How often that upcall came.
+    /// Returns the number of times that this upcall came.
     #[must_use]
     pub fn upcalls(&self, upcall: Upcall) -> u64 {
         self.upcalls[upcall as usize]
     }
 
-    /// How long after an upcall's cause the runtime knew of it. For [`Upcall::ProcessorAdded`] from
-    /// when a kernel thread was given a slot until it went on there; for the others from when the
-    /// kernel switched the thread, by the time in its record, so not where there are no
+    /// Returns the time from an upcall's cause until the runtime knew of it.
+    ///
+    /// For [`Upcall::ProcessorAdded`] the cause is that a kernel thread is given a slot, and the
+    /// runtime knows of it when that thread runs there. For the others the cause is the switch of
+    /// the kernel thread, by the time in its record. So there are none where there are no
     /// [records](crate::Tier::Records).
     ///
-    /// A kernel thread that was away, and finds its slot gone, tells of its own return: from when
-    /// it was last switched in.
+    /// A kernel thread that was away, and finds its slot gone, counts its own return: from the time
+    /// at which it was last switched in.
     #[must_use]
     pub fn latency(&self, upcall: Upcall) -> &Latencies {
         &self.latencies[upcall as usize]
@@ -113,13 +117,36 @@ impl fmt::Display for Metrics {
         }
         write!(
             f,
-            "hand-overs: {} ({}), {} for blocks of less than 15 µs; {} returns at once; {} blocks without a spare kernel thread; {:.1?} of processor time lost to blocks",
-            self.handovers,
-            self.handover_latencies,
-            self.false_handovers,
+            "hand-offs: {} ({}), {} for blocks of less than 15 µs; {} returns at once; {} blocks without a spare kernel thread; {:.1?} of processor time lost to blocks",
+            self.handoffs,
+            self.handoff_latencies,
+            self.false_handoffs,
             self.returns_at_once,
             self.blocks_without_spare,
             self.processor_time_lost
         )
+    }
+}
+
+/// Reads the metrics of a runtime.
+pub(crate) fn metrics(runtime: &RuntimeState) -> Metrics {
+    let (ended, created) = runtime.ended_and_created();
+    let (counters, lost_time) = (&runtime.detection.counters, &runtime.detection.lost_time);
+    Metrics {
+        spawned: created,
+        ended,
+        upcalls: Upcall::ALL.map(|upcall| counters.upcalls.get(upcall)),
+        latencies: Upcall::ALL.map(|upcall| counters.latencies(upcall)),
+        handoffs: counters.handoffs.get(),
+        false_handoffs: counters.false_handoffs.get(),
+        returns_at_once: counters.returns_at_once.get(),
+        blocks_without_spare: counters.unreplaced.get(),
+        handoff_latencies: lost_time.handoffs.read(),
+        processor_time_lost: Duration::from_nanos(lost_time.nanos()),
+        processors: runtime.processors.limit.allowed(),
+        kernel_threads: runtime.workers.started(),
+        ready: runtime.ready.normal.len(),
+        waiting_kernel_threads: runtime.processors.idle_workers.waiting(),
+        held_up: held_up::count(runtime),
     }
 }

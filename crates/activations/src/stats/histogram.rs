@@ -1,7 +1,8 @@
-//! How long something took, each time that it happened: counts by powers of two.
+//! Durations, counted by powers of two.
 //!
-//! Why not a mean: one of 10 ms among a thousand of 2 µs is the one that a user feels, and a mean shows neither. Why powers of two: a place in a row for the
-//! price of counting zeros, and nobody asks of a latency whether it was 5 µs or 6.
+//! Why not a mean: one of 10 ms among a thousand of 2 µs is the one that a user feels, and a mean
+//! shows neither. Why powers of two: the entry costs only a count of leading zeros, and it does not
+//! matter whether a latency was 5 µs or 6.
 //!
 //! # Orderings
 //!
@@ -12,10 +13,10 @@ use core::time::Duration;
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 
-/// How many powers of two: the last stands for 2 s and whatever is longer.
+/// The powers of two. The last one stands for 2 s and all that is longer.
 const POWERS: usize = 32;
 
-/// Counts that anybody raises, seldom.
+/// Counts that any thread raises, seldom.
 pub(crate) struct Histogram([AtomicU64; POWERS]);
 
 impl Default for Histogram {
@@ -25,8 +26,8 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// It took so long, once.
-    pub(crate) fn note(&self, nanos: u64) {
+    /// Counts a duration.
+    pub(crate) fn count(&self, nanos: u64) {
         let power = nanos.checked_ilog2().unwrap_or(0) as usize;
         self.0[power.min(POWERS - 1)].fetch_add(1, Ordering::Relaxed);
     }
@@ -36,28 +37,31 @@ impl Histogram {
     }
 }
 
-/// How long something took, each time that it happened, to a factor of two. A part of [`Metrics`](crate::Metrics).
+/// Durations of something that happened, each known to a factor of two. A part of
+/// [`Metrics`](crate::Metrics).
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(1)?;
-/// let handovers = runtime.metrics().handover_latencies;
-/// println!("{} hand-overs, half of them sooner than {:?}", handovers.count(), handovers.quantile(0.5));
-/// println!("{handovers}");
+/// let handoffs = runtime.metrics().handoff_latencies;
+/// println!("{} hand-offs, median below {:?}", handoffs.count(), handoffs.quantile(0.5));
+/// println!("{handoffs}");
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
+    /// The number of durations for each power of two.
     counts: [u64; POWERS],
 }
 
 impl Latencies {
-    /// How often it happened and was timed.
+    /// Returns how often it happened and was timed.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// What that share of them took less than, 0.5 for the median; `None` if there was none. At most twice as long as what they took.
+    /// Returns a duration that this share of them stayed below, 0.5 for the median; `None` if there
+    /// was none. It is at most twice as long as the longest of that share.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64;
@@ -68,11 +72,12 @@ impl Latencies {
         })
     }
 
-    /// The counts that are not 0, shortest first: so many took less than this, and at least half of it. The last, of 2^32 ns, has all that took longer too.
+    /// Returns the counts that are not 0, shortest first: so many took less than this, and at least
+    /// half of it. The last bucket, of 2^32 ns, has all that took longer too.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(1)?;
-    /// for (less_than, count) in runtime.metrics().handover_latencies.buckets() {
+    /// for (less_than, count) in runtime.metrics().handoff_latencies.buckets() {
     ///     println!("{count} took less than {less_than:?}, and half of that or more");
     /// }
     /// # Ok::<(), stanchion_activations::BuildError>(())
@@ -97,12 +102,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_counted_between_its_half_and_its_double() {
+    fn duration_counts_between_its_half_and_its_double() {
         for (nanos, less_than) in
             [(0, 2), (1, 2), (2, 4), (3, 4), (1_023, 1_024), (1_024, 2_048), (u64::MAX, 1 << 32)]
         {
             let histogram = Histogram::default();
-            histogram.note(nanos);
+            histogram.count(nanos);
             let read = histogram.read();
             assert_eq!(read.buckets().collect::<Vec<_>>(), [(Duration::from_nanos(less_than), 1)]);
             assert_eq!(read.quantile(0.0), read.quantile(1.0));
@@ -110,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_where_the_counts_say() {
+    fn quantiles_follow_the_counts() {
         assert_eq!(Latencies::default().quantile(0.5), None);
         assert_eq!(Latencies::default().to_string(), "none timed");
         let histogram = Histogram::default();
-        (0..98).for_each(|_| histogram.note(1_000));
-        (0..2).for_each(|_| histogram.note(1_000_000));
+        (0..98).for_each(|_| histogram.count(1_000));
+        (0..2).for_each(|_| histogram.count(1_000_000));
         let read = histogram.read();
         assert_eq!(read.count(), 100);
         assert_eq!(read.quantile(0.98), Some(Duration::from_nanos(1_024)));

@@ -1,32 +1,37 @@
-//! What the kernel tells, and how often it has.
+//! The upcalls, and the number of times that each has come.
 //!
 //! The kernel of the paper calls up: it starts a fresh context on the processor in question, which
-//! runs the user-level scheduler. Linux writes a record. So the upcall is made by whoever looks: a
-//! worker at its next scheduling point, or the monitor, whom the record wakes.
+//! runs the user-level scheduler. Linux writes a record. So the upcall is made by the thread that
+//! reads the record: a worker at its next scheduling point, or the monitor, which the record wakes.
 //!
-//! | upcall | the paper's | here |
-//! | --- | --- | --- |
-//! | [`Blocked`](Upcall::Blocked) | the kernel has blocked a thread, its processor is free | the record says that a worker left its processor, in the middle of a thread |
-//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: a look finds it back, or it comes to a scheduling point itself, perhaps to find its slot gone |
-//! | [`Preempted`](Upcall::Preempted) | a processor was taken | the record says so: its thread goes on when the kernel lets it |
-//! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a worker was given a slot |
+//! - [`Blocked`](Upcall::Blocked). The paper's: the kernel has blocked a thread, its processor is
+//!   free. Here: the record says that a worker left its processor, in the middle of a thread.
+//! - [`Unblocked`](Upcall::Unblocked). The paper's: it can go on. Here: the worker runs again:
+//!   another thread finds it back, or it comes to a scheduling point itself, perhaps to find its
+//!   slot gone.
+//! - [`Preempted`](Upcall::Preempted). The paper's: a processor was taken. Here: the record says
+//!   so: the worker's thread goes on when the kernel lets it.
+//! - [`ProcessorAdded`](Upcall::ProcessorAdded). The paper's: a processor was given. Here: a
+//!   worker was given a slot.
 //!
-//! Each is told once, by whoever finds it first (`note.rs`): `Unblocked` once for each `Blocked`,
-//! and so not of who has said by [`blocking`](crate::blocking()) that it will block, and has given
-//! its slot away. Two blocks between which nobody looked are told as one.
+//! Each is counted once, by the thread that finds it first (`detection/observed.rs`). `Unblocked`
+//! comes once for each `Blocked`. So it does not come for a thread that has said by
+//! [`blocking`](crate::blocking()) that it will block, and has given its slot away. Two blocks
+//! between which no thread looked are counted as one.
 //!
-//! On a simulated machine a record is the switch itself, so what is told is exact: it happened at
-//! that nanosecond, to that worker. The paper's kernel also tells at once, on an activation of its
-//! own that takes the place of the one that has blocked (`os/activations.rs` of the simulator);
-//! here, as on Linux, a worker that looks has to run first, or the monitor to be woken.
+//! On a simulated machine a record is the switch itself, so the counts are exact: the upcall
+//! happened at that nanosecond, to that worker. The paper's kernel also calls up at once, on an
+//! activation of its own that takes the place of the blocked one (`os/activations.rs` of the
+//! simulator). Here, as on Linux, a worker that looks has to run first, or the monitor has to be
+//! woken.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 
-use crate::stats::histogram::{Histogram, Latencies};
+use super::histogram::{Histogram, Latencies};
 
-/// What the kernel has told a runtime.
+/// An upcall: what the kernel has told a runtime.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, Upcall};
@@ -42,33 +47,70 @@ use crate::stats::histogram::{Histogram, Latencies};
 pub enum Upcall {
     /// A kernel thread waits in the kernel, in the middle of a user-level thread.
     Blocked,
-    /// It is back.
+    /// The kernel thread is back.
     Unblocked,
     /// A processor was taken from a kernel thread that could have gone on.
     Preempted,
-    /// A kernel thread has been given a slot.
+    /// A kernel thread has been given a processor slot.
     ProcessorAdded,
 }
 
 impl Upcall {
-    /// All of them.
+    /// All upcalls.
     pub const ALL: [Self; 4] =
         [Self::Blocked, Self::Unblocked, Self::Preempted, Self::ProcessorAdded];
 }
 
-/// How often each has come.
-#[derive(Default)]
-pub(crate) struct Counters {
-    upcalls: [AtomicU64; 4],
-    latencies: [Histogram; 4],
-    pub(crate) handovers: Counter,
-    pub(crate) false_handovers: Counter,
-    /// Blocks for which there was no spare worker.
-    pub(crate) unreplaced: Counter,
-    pub(crate) overcommit: Counter,
+/// How often each upcall has come. Any thread raises these counts.
+pub struct UpcallCounts([AtomicU64; 4]);
+
+impl UpcallCounts {
+    /// Counts an upcall.
+    pub fn count(&self, upcall: Upcall) {
+        // AcqRel: pairs with that of `assignments`. For all else it is a statistic.
+        self.0[upcall as usize].fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Returns how often a worker has been given a slot. A worker counts that before it takes a
+    /// thread there.
+    pub fn assignments(&self) -> u64 {
+        // An exchange, though it changes nothing, as in `ParkedSlots::count`. Acquire: pairs with
+        // the Release of `count`: which worker it was, and that it has a slot. Release: pairs with
+        // the Acquire of the next `count`: the caller has read nothing that the worker writes after
+        // that.
+        self.0[Upcall::ProcessorAdded as usize].fetch_add(0, Ordering::AcqRel)
+    }
+
+    pub(crate) fn get(&self, upcall: Upcall) -> u64 {
+        // Relaxed: a statistic.
+        self.0[upcall as usize].load(Ordering::Relaxed)
+    }
 }
 
-/// A number that anybody raises, seldom.
+impl Default for UpcallCounts {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| AtomicU64::fresh(0)))
+    }
+}
+
+/// The upcalls of a runtime, and other rare events. Any thread raises these counts.
+#[derive(Default)]
+pub(crate) struct UpcallCounters {
+    /// The number of each upcall.
+    pub(crate) upcalls: UpcallCounts,
+    /// The time from each upcall's cause until it was counted.
+    latencies: [Histogram; 4],
+    /// Slots that were taken from a blocked worker.
+    pub(crate) handoffs: Counter,
+    /// Hand-offs after which the worker was back too soon.
+    pub(crate) false_handoffs: Counter,
+    /// Blocks for which there was no spare worker.
+    pub(crate) unreplaced: Counter,
+    /// Workers that were back from a block, had lost their slot, and went on at once.
+    pub(crate) returns_at_once: Counter,
+}
+
+/// A count that any thread raises, seldom.
 pub(crate) struct Counter(AtomicU64);
 
 impl Default for Counter {
@@ -78,39 +120,27 @@ impl Default for Counter {
 }
 
 impl Counter {
-    pub(crate) fn raise(&self) {
+    pub(crate) fn increment(&self) {
         // Relaxed: a statistic.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {
+        // Relaxed: a statistic.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Counters {
-    pub(crate) fn wake(&self, upcall: Upcall, latency: Option<u64>) {
-        // AcqRel: pairs with that of `assignments`; for all else it is a statistic.
-        self.upcalls[upcall as usize].fetch_add(1, Ordering::AcqRel);
+impl UpcallCounters {
+    /// Counts an upcall, so many nanoseconds after its cause, if that is known.
+    pub(crate) fn count(&self, upcall: Upcall, latency: Option<u64>) {
+        self.upcalls.count(upcall);
         if let Some(nanos) = latency {
-            self.latencies[upcall as usize].note(nanos);
+            self.latencies[upcall as usize].count(nanos);
         }
-    }
-
-    /// How often a worker has been given a slot, and has not taken a thread there before it said
-    /// so.
-    pub(crate) fn assignments(&self) -> u64 {
-        // An exchange, though it changes nothing, as in `ParkedSlots::count`. Acquire: pairs with the
-        // Release of `tell`: who it was, and that he has a slot. Release: pairs with the Acquire of
-        // the next `tell`: what the caller has read until now is not of what is taken after that.
-        self.upcalls[Upcall::ProcessorAdded as usize].fetch_add(0, Ordering::AcqRel)
     }
 
     pub(crate) fn latencies(&self, upcall: Upcall) -> Latencies {
         self.latencies[upcall as usize].read()
-    }
-
-    pub(crate) fn told(&self, upcall: Upcall) -> u64 {
-        self.upcalls[upcall as usize].load(Ordering::Relaxed)
     }
 }

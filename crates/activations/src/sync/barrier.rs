@@ -1,33 +1,35 @@
-//! The barrier: nobody goes on before all have come.
+//! The barrier: no thread continues before all have come.
 //!
-//! Why not one that spins, as those of `stanchion_gang`: whom it waits for may be ready and wait for this very processor. Why not a tree: a park and an
-//! unpark cost as much as the lines that a central count moves about.
+//! Why not one that spins, as those of `stanchion_gang`: a missing thread may be ready and wait for
+//! this very processor. Why not a tree: a park and an unpark cost as much as the cache lines that a
+//! central count moves about.
 //!
 //! # Invariants
 //!
-//! 1. The count of those that have come this time is the length of the queue. The last one takes the whole queue away, in the step in which it would
-//!    have joined it; so who comes again already waits for the next time.
-//! 2. Nobody leaves the queue otherwise: there is no deadline.
+//! 1. The length of the queue is the number of threads that have come this time. The last thread
+//!    takes the whole queue away, in the step in which it would have joined it. So a thread that
+//!    comes again already waits for the next time.
+//! 2. No thread leaves the queue otherwise: there is no deadline.
 //!
 //! # Orderings
 //!
-//! All that was done before the last one came is seen by all: through the queue's lock by the last, and through its answers by the others.
+//! All threads see everything that was done before the last one came: the last thread through the
+//! queue's lock, and the others through their answers.
 
 use core::fmt;
 
 use machine::bomb::AbortOnUnwind;
 use machine::clock::Deadline;
 
-use super::queue::{Answer, BATCH, Queue, Waiter, call_all};
+use super::queue::{Answer, BATCH, Queue, Waiter, notify_all};
 use crate::worker::context;
 
-/// Lets a number of threads wait for each other, time after time.
+/// A barrier that lets a number of threads wait for each other, time after time.
 ///
-/// | | |
-/// | --- | --- |
-/// | coming | a spin lock, then a park; the last one instead what an [`unpark`](crate::Thread::unpark) costs, for each of the others |
-/// | size | 40 bytes; threads that wait bring their own memory |
-/// | deadline | no |
+/// - coming: a spin lock, then a park; for the last thread instead the price of an
+///   [`unpark`](crate::Thread::unpark), for each of the others.
+/// - size: 40 bytes; threads that wait bring their own memory.
+/// - deadline: no.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, spawn, sync::Barrier};
@@ -41,11 +43,13 @@ use crate::worker::context;
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 pub struct Barrier {
+    /// The threads that meet.
     size: usize,
+    /// The threads that have come this time.
     queue: Queue,
 }
 
-/// What [`Barrier::wait`] returns: whether this thread was the one that leads.
+/// The result of [`Barrier::wait`]: it says whether this thread leads.
 ///
 /// ```
 /// use stanchion_activations::sync::Barrier;
@@ -55,13 +59,13 @@ pub struct Barrier {
 pub struct BarrierWaitResult(bool);
 
 impl Barrier {
-    /// A barrier for so many threads. With 0 or 1 nobody waits, and each leads.
+    /// Returns a barrier for so many threads. With 0 or 1 no thread waits, and each leads.
     #[must_use]
     pub const fn new(size: usize) -> Self {
         Self { size, queue: Queue::new() }
     }
 
-    /// Waits until so many threads have come. One of them leads: the one that came last.
+    /// Waits until so many threads have come. One of them leads: the thread that came last.
     pub fn wait(&self) -> BarrierWaitResult {
         if self.size <= 1 {
             return BarrierWaitResult(true);
@@ -78,13 +82,14 @@ impl Barrier {
         });
         let leads = all.is_some();
         if let Some(mut all) = all {
-            // Those that were taken out wait for their answers; nobody else touches them (Invariant 2).
+            // Those that were taken out wait for their answers. No other thread touches them
+            // (Invariant 2).
             while !all.is_empty() {
                 let mut batch = [const { None }; BATCH];
                 for place in &mut batch {
                     *place = all.answer_first(Answer::Go, 0);
                 }
-                call_all(&mut batch);
+                notify_all(&mut batch);
             }
             context::give_way();
         } else {
@@ -96,7 +101,7 @@ impl Barrier {
 }
 
 impl BarrierWaitResult {
-    /// Whether this thread was the last to come, of which there is one each time.
+    /// Returns whether this thread was the last to come. There is one each time.
     #[must_use]
     pub const fn is_leader(&self) -> bool {
         self.0

@@ -1,22 +1,27 @@
 //! The condition variable: release a mutex and park in one step, until notified.
 //!
-//! Why not the mutex's own queue, into which the notified could be moved: a thread that waits for an event says nothing about how long the mutex is
-//! held, which is what the mutex's policy learns from.
+//! Why not the mutex's own queue, into which notified threads could be moved: a thread that waits
+//! for an event says nothing about how long the mutex is held, and the mutex's policy learns from
+//! that.
 //!
-//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the mutex afterwards and notifies finds it in the queue.
-//! Leaving the queue is decided under its lock: by a notifier, which counts it, or by the thread itself, at its deadline. So notifications are counted
-//! exactly, and nobody comes back without one.
+//! A wait joins the queue while it holds the mutex, and releases it then. So a thread that takes
+//! the mutex afterwards and notifies finds the waiter in the queue. Leaving the queue is decided
+//! under its lock: by a notifier, which counts it, or by the waiter itself, at its deadline. So
+//! notifications are counted exactly, and no wait returns without one before its deadline.
 //!
 //! # Invariants
 //!
-//! 1. `waiting` is at least the length of the queue. It is raised under the mutex, before the wait joins.
-//! 2. From its release until it is taken back, the mutex is not this thread's; an unwinding in between ends the process, because the guard that the
-//!    caller borrows would release it once more.
+//! 1. `waiting` is at least the length of the queue. It is raised under the mutex, before the wait
+//!    joins the queue.
+//! 2. From its release until it is taken back, the waiter does not hold the mutex. An unwinding in
+//!    between ends the process, because the guard that the caller borrows would release it once
+//!    more.
 //!
 //! # Orderings
 //!
-//! `waiting` is Relaxed. Who changes the condition under the mutex and notifies sees the count of each thread that has waited for it, because that
-//! one has released the mutex since.
+//! `waiting` is Relaxed. A thread that changes the condition under the mutex and notifies sees the
+//! count of each thread that has waited for the condition, because that thread has released the
+//! mutex since.
 //!
 //! Source: Lampson and Redell, "Experience with Processes and Monitors in Mesa", CACM 1980.
 
@@ -33,20 +38,20 @@ use machine::clock::{Deadline, Instant, moment_after};
 use super::mutex::RawMutex;
 use super::queue::{Answer, Queue, Waiter};
 
-/// Lets threads park until a condition holds that a mutex protects.
+/// A raw condition variable: it lets threads park until a condition holds that a mutex protects.
 ///
-/// | | |
-/// | --- | --- |
-/// | notifying nobody | one load |
-/// | notifying | a spin lock, and for each what an [`unpark`](crate::Thread::unpark) costs |
-/// | waiting | a spin lock, a park, and the mutex again |
-/// | order | first come, first notified; who then gets the mutex first is the mutex's affair |
-/// | spurious wake-ups | none, so the number of threads notified is exact |
-/// | size | 40 bytes; threads that wait bring their own memory |
+/// - notifying without a waiter: one load.
+/// - notifying: a spin lock, and the price of an [`unpark`](crate::Thread::unpark) for each
+///   waiter.
+/// - waiting: a spin lock, a park, and the mutex again.
+/// - order: first come, first notified; the mutex decides which of them gets it first.
+/// - spurious wake-ups: none, so the number of threads notified is exact.
+/// - size: 40 bytes; threads that wait bring their own memory.
 ///
-/// It works with any mutex of `lock_api`; with another than that of this crate, a thread that takes the mutex back waits as that one does. A wait does
-/// not spin: it waits for an event, not for a section to end. A thread that times out just as it is notified either was notified, and says so, or was
-/// not, and then the notification is another one's.
+/// It works with any mutex of `lock_api`. With another than that of this crate, a thread that takes
+/// the mutex back waits as that mutex does. A wait does not spin: it waits for an event, not for a
+/// section to end. A thread that times out just as it is notified either was notified, and returns
+/// that, or was not, and then the notification is for another thread.
 ///
 /// # Panics
 ///
@@ -67,8 +72,10 @@ use super::queue::{Answer, Queue, Waiter};
 /// waits.join().unwrap();
 /// ```
 pub struct RawCondvar<M = RawMutex> {
-    /// How many wait, or more (Invariant 1).
+    /// The number of threads that wait, or more (Invariant 1). Raised by waiters, lowered by the
+    /// thread that takes them out.
     waiting: AtomicU32,
+    /// The threads that wait.
     queue: Queue,
     mutex: PhantomData<fn(&M)>,
 }
@@ -84,12 +91,14 @@ pub struct RawCondvar<M = RawMutex> {
 /// | `wait_for(&mut guard, time)` | `wait_timeout(guard, time)` |
 /// | `wait_until(&mut guard, instant)` | |
 /// | `wait_while_for`, `wait_while_until` | `wait_timeout_while` |
-/// | `notify_one`, which says whether anybody was notified | `notify_one` |
-/// | `notify_all`, which says how many were | `notify_all` |
+/// | `notify_one`, which returns whether a thread was notified | `notify_one` |
+/// | `notify_all`, which returns how many were | `notify_all` |
 ///
-/// What differs: nothing is poisoned. No wait returns without a notification or its time. Threads of user space and kernel threads may wait on the same
-/// one, and at once with different mutexes, for which `parking_lot` panics. A notified thread contends for the mutex when it runs, where `parking_lot`
-/// moves all but one to the mutex's queue: so notify after the mutex has been released, where that is possible.
+/// The differences: nothing is poisoned. No wait returns without a notification or its time.
+/// User-level and kernel threads may wait on the same one, and at once with different mutexes, for
+/// which `parking_lot` panics. A notified thread contends for the mutex when it runs, where
+/// `parking_lot` moves all but one to the mutex's queue. So notify after the mutex was released,
+/// where that is possible.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, spawn, sync::{Condvar, Mutex}};
@@ -113,21 +122,22 @@ pub struct RawCondvar<M = RawMutex> {
 pub type Condvar = lock_api::Condvar<RawCondvar>;
 
 impl<M> RawCondvar<M> {
-    /// A condition variable that nobody waits on.
+    /// Returns a condition variable without waiters.
     #[must_use]
     pub const fn new() -> Self {
         Self { waiting: AtomicU32::new(0), queue: Queue::new(), mutex: PhantomData }
     }
 
-    /// How many threads wait. A hint.
+    /// Returns the number of threads that wait. A hint.
     #[must_use]
     pub fn waiting(&self) -> usize {
         // Relaxed: out of date when it is returned.
         self.waiting.load(Ordering::Relaxed) as usize
     }
 
+    /// Counts waiters that were taken out.
     fn left(&self, count: usize) {
-        // Relaxed: a notifier that still sees it only looks in vain. What has joined fits.
+        // Relaxed: a notifier that still sees them only looks in vain. The number fits.
         self.waiting.fetch_sub(count as u32, Ordering::Relaxed);
     }
 
@@ -141,22 +151,22 @@ impl<M> RawCondvar<M> {
 }
 
 impl<M: lock_api::RawMutex> RawCondvar<M> {
-    /// Whether it was notified.
+    /// Waits, and returns whether the thread was notified.
     ///
     /// # Safety
     ///
     /// The mutex is held, and `guard` is that of its acquisition.
-    unsafe fn park(&self, mutex: &M, guard: &mut M::WatchState, deadline: Deadline) -> bool {
+    unsafe fn park(&self, mutex: &M, guard: &mut M::Guard, deadline: Deadline) -> bool {
         // Before anything that is to be undone if it panics.
         let waiter = Waiter::new(0);
         // Relaxed: Invariant 1; its notifier comes after the release of the mutex below.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let guard: *mut M::WatchState = guard;
+        let guard: *mut M::Guard = guard;
         // Invariant 2.
         let bomb = AbortOnUnwind::armed("a mutex panicked while a condition variable used it");
         // SAFETY: it is new, and this goes on by `Queue::wait`, or the process ends.
         self.queue.with(|line| unsafe { line.put(&waiter, false) });
-        // SAFETY: the guard is valid, and is written anew below before anybody can use it.
+        // SAFETY: the guard is valid, and is written anew below before it is used.
         let held = unsafe { ptr::read(guard) };
         // SAFETY: the caller's promise; `held` is the only use of this acquisition.
         unsafe { mutex.unlock(held) };
@@ -168,14 +178,15 @@ impl<M: lock_api::RawMutex> RawCondvar<M> {
     }
 }
 
-// SAFETY: the mutex is released after the wait has joined the queue and taken back before it returns; an unwinding in between ends the process.
+// SAFETY: the mutex is released after the wait has joined the queue, and taken back before it
+// returns. An unwinding in between ends the process.
 unsafe impl<M: lock_api::RawMutex> lock_api::RawCondvar for RawCondvar<M> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::new();
 
     type RawMutex = M;
 
-    unsafe fn wait(&self, mutex: &M, guard: &mut M::WatchState) {
+    unsafe fn wait(&self, mutex: &M, guard: &mut M::Guard) {
         // SAFETY: the caller's promise.
         unsafe { self.park(mutex, guard, Deadline::NEVER) };
     }
@@ -200,7 +211,7 @@ where
         moment_after(*timeout)
     }
 
-    unsafe fn wait_until(&self, mutex: &M, guard: &mut M::WatchState, timeout: &Instant) -> bool {
+    unsafe fn wait_until(&self, mutex: &M, guard: &mut M::Guard, timeout: &Instant) -> bool {
         // SAFETY: the caller's promise.
         unsafe { !self.park(mutex, guard, Deadline::at(*timeout)) }
     }

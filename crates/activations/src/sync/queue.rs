@@ -1,27 +1,32 @@
-//! Threads that wait, first come, first served, each parked: what all of `sync` waits in.
+//! The queue in which the threads of all of `sync` wait: parked, first come, first served.
 //!
-//! Why not a queue of [`Thread`]s in a vector: to wait must not allocate, and who gives up leaves from the middle. Why not the queues of
-//! `stanchion_competitive`: those sleep on words in the kernel, and a user-level thread must leave its processor to others.
+//! Why not a queue of [`Thread`]s in a vector: a wait must not allocate, and a thread that gives up
+//! leaves from the middle. Why not the queues of `stanchion_competitive`: their threads sleep on
+//! words in the kernel, and a user-level thread must leave its processor to others.
 //!
-//! | `answer` | in the queue | left by |
-//! | --- | --- | --- |
-//! | `WAITING` | yes | a server, who takes it out; or its own thread at the deadline, which leaves it so |
-//! | `GO`, `SERVED` | no | |
+//! - `WAITING`. In the queue: yes. Changed by: a server, which takes the waiter out. At the
+//!   deadline the waiter takes itself out, and leaves the word as it is.
+//! - `GO`, `SERVED`. Not in the queue. Final.
 //!
 //! # Invariants
 //!
-//! 1. The line, the links of those in it, and their `thread` and `note` are touched under the lock only; once there is an answer `note` is the waiter's.
-//! 2. An answer is given under the lock, in the step that takes the waiter out. So at its deadline a thread that has the lock knows for certain: it is
-//!    still in the line, and goes, or it was answered. No answer is lost on a thread that says it has timed out.
-//! 3. A waiter lies on its thread's stack, and the thread does not go on before it is out of the line.
-//! 4. Once answered, a waiter may be gone. Its thread's handle was taken out before; calling that late wakes nobody wrongly, because every wait and
-//!    every park looks again.
+//! 1. The line, the links of its waiters, and their `thread` and `note` are used under the lock
+//!    only. Once there is an answer, `note` belongs to the waiter.
+//! 2. An answer is given under the lock, in the step that takes the waiter out. So at its deadline
+//!    a thread that has the lock knows for certain whether it is still in the line, and leaves, or
+//!    was answered. No answer is lost on a thread that returns that it has timed out.
+//! 3. A waiter lies on its thread's stack, and the thread does not continue before it is out of the
+//!    line.
+//! 4. Once answered, a waiter may be gone. Its thread's handle was taken out before. A late
+//!    notification does no harm, because every wait and every park looks again.
 //! 5. The lock is a spin lock: nothing parks, allocates or drops a thread under it.
-//! 6. Those that are answered are called, not unparked: an unpark that comes while a thread waits here is for its next park.
+//! 6. Threads that are answered are notified, not unparked: an unpark that comes while a thread
+//!    waits here is for its next park.
 //!
 //! # Orderings
 //!
-//! `answer` is stored with Release and loaded with Acquire, so what a server did before is seen by whom it served. Under the lock it is Relaxed.
+//! `answer` is stored with Release and loaded with Acquire, so the waiter sees what its server did
+//! before. Under the lock it is Relaxed.
 
 use lock_api::RawMutex as _;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
@@ -31,21 +36,21 @@ use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 use stanchion_spin::TestAndSet;
 
+use crate::thread::handle::Thread;
 use crate::worker::context;
-use crate::api::park;
-use crate::thread::header::{self as thread, Thread};
+use crate::worker::wait::wait_until;
 
 const WAITING: u32 = 0;
 const GO: u32 = 1;
 const SERVED: u32 = 2;
 
-/// How many are taken out under one hold of the lock; they are called after it.
+/// The most waiters that are taken out under one hold of the lock. They are notified after it.
 pub(super) const BATCH: usize = 16;
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Nobody has answered before the deadline.
+    /// The deadline passed before an answer.
     TimedOut,
     /// Look again.
     Go,
@@ -53,10 +58,13 @@ pub(super) enum Answer {
     Served,
 }
 
-/// A place in the queue, on the stack of the thread that waits.
+/// An entry of the queue, on the stack of the thread that waits.
 pub(super) struct Waiter {
+    /// See the table above. Written by the server.
     answer: AtomicU32,
+    /// A word from the waiter to the server, then one from the server to the waiter.
     note: UnsafeCell<u64>,
+    /// The waiter's thread, until the server takes it.
     thread: UnsafeCell<Option<Thread>>,
     link: Link<Self>,
 }
@@ -69,19 +77,19 @@ unsafe impl Linked for Waiter {
 }
 
 impl Waiter {
-    /// The calling thread's, with a word for the server.
+    /// Returns the entry of the calling thread, with a word for the server.
     pub(super) fn new(note: u64) -> Self {
         Self {
             answer: AtomicU32::fresh(WAITING),
             note: UnsafeCell::new(note),
-            thread: UnsafeCell::new(Some(thread::current())),
+            thread: UnsafeCell::new(Some(context::current())),
             link: Link::new(),
         }
     }
 
-    /// The server's word to it, once it is answered.
+    /// Returns the server's word, once there is an answer.
     pub(super) fn note(&self) -> u64 {
-        // SAFETY: answered, so nobody else touches it (Invariant 1).
+        // SAFETY: answered, so no other thread uses it (Invariant 1).
         self.note.with(|note| unsafe { *note })
     }
 }
@@ -92,13 +100,15 @@ pub(super) struct Queue {
     line: UnsafeCell<Line>,
 }
 
-/// What the lock guards.
+/// The waiters, under the lock.
 pub(super) struct Line {
     waiters: List<Waiter>,
+    /// The number of waiters.
     length: usize,
 }
 
-// SAFETY: the line is touched under the lock only (Invariant 1), and its pointers are to waiters that live as long as they are in it (Invariant 3).
+// SAFETY: the line is used under the lock only (Invariant 1), and its pointers are to waiters that
+// live as long as they are in it (Invariant 3).
 unsafe impl Send for Queue {}
 // SAFETY: as above.
 unsafe impl Sync for Queue {}
@@ -119,8 +129,9 @@ impl Queue {
         result
     }
 
-    /// Waits until `waiter`, which was put into this line, is answered, or until the deadline. Then it is out of the line, and `left` is called under
-    /// the lock that took it out if it was its own.
+    /// Waits until `waiter`, which was put into this line, is answered, or until the deadline.
+    /// Then it is out of the line. If it took itself out, `left` is called under the same hold of
+    /// the lock.
     ///
     /// Ends the process if it unwinds (Invariant 3).
     pub(super) fn wait(
@@ -132,7 +143,7 @@ impl Queue {
         let bomb = AbortOnUnwind::armed("a thread unwound while it was in a queue");
         // Acquire: pairs with the server's Release.
         let word = || waiter.answer.load(Ordering::Acquire);
-        let answer = if park::wait_until(deadline, || word() != WAITING) {
+        let answer = if wait_until(deadline, || word() != WAITING) {
             Answer::from_word(word())
         } else {
             self.leave(waiter, left)
@@ -156,8 +167,11 @@ impl Queue {
         })
     }
 
-    /// Sends on those who have waited longest, at most `most`, of those who waited when it was called; says how many. `taken` is told under the lock
-    /// how many are being taken out: once for each batch, at least once, and before any of them can know.
+    /// Answers [`Go`](Answer::Go) to the threads that have waited longest, at most to `most`, of
+    /// those that waited at the call. Returns their number.
+    ///
+    /// `taken` is called under the lock with the number that is being taken out: once for each
+    /// batch, at least once, and before any of them can know.
     pub(super) fn send_on(&self, most: usize, mut taken: impl FnMut(usize)) -> usize {
         let mut left = None;
         let mut sent = 0;
@@ -174,7 +188,7 @@ impl Queue {
                 sent += count;
                 *left > 0 && line.length > 0
             });
-            call_all(&mut batch);
+            notify_all(&mut batch);
             if !more {
                 context::give_way();
                 return sent;
@@ -183,8 +197,8 @@ impl Queue {
     }
 }
 
-/// Calls those of a batch. When all are called that are to be, the caller [gives way](context::give_way).
-pub(super) fn call_all(batch: &mut [Option<Thread>]) {
+/// Notifies the threads of a batch. After the last batch the caller [gives way](context::give_way).
+pub(super) fn notify_all(batch: &mut [Option<Thread>]) {
     for thread in batch.iter_mut().filter_map(Option::take) {
         thread.notify();
     }
@@ -215,13 +229,14 @@ impl Line {
         self.length += 1;
     }
 
-    /// The note of the first in line.
+    /// Returns the note of the first in line.
     pub(super) fn first_note(&self) -> Option<u64> {
         // SAFETY: under the lock (Invariant 1).
         self.waiters.iter().next().map(|first| first.note.with(|note| unsafe { *note }))
     }
 
-    /// Takes the first out and answers it, with a word to it. The caller calls its thread when it has released the lock.
+    /// Takes the first waiter out and answers it, with a word to it. Returns its thread, which the
+    /// caller notifies when it has released the lock.
     pub(super) fn answer_first(&mut self, answer: Answer, note: u64) -> Option<Thread> {
         // SAFETY: taken out but not answered yet, so it is still there (Invariant 3).
         let first = unsafe { self.waiters.pop().as_ref() }?;
@@ -235,7 +250,7 @@ impl Line {
         thread
     }
 
-    /// Takes all out, unanswered, into a line of their own.
+    /// Takes all waiters out, unanswered, into a line of their own.
     pub(super) fn take_all(&mut self) -> Self {
         let waiters = core::mem::replace(&mut self.waiters, List::new());
         Self { waiters, length: core::mem::take(&mut self.length) }

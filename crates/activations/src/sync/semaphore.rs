@@ -5,24 +5,25 @@
 //! thread. Here it is handed to its next owner at once, because that one is ready as soon as it is
 //! called, and so the order is strict.
 //!
-//! | `word` | |
+//! | `word` | meaning |
 //! | --- | --- |
-//! | n permits | whoever comes takes them |
-//! | n permits + `QUEUED` | they are for the first in line: whoever comes queues up |
+//! | n permits | a thread that comes takes them |
+//! | n permits + `QUEUED` | they are for the first in line: a thread that comes queues up |
 //!
 //! # Invariants
 //!
 //! 1. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is
 //!    not empty. While it stands permits are taken under that lock only.
-//! 2. Whenever the lock is free, the first in line wants more permits than there are, or somebody
-//!    is about to take the lock and to serve it: who has added permits, or who was the first in
-//!    line and has left.
+//! 2. Whenever the lock is free, the first in line wants more permits than there are, or a thread
+//!    is about to take the lock and to serve it: a thread that has added permits, or one that was
+//!    the first in line and has left.
 //! 3. Permits are counted in 31 bits. More are refused.
 //!
 //! # Orderings
 //!
-//! Permits are added with Release, and taken with Acquire by who takes them for itself or for the
-//! first in line, which sees it through the answer. Every change in between is a read-modify-write.
+//! Permits are added with Release, and taken with Acquire. A thread takes them for itself, or for
+//! the first in line, which sees it through the answer. Every change in between is a
+//! read-modify-write.
 //!
 //! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4.
 
@@ -33,20 +34,21 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant};
 
-use super::queue::{Answer, BATCH, Line, Queue, Waiter, call_all};
+use super::queue::{Answer, BATCH, Line, Queue, Waiter, notify_all};
 use crate::worker::context;
 
-/// There is a line.
+/// The flag of a semaphore with threads in line.
 const QUEUED: u32 = 1;
-/// One permit.
+/// The value of one permit.
 const PERMIT: u32 = 2;
 
-/// A number of permits, and threads that park until there are as many as they want.
+/// A counting semaphore: a number of permits, and threads that park until there are as many as they
+/// want.
 ///
 /// | | |
 /// | --- | --- |
 /// | uncontended | one compare-exchange to acquire, one to release |
-/// | order | first come, first served, however many each wants; nobody overtakes |
+/// | order | first come, first served, however many each wants; no thread overtakes |
 /// | size | 40 bytes; threads that wait bring their own memory |
 /// | deadline | yes |
 ///
@@ -64,7 +66,9 @@ const PERMIT: u32 = 2;
 /// # drop(other);
 /// ```
 pub struct Semaphore {
+    /// The permits, and `QUEUED`. Changed by all threads that use the semaphore.
     word: AtomicU32,
+    /// The threads in line.
     queue: Queue,
 }
 
@@ -90,7 +94,9 @@ pub struct Semaphore {
 /// ```
 #[must_use = "permits that are dropped are given back at once"]
 pub struct Permits<'s> {
+    /// The semaphore that they go back to.
     semaphore: &'s Semaphore,
+    /// The number of permits.
     count: u32,
 }
 
@@ -98,7 +104,7 @@ impl Semaphore {
     /// More permits than this cannot be counted.
     pub const MAX_PERMITS: u32 = u32::MAX / PERMIT;
 
-    /// A semaphore with so many permits.
+    /// Returns a semaphore with so many permits.
     ///
     /// # Panics
     ///
@@ -109,7 +115,7 @@ impl Semaphore {
         Self { word: AtomicU32::new(permits * PERMIT), queue: Queue::new() }
     }
 
-    /// How many permits there are to be had, if nobody waits for them. A hint.
+    /// Returns the number of permits that could be taken if no thread waits for them. A hint.
     #[must_use]
     pub fn available_permits(&self) -> u32 {
         // Relaxed: out of date when it is returned.
@@ -140,13 +146,13 @@ impl Semaphore {
         Permits { semaphore: self, count }
     }
 
-    /// Takes a permit if there is one for whoever comes.
+    /// Takes a permit, if there is one and no thread is in line.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permits<'_>> {
         self.try_acquire_many(1)
     }
 
-    /// Takes so many permits if there are as many for whoever comes.
+    /// Takes so many permits, if there are as many and no thread is in line.
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permits<'_>> {
         // `then`, not `then_some`: permits that were not taken must not be dropped.
@@ -193,7 +199,7 @@ impl Semaphore {
         got.then(|| Permits { semaphore: self, count })
     }
 
-    /// Adds permits that nobody has held: those of [`Permits::forget`], or new ones.
+    /// Adds permits that no [`Permits`] holds: those of [`Permits::forget`], or new ones.
     ///
     /// # Panics
     ///
@@ -250,7 +256,7 @@ impl Semaphore {
                 return false;
             }
             let next = word - count * PERMIT;
-            // Acquire: pairs with the Release of who added them.
+            // Acquire: pairs with the Release of `add`.
             match self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
             {
                 Ok(_) => return true,
@@ -293,15 +299,15 @@ impl Semaphore {
         answer == Answer::Served
     }
 
-    /// Under the lock: takes the permits if they are for whoever comes, or else says that there is
-    /// a line.
+    /// Takes the permits if no thread is in line, or else sets `QUEUED`. Returns whether it has
+    /// taken them. Called under the lock.
     fn take_or_mark(&self, count: u32) -> bool {
         // Relaxed: the exchange decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let takes = word & QUEUED == 0 && word / PERMIT >= count;
             let next = if takes { word - count * PERMIT } else { word | QUEUED };
-            // Acquire: pairs with the Release of who added them.
+            // Acquire: pairs with the Release of `add`.
             match self.word.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return takes,
                 Err(now) => word = now,
@@ -309,7 +315,7 @@ impl Semaphore {
         }
     }
 
-    /// Under the lock: there is no line any more, if there is none.
+    /// Clears `QUEUED` if no thread is in line. Called under the lock.
     fn mark_end(&self, line: &Line) {
         if line.is_empty() {
             // Relaxed: nothing is taken.
@@ -333,20 +339,20 @@ impl Semaphore {
                 }
                 true
             });
-            call_all(&mut batch);
+            notify_all(&mut batch);
             if !more {
                 return context::give_way();
             }
         }
     }
 
-    /// Under the lock, with a line: takes so many permits if they are there.
+    /// Takes so many permits if they are there. Called under the lock, with a line.
     fn take_for_first(&self, count: u32) -> bool {
-        // Relaxed: `QUEUED` stands, so that nobody else takes any; what is added later is served
-        // later.
+        // Relaxed: `QUEUED` is set, so no other thread takes any. Permits that are added later are
+        // served later.
         let enough = self.word.load(Ordering::Relaxed) / PERMIT >= count;
         if enough {
-            // Acquire: pairs with the Release of who added them; the answer hands that on.
+            // Acquire: pairs with the Release of `add`; the answer hands that on.
             self.word.fetch_sub(count * PERMIT, Ordering::Acquire);
         }
         enough
@@ -354,13 +360,13 @@ impl Semaphore {
 }
 
 impl Permits<'_> {
-    /// How many they are.
+    /// Returns the number of permits.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Does not give them back: the semaphore has so many fewer from now on.
+    /// Keeps the permits from going back: the semaphore has so many fewer from now on.
     pub fn forget(self) {
         core::mem::forget(self);
     }

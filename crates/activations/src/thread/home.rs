@@ -1,82 +1,64 @@
-//! Where a thread runs.
+//! The runtime that a thread belongs to.
 //!
-//! Why a pointer and not a share of the runtime: each thread would take one and give it back, two locked instructions on a word that all processors share.
+//! Why a pointer and not a reference to the runtime that is counted: each thread would take one and
+//! give it back, which is two locked instructions on a word that all processors share.
 //!
 //! # Invariants
 //!
-//! 1. A runtime is there until all its threads have ended: its workers have shares of it, and end when the live_threads (`live_threads.rs`) says that all have, in which a
-//!    thread that is to be is counted before it is handed on. So who knows that a thread has not ended may look at its runtime.
-//! 2. Who makes a thread ready may know so no more: from then on it runs, and ends, and the runtime with it. If that is no worker of the runtime, it
-//!    takes a share before.
+//! 1. A runtime stays until all its threads have ended. Its workers have counted references to it.
+//!    They end when all threads have ended (`stats/live_threads.rs`), and a thread is counted
+//!    before it is handed on. So code that knows that a thread has not ended may use its runtime.
+//! 2. Making a thread ready may end its runtime: the thread can run and finish at once. A caller
+//!    that is not one of the runtime's own workers therefore takes a counted reference to the
+//!    runtime first.
 
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::thread::process::Process;
-use crate::runtime::state::RuntimeState;
+use super::process::Process;
 
-/// Where a thread runs.
+/// The runtime that a thread belongs to, if any.
 #[derive(Clone, Copy)]
-pub(crate) enum ThreadHome {
-    /// It is a kernel thread, and sleeps in the kernel.
+pub enum ThreadHome {
+    /// None: it is a kernel thread, and sleeps in the kernel.
     Kernel,
-    /// It is a thread of a runtime.
+    /// It is a user-level thread of this runtime.
     Runtime(RuntimePointer),
 }
 
-/// Where a runtime is, and was made.
+/// The address of a runtime's state, and the process in which it was made.
 #[derive(Clone, Copy)]
-pub(crate) struct RuntimePointer {
-    runtime: NonNull<RuntimeState>,
+pub struct RuntimePointer {
+    /// The state's address. Its type is the `Scheduler` of the thread's cell.
+    address: NonNull<()>,
+    /// The process that has the runtime's kernel threads.
     process: Process,
 }
 
 impl ThreadHome {
-    /// With that runtime.
-    pub(crate) fn with(runtime: &Arc<RuntimeState>) -> Self {
-        let pointer = Arc::as_ptr(runtime).cast_mut();
-        let shared_pointer = NonNull::new(pointer).expect("a share points to something");
-        Self::Runtime(RuntimePointer { runtime: shared_pointer, process: runtime.process() })
+    /// Returns the home of a thread of this runtime, which was made in `process`.
+    pub fn of<S>(runtime: &Arc<S>, process: Process) -> Self {
+        let pointer = NonNull::new(Arc::as_ptr(runtime).cast_mut());
+        let address = pointer.expect("an `Arc` points to something").cast();
+        Self::Runtime(RuntimePointer { address, process })
     }
 
-    /// # Panics
-    ///
-    /// If a thread that is at home at `joiner` would wait for ever for one of here, in a forked child.
+    /// Panics if a wait for a thread of this home, by a thread of `joiner`'s home, would never end:
+    /// in a forked child the runtime has no kernel threads.
     #[track_caller]
-    pub(crate) fn must_be_here(&self, joiner: &Self) {
-        // By what is in the thread: that may have ended meanwhile, and the runtime be gone.
-        if let (Self::Runtime(address), Self::Kernel) = (self, joiner) {
-            address.process.must_be_here();
+    pub(crate) fn assert_in_process(&self, joiner: &Self) {
+        // The process is read from the thread: the thread may have ended meanwhile, and the runtime
+        // may be gone.
+        if let (Self::Runtime(pointer), Self::Kernel) = (self, joiner) {
+            pointer.process.assert_current();
         }
     }
 }
 
 impl RuntimePointer {
-    /// Whether it is that runtime's.
-    pub(crate) fn is_of(&self, runtime: &Arc<RuntimeState>) -> bool {
-        core::ptr::eq(self.runtime.as_ptr(), Arc::as_ptr(runtime))
-    }
-
-    /// The runtime.
-    ///
-    /// # Safety
-    ///
-    /// The thread has not ended, nor does it while that is used (Invariant 1).
-    pub(crate) unsafe fn runtime(&self) -> &RuntimeState {
-        // SAFETY: the caller's promise.
-        unsafe { self.runtime.as_ref() }
-    }
-
-    /// A share of the runtime.
-    ///
-    /// # Safety
-    ///
-    /// The thread has not ended (Invariant 1).
-    pub(crate) unsafe fn share(&self) -> Arc<RuntimeState> {
-        let pointer = self.runtime.as_ptr();
-        // SAFETY: a share's pointer, and there are shares, by the caller's promise.
-        unsafe { Arc::increment_strong_count(pointer) };
-        // SAFETY: the share that has just been counted.
-        unsafe { Arc::from_raw(pointer) }
+    /// Returns the address of the runtime's state. The state is there while the thread has not
+    /// ended (Invariant 1).
+    pub(crate) fn address<S>(&self) -> NonNull<S> {
+        self.address.cast()
     }
 }

@@ -1,19 +1,19 @@
-//! What is done with panics that nobody can be told of.
+//! Panics that no thread can be told of.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
-/// What a panic carried.
+/// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Drops a value; what it panicked with, if it did.
-pub(crate) fn dropping<T>(value: T) -> Option<Payload> {
+/// Drops a value. Returns the payload if the drop panics.
+pub(crate) fn catch_drop<T>(value: T) -> Option<Payload> {
     panic::catch_unwind(AssertUnwindSafe(|| drop(value))).err()
 }
 
-/// Drops what a panic carried; leaks what that leaves, if it panics itself.
+/// Drops the payload of a panic. If that panics as well, leaks the second payload.
 pub(crate) fn discard(payload: Payload) {
-    if let Some(next) = dropping(payload) {
+    if let Some(next) = catch_drop(payload) {
         core::mem::forget(next);
     }
 }
@@ -31,8 +31,8 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_panics_when_dropped_ends_nobody() {
-        let payload = dropping(Bomb(0)).expect("it panics");
+    fn payload_that_panics_on_drop_is_discarded() {
+        let payload = catch_drop(Bomb(0)).expect("it panics");
         assert_eq!(payload.downcast_ref::<Bomb>().map(|bomb| bomb.0), Some(1));
         discard(payload);
         discard(Box::new("an ordinary one"));

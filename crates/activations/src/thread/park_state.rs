@@ -1,28 +1,50 @@
-//! Whether a thread is parked: one word, by which it is laid aside and woken.
+//! The park state of a thread: one word, through which it is parked and woken.
 //!
-//! | state | meaning | left by |
-//! | --- | --- | --- |
-//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; a call, for `CALLED`; its worker when it has left its stack, for `PARKED` or `WAITING` |
-//! | `TOKEN` | likewise, and its next park returns at once | itself, for `RUNNING` |
-//! | `CALLED` | likewise, and what the runtime lets it wait for may have come | itself, for `RUNNING`; an unpark, for `TOKEN` |
-//! | `PARKED` | its stack is laid aside until it is unparked | an unpark or a call, for `RUNNING` |
-//! | `WAITING` | likewise, until it is called; an unpark is to be remembered | a call, for `RUNNING`; an unpark, for `TOKEN` |
+//! - `RUNNING`. Meaning: the thread runs, or is ready. Changed by: an unpark, to `TOKEN`; a
+//!   notification, to `NOTIFIED`; its worker when the thread has left its stack, to `PARKED` or
+//!   `WAITING`.
+//! - `TOKEN`. Meaning: the same, and its next park returns at once. Changed by: the thread, to
+//!   `RUNNING`.
+//! - `NOTIFIED`. Meaning: the same, and what the runtime lets it wait for may have come. Changed
+//!   by: the thread, to `RUNNING`; an unpark, to `TOKEN`.
+//! - `PARKED`. Meaning: its stack is laid aside until it is unparked. Changed by: an unpark or a
+//!   notification, to `RUNNING`.
+//! - `WAITING`. Meaning: its stack is laid aside until it is notified; an unpark is remembered.
+//!   Changed by: a notification, to `RUNNING`; an unpark, to `TOKEN`.
 //!
-//! Why calls beside unparks: a thread that waits for another's end, or for a time, must not use up a token that its user has put there for the next park.
+//! ```text
+//!                 unpark                       settle(Park)
+//!   TOKEN ◄──────────────────── RUNNING ───────────────────────► PARKED
+//!     ▲  ────────────────────►   ▲ │ ▲ ◄──────────────────────────  │
+//!     │        take_token        │ │ │    unpark, notify             │
+//!     │                take_token│ │ └───────────────────────────────┘
+//!     │                          │ │ settle(Wait)
+//!     │  unpark                  │ ├──────────────► WAITING ── notify ──► RUNNING
+//!     ├────────────── NOTIFIED ──┘ │                   │
+//!     │                   ▲        │                   │ unpark
+//!     │                   └────────┘ notify            │
+//!     └────────────────────────────────────────────────┘
+//! ```
 //!
-//! Above the state the word counts the *ends* of which the thread has been told, each by a call that also counts. Why: who joins a thread goes on when it
-//! has been called, and not when it sees that the thread has ended. So it is there until the call, and who calls needs no share of it.
+//! Why notifications beside unparks: a thread that waits for the end of another thread, or for a
+//! time, must not use up a token that its user has put there for the next park.
+//!
+//! Above the state the word counts the *ends* of which the thread has been notified. Why: a joiner
+//! goes on when it has been notified, not when it sees that the other thread has ended. So it stays
+//! until the notification, and the thread that notifies it needs no reference to it.
 //!
 //! # Invariants
 //!
-//! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`completion.rs`), which was with its state.
-//! 2. A thread that has asked to be told of an end does not go on before that is counted; from then on who has told it touches it no more, but by
-//!    Invariant 1.
+//! 1. Moving a runtime's thread out of `PARKED` or `WAITING` obliges the mover to make it ready,
+//!    once, with the thread's own reference (`completion.rs`), which was with its state.
+//! 2. A thread that has asked to be notified of an end does not go on before that end is counted.
+//!    From then on the notifier touches it no more, except by Invariant 1.
 //!
 //! # Orderings
 //!
-//! An unpark or call is a Release and the end of a park or wait an Acquire: what was written before the one is seen after the other. The move to `PARKED`
-//! or `WAITING` is a Release and the unpark or call that takes it from there an Acquire: the stack that was laid aside.
+//! An unpark or notification is a Release, and the end of a park or wait an Acquire: what was
+//! written before the one is seen after the other. The move to `PARKED` or `WAITING` is a Release,
+//! and the wake-up that takes the thread from there an Acquire: the stack that was laid aside.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
@@ -30,65 +52,70 @@ use machine::park;
 
 const RUNNING: u32 = 0;
 const TOKEN: u32 = 1;
-const CALLED: u32 = 2;
+const NOTIFIED: u32 = 2;
 const PARKED: u32 = 3;
 const WAITING: u32 = 4;
 
-/// The state's bits.
+/// The bits of the state.
 const STATE: u32 = 7;
 
-/// An end that has been told.
+/// One end of which the thread was notified.
 const END: u32 = STATE + 1;
 
-/// What a thread lays its stack aside for.
+/// The reason for which a thread lays its stack aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// To be unparked, without a deadline.
+pub enum Pause {
+    /// A park without a deadline: until it is unparked.
     Park,
-    /// To be called.
+    /// A wait: until it is notified.
     Wait,
 }
 
-/// What rouses a thread.
+/// The reason for which a thread is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeReason {
+    /// An unpark, which leaves a token if the thread does not park.
     Unpark,
-    /// What the thread waits for may have come. Leaves the token alone.
-    Call,
-    /// A call: a thread has ended for which this one waits.
-    End,
+    /// A notification: the end of the wait may have come. The token stays as it is.
+    Notify,
+    /// A notification that a thread has ended which this one joins.
+    Completion,
 }
 
 /// The word.
-pub(crate) struct ParkState(AtomicU32);
+pub struct ParkState(AtomicU32);
 
 impl ParkState {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::fresh(RUNNING))
     }
 
-    /// Takes the token, if there is one, and forgets a call. By the thread.
-    pub(crate) fn take_token(&self) -> bool {
+    /// Takes the token, if there is one, and forgets a notification. Returns whether there was a
+    /// token. Called by the thread.
+    pub fn take_token(&self) -> bool {
         // Acquire: pairs with the Release of `wake_for`. Relaxed if there was neither.
         self.0.load(Ordering::Relaxed) & STATE != RUNNING
             && self.0.fetch_and(!STATE, Ordering::Acquire) & STATE == TOKEN
     }
 
-    /// Puts a token back. By the thread.
+    /// Puts a token back. Called by the thread.
     pub(crate) fn put_token(&self) {
         let token = |seen| Some(seen & !STATE | TOKEN);
-        // Relaxed: nobody is to be told of anything. An exchange, so that what an unpark has released meanwhile can still be acquired.
+        // Relaxed: no thread is told of anything. An exchange, so that what an unpark has released
+        // meanwhile can still be acquired.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, token);
     }
 
-    /// Of how many ends it has been told, modulo something. By the thread.
+    /// Returns the number of ends of which the thread was notified, modulo a power of two. Called
+    /// by the thread.
     #[inline]
-    pub(crate) fn ends(&self) -> u32 {
-        // Acquire: pairs with the Release of `wake_for`: what the thread did that has ended.
+    pub fn ends(&self) -> u32 {
+        // Acquire: pairs with the Release of `wake_for`: what the ended thread did.
         self.0.load(Ordering::Acquire) & !STATE
     }
 
-    /// Its stack has been laid aside: from now on it is woken. `false` if there was an unpark or a call already: then it goes on, and a park has used it up.
+    /// Parks the thread after its stack was laid aside. Returns `false` if an unpark or a
+    /// notification has come already. Then the thread goes on, and a park has used up the token.
     pub(crate) fn settle(&self, pause: Pause) -> bool {
         let asleep = match pause {
             Pause::Park => PARKED,
@@ -101,7 +128,7 @@ impl ParkState {
             self.0.compare_exchange(awake, next, Ordering::Release, Ordering::Acquire).is_ok()
         };
         if exchange(awake | asleep) {
-            // It may have ended by now.
+            // From here on the thread may have ended.
             return true;
         }
         if pause == Pause::Park {
@@ -111,8 +138,9 @@ impl ParkState {
         false
     }
 
-    /// Sleeps in the kernel until it is woken, or the deadline has passed. By a kernel thread.
-    pub(crate) fn sleep(&self, deadline: Deadline) {
+    /// Sleeps in the kernel until the thread is woken or the deadline passes. Called by a kernel
+    /// thread.
+    pub fn sleep(&self, deadline: Deadline) {
         // Relaxed: the exchange decides.
         let awake = self.0.load(Ordering::Relaxed) & !STATE | RUNNING;
         let asleep = awake | WAITING;
@@ -121,12 +149,13 @@ impl ParkState {
             return;
         }
         loop {
-            // Acquire: likewise.
+            // Acquire: as above.
             if self.0.load(Ordering::Acquire) != asleep {
                 return;
             }
             if park::wait(&self.0, asleep, deadline) == park::Woken::TimedOut {
-                // Relaxed: nothing is read. On failure it was woken after all, which its next look at the word acquires.
+                // Relaxed: nothing is read. On failure a wake-up came after all, which the next
+                // look at the word acquires.
                 let word = &self.0;
                 let _ = word.compare_exchange(asleep, awake, Ordering::Relaxed, Ordering::Relaxed);
                 return;
@@ -134,26 +163,31 @@ impl ParkState {
         }
     }
 
-    /// Wakes it where it [sleeps](Self::sleep).
-    pub(crate) fn wake(&self) {
+    /// Wakes the kernel thread where it [sleeps](Self::sleep).
+    pub(crate) fn wake_in_kernel(&self) {
         park::wake_one(&self.0);
     }
 
-    /// Rouses it, a kernel thread or one of a runtime's; whether it was asleep, so that the caller is to wake it or make it ready. If not, it may be
+    /// Moves the word for a wake-up of a kernel thread, or of a runtime's. Returns whether the
+    /// thread was asleep, so that the caller wakes it or makes it ready. If it was not, it may be
     /// gone by now.
-    pub(crate) fn wake_for(&self, by: WakeReason, kernel: bool) -> bool {
+    pub(crate) fn wake_for(&self, reason: WakeReason, is_kernel: bool) -> bool {
+        // Relaxed: the exchange decides.
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            let next = match (by, seen & STATE) {
-                (WakeReason::Unpark, PARKED) if !kernel => RUNNING,
-                // An exchange all the same: what was written before this unpark is to be seen as well.
+            let next = match (reason, seen & STATE) {
+                (WakeReason::Unpark, PARKED) if !is_kernel => RUNNING,
+                // An exchange even if there is a token: what was written before this unpark is to
+                // be seen as well.
                 (WakeReason::Unpark, _) => TOKEN,
-                (_, PARKED | WAITING) if !kernel => RUNNING,
+                (_, PARKED | WAITING) if !is_kernel => RUNNING,
                 (_, TOKEN) => TOKEN,
-                _ => CALLED,
+                _ => NOTIFIED,
             };
-            let ends = (seen & !STATE).wrapping_add(if by == WakeReason::Completion { END } else { 0 });
-            // Release: pairs with the Acquire of who parks or waits. Acquire: the stack, of `settle`.
+            let end = if reason == WakeReason::Completion { END } else { 0 };
+            let ends = (seen & !STATE).wrapping_add(end);
+            // Release: pairs with the Acquire of the thread that parks or waits. Acquire: the
+            // stack, of `settle`.
             let exchanged = self.0.compare_exchange_weak(
                 seen,
                 ends | next,

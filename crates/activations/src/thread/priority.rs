@@ -1,4 +1,5 @@
-//! The priorities of threads. The queues are in `prioritized.rs`, the order in `scheduler_loop/order.rs`.
+//! The priorities of threads. The queues are in `queues/prioritized.rs`, and the order in which
+//! threads run is in `worker/order.rs`.
 
 /// The urgency of a thread: see [`Builder::priority`](crate::Builder::priority).
 ///
@@ -12,7 +13,8 @@
 /// runtime.run(|| {
 ///     let log = Builder::new().priority(Priority::Low).spawn(|| "when there is time");
 ///     let answer = Builder::new().priority(Priority::High).spawn(|| "at once");
-///     assert_eq!((answer.join().unwrap(), log.join().unwrap()), ("at once", "when there is time"));
+///     assert_eq!(answer.join().unwrap(), "at once");
+///     assert_eq!(log.join().unwrap(), "when there is time");
 /// });
 /// assert!(Priority::Low < Priority::Normal && Priority::Normal < Priority::High);
 /// # Ok::<(), stanchion_activations::BuildError>(())
@@ -20,7 +22,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
     /// Runs on a processor when no other thread is ready for it, also after it has blocked in the
-    /// kernel. It has no bound: threads of the other priorities can keep it waiting for ever.
+    /// kernel. There is no bound: threads of the other priorities can keep it waiting for ever.
     Low,
     /// The priority of a thread for which no other is chosen.
     #[default]

@@ -1,27 +1,25 @@
-//! The process that a runtime was made in, which is the only one that has its kernel threads.
+//! The process in which a runtime was made. Only that process has the runtime's kernel threads.
 
 /// A process, by its number.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Process(u32);
+pub struct Process(u32);
 
 impl Process {
-    /// The calling one.
-    pub(crate) fn here() -> Self {
+    /// Returns the calling process.
+    pub fn current() -> Self {
         Self(std::process::id())
     }
 
-    /// Whether it is the calling one.
-    pub(crate) fn is_here(self) -> bool {
-        self == Self::here()
+    /// Returns whether this is the calling process.
+    pub(crate) fn is_current(self) -> bool {
+        self == Self::current()
     }
 
-    /// # Panics
-    ///
-    /// If the caller is a forked child of it.
+    /// Panics if the calling process is a forked child of this one.
     #[track_caller]
-    pub(crate) fn must_be_here(self) {
+    pub(crate) fn assert_current(self) {
         assert!(
-            self.is_here(),
+            self.is_current(),
             "this runtime was made before a fork, and its kernel threads are in process {}: make a runtime in the child, or one after forking",
             self.0
         );

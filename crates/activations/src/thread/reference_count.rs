@@ -1,46 +1,50 @@
-//! How many handles there are of one thing.
+//! The number of handles of a thread.
 //!
-//! Why not the standard library's `Arc`: what is counted is found through a pointer of one word, whatever it is, and is made where it will lie; no
-//! count of weak handles is looked at when the last one goes; and the last one costs no locked instruction.
+//! Why not the standard library's `Arc`: the header is found through a pointer of one word,
+//! whatever type the thread's cell has, and is constructed in place. There is no count of weak
+//! handles to look at when the last handle goes, and the last handle costs no locked instruction.
 //!
 //! # Invariants
 //!
-//! 1. Who takes a share has one. So whoever has a share and reads a count of one is alone, and stays alone until it shares.
+//! 1. A thread that takes a reference has one already. So a holder that reads a count of one is the
+//!    only holder, and stays the only one until it clones its handle.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | `more` | Relaxed | nobody: the new handle is handed on with more than that |
-//! | `less`, and there are others | Release | the Acquire of the last: what was done through this handle is done before all is freed |
-//! | `less`, and it was the last | Acquire | that Release. Exchanges in between are of the same release sequence |
+//! - `increment`. Ordering: Relaxed. Partner: none: the new handle is handed on with a Release.
+//! - `decrement`, and others are left. Ordering: Release. Partner: the Acquire of the last one:
+//!   all uses of this handle come before the free.
+//! - `decrement`, and it was the last. Ordering: Acquire. Partner: that Release. The exchanges in
+//!   between are of the same release sequence.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-/// More than that are handles that are leaked in a loop; as with `Arc`.
+/// A larger count means that handles are leaked in a loop, as with `Arc`.
 const MOST: usize = isize::MAX as usize;
 
 /// A number of handles.
-pub(crate) struct ReferenceCount(AtomicUsize);
+pub struct ReferenceCount(AtomicUsize);
 
 impl ReferenceCount {
-    pub(crate) fn one() -> Self {
+    /// Returns a count of one.
+    pub fn one() -> Self {
         Self(AtomicUsize::fresh(1))
     }
 
-    /// There is one more.
+    /// Counts one more handle.
     #[inline]
-    pub(crate) fn more(&self) {
+    pub fn increment(&self) {
         // Relaxed: see the header.
         if machine::apart(|| self.0.fetch_add(1, Ordering::Relaxed)) > MOST {
             std::process::abort();
         }
     }
 
-    /// There is one less; whether that was the last.
+    /// Counts one handle less. Returns whether it was the last.
     #[inline]
-    pub(crate) fn less(&self) -> bool {
-        // Acquire and Release: see the header. A load first: whose is the only one exchanges nothing (Invariant 1).
+    pub fn decrement(&self) -> bool {
+        // Acquire and AcqRel: see the header. The load comes first: the only holder exchanges
+        // nothing (Invariant 1).
         machine::apart(|| {
             self.0.load(Ordering::Acquire) == 1 || self.0.fetch_sub(1, Ordering::AcqRel) == 1
         })

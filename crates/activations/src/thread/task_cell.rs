@@ -1,13 +1,23 @@
-//! A spawned thread: what it is to run, and what has come of it, in one allocation.
+//! The cell of a spawned thread: its header, its closure and its result in one allocation. (tokio's
+//! name for it.)
 //!
-//! Why one: it is the only thing that a thread which never blocks asks the allocator for.
+//! Why one allocation: it is the only thing that a thread which never blocks asks the allocator
+//! for.
+//!
+//! ```text
+//! stage    ToRun(F) ── run ──► Empty ── returns, panics ──► Done(result) ── join, drop ──► Empty
+//!             └──────────── no stack: refuse ──────────────────▲
+//! ```
 //!
 //! # Invariants
 //!
-//! 1. `stage` is whose the result is (Invariant 4 of `completion.rs`), and `scope` the thread's until it ends.
-//! 2. What `F` and `T` borrow is alive until the thread's scope knows of its end, which is the last that the thread does; and a handle is gone before the
-//!    scope ends, or is never dropped. After that there is neither an `F` nor a `T` in `stage`.
+//! 1. `stage` belongs to the owner of the result (Invariant 4 of `completion.rs`). `scope` belongs
+//!    to the thread until it ends.
+//! 2. What `F` and `T` borrow is alive until the thread's scope knows of its end, which is the
+//!    thread's last act. A join handle is gone before the scope ends, or is never dropped. After
+//!    that there is neither an `F` nor a `T` in `stage`.
 
+use core::marker::PhantomData;
 use core::mem;
 use core::ptr::NonNull;
 use std::panic::{self, AssertUnwindSafe};
@@ -15,180 +25,191 @@ use std::sync::Arc;
 
 use machine::cell::UnsafeCell;
 
-use crate::thread::completion::{Completed, CompletionNotice};
-use crate::thread::handle::{ThreadBody, Handle};
-use crate::thread::home::ThreadHome;
-use crate::thread::panics::{Payload, discard, dropping};
-use crate::api::scope::ScopeData;
-use crate::thread::stacks::StackError;
-use crate::thread::header::{Header, Attributes, Thread};
+use super::attributes::Attributes;
+use super::completion::Completed;
+use super::handle::Thread;
+use super::header::{Header, ThreadCell};
+use super::home::ThreadHome;
+use super::notice::{CompletionNotice, Joiner, ScopeData};
+use super::panics::{Payload, catch_drop, discard};
+use super::scheduler::Scheduler;
+use super::stacks::StackError;
 
-/// What a thread returned, or panicked with.
+/// The result of a thread, or the payload of its panic.
 pub(crate) type ThreadResult<T> = Result<T, Payload>;
 
 enum Stage<F, T> {
     ToRun(F),
-    /// It runs, or all is over.
+    /// The thread runs, or the result has been taken.
     Empty,
     Done(ThreadResult<T>),
 }
 
-/// A thread that runs an `F`, which returns a `T`.
+/// The cell of a thread of a runtime `S` that runs an `F`, which returns a `T`.
 #[repr(C)]
-pub(crate) struct TaskCell<F, T> {
+pub struct TaskCell<F, T, S> {
     header: Header,
+    /// The scope that the thread belongs to. Taken by the thread when it ends.
     scope: UnsafeCell<Option<Arc<ScopeData>>>,
+    /// The closure, then the result (Invariant 1).
     stage: UnsafeCell<Stage<F, T>>,
+    /// The type of the state that `header.home` points to. The cell owns none.
+    runtime: PhantomData<fn(S)>,
 }
 
-// SAFETY: `stage` and `scope` have one user at a time (Invariant 1), perhaps on another kernel thread than the last.
-unsafe impl<F: Send, T: Send> Send for TaskCell<F, T> {}
-// SAFETY: likewise.
-unsafe impl<F: Send, T: Send> Sync for TaskCell<F, T> {}
+// SAFETY: `stage` and `scope` have one user at a time (Invariant 1), perhaps on another kernel
+// thread than the last; the header is `Send`.
+unsafe impl<F: Send, T: Send, S> Send for TaskCell<F, T, S> {}
+// SAFETY: as above.
+unsafe impl<F: Send, T: Send, S> Sync for TaskCell<F, T, S> {}
 
-impl<F: FnOnce() -> T + Send, T: Send> TaskCell<F, T> {
-    /// A new thread.
+impl<F: FnOnce() -> T + Send, T: Send, S: Scheduler> TaskCell<F, T, S> {
+    /// Returns a new thread of the runtime.
     #[inline]
-    pub(crate) fn thread(
+    pub fn thread(
         attributes: Attributes,
-        home: ThreadHome,
+        runtime: &Arc<S>,
         scope: Option<Arc<ScopeData>>,
         body: F,
     ) -> Thread {
-        // In its place at once.
+        let home = ThreadHome::of(runtime, runtime.process());
+        // Constructed in place.
         let cell = Box::write(
             Box::new_uninit(),
             Self {
                 header: Header::new(Self::VTABLE, attributes, home),
                 scope: UnsafeCell::new(scope),
                 stage: UnsafeCell::new(Stage::ToRun(body)),
+                runtime: PhantomData,
             },
         );
-        Thread::new(Handle::new(cell))
+        Thread::new(cell)
     }
 
-    /// What has come of the thread. The own share is given up.
+    /// Takes the result of the thread, and drops the own reference.
     ///
     /// # Safety
     ///
-    /// `header` is that of such a thread, and has ended. By the one handle, as the last it does.
-    pub(crate) unsafe fn take(header: NonNull<Header>) -> ThreadResult<T> {
-        // SAFETY: the handle's by now (Invariant 1 of `completion.rs`).
+    /// `header` is that of a thread with this type of cell, which has ended. The caller is the join
+    /// handle, which does not use it afterwards.
+    pub unsafe fn take(header: NonNull<Header>) -> ThreadResult<T> {
+        // SAFETY: the join handle owns it by now (Invariant 1 of `completion.rs`).
         let _own = unsafe { Thread::from_pointer(header) };
         // SAFETY: the caller's promise.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the handle's by now (Invariant 1).
-        let Stage::Done(outcome) = (unsafe { cell.stage(Stage::Empty) }) else {
-            unreachable!("taken once, when it is done")
+        // SAFETY: the join handle owns it by now (Invariant 1).
+        let Stage::Done(result) = (unsafe { cell.replace_stage(Stage::Empty) }) else {
+            unreachable!("taken once, after the end")
         };
-        outcome
+        result
     }
 
+    /// Replaces the stage.
+    ///
     /// # Safety
     ///
-    /// The stage is the caller's (Invariant 1).
-    unsafe fn stage(&self, next: Stage<F, T>) -> Stage<F, T> {
+    /// The stage belongs to the caller (Invariant 1).
+    unsafe fn replace_stage(&self, next: Stage<F, T>) -> Stage<F, T> {
         // SAFETY: the caller's promise.
         self.stage.with_mut(|stage| unsafe { mem::replace(&mut *stage, next) })
     }
 
-    /// Drops what is there.
+    /// Moves to the next stage, and drops what was there before. A panic of that drop is discarded.
     ///
     /// # Safety
     ///
-    /// The stage is the caller's (Invariant 1).
-    unsafe fn clear(&self) {
+    /// The stage belongs to the caller (Invariant 1).
+    unsafe fn set_stage(&self, next: Stage<F, T>) {
         // SAFETY: the caller's promise.
-        let stage = unsafe { self.stage(Stage::Empty) };
-        // As the thread does it: whether it or the handle came first, nobody is told.
-        dropping(stage).into_iter().for_each(discard);
-    }
-
-    /// Keeps what has come of it. What was there before it is dropped, and a panic of that is lost.
-    ///
-    /// # Safety
-    ///
-    /// The stage is the caller's (Invariant 1).
-    unsafe fn keep(&self, outcome: ThreadResult<T>) {
-        // SAFETY: the caller's promise.
-        match unsafe { self.stage(Stage::Done(outcome)) } {
+        match unsafe { self.replace_stage(next) } {
             Stage::Empty => {}
-            before => dropping(before).into_iter().for_each(discard),
+            // The same whether the thread or its join handle does it: no thread is told of a panic.
+            before => catch_drop(before).into_iter().for_each(discard),
         }
     }
 
-    /// The thread's last act: what has come of it is kept.
+    /// Ends the thread, after its result was stored.
     ///
     /// # Safety
     ///
-    /// As [`ThreadBody::run`].
-    unsafe fn end(this: NonNull<Self>, panicked: bool) -> CompletionNotice {
-        // SAFETY: not before the exchange below does it go.
+    /// As for [`ThreadCell::run`].
+    unsafe fn end(this: NonNull<Self>, has_panicked: bool) -> CompletionNotice {
+        // SAFETY: it does not go before the exchange below.
         let cell = unsafe { this.as_ref() };
-        // SAFETY: the thread's (Invariant 1).
+        // SAFETY: it belongs to the thread (Invariant 1).
         let scope = cell.scope.with_mut(|scope| unsafe { (*scope).take() });
-        if let (true, Some(scope)) = (panicked, &scope) {
-            scope.panicked();
+        if let (true, Some(scope)) = (has_panicked, &scope) {
+            scope.count_panic();
         }
-        match cell.header.completion().end() {
-            Completed::HandleOwns(joiner) => CompletionNotice { joiner, scope },
+        let joiner = match cell.header.completion().end() {
+            Completed::HandleOwns(joiner) => joiner.map(Joiner::from_pointer),
             Completed::Detached => {
-                // SAFETY: the thread's, as the handle is gone (Invariant 1).
-                unsafe { cell.clear() };
-                // That may have made new ones.
+                // SAFETY: the join handle is gone, so it belongs to the thread (Invariant 1).
+                unsafe { cell.set_stage(Stage::Empty) };
+                // That drop may have made new locals.
                 cell.header.locals().end().into_iter().for_each(discard);
-                // SAFETY: its own share, of which nobody else knows any more (Invariant 1 of `completion.rs`).
+                // SAFETY: the own reference, which no other code knows of any more (Invariant 1 of
+                // `completion.rs`).
                 drop(unsafe { Thread::from_pointer(this.cast()) });
-                CompletionNotice { joiner: None, scope }
+                None
             }
-        }
+        };
+        CompletionNotice { joiner, scope }
     }
 }
 
-// SAFETY: it begins with an `Header` that is given its vtable.
-unsafe impl<F: FnOnce() -> T + Send, T: Send> ThreadBody for TaskCell<F, T> {
+// SAFETY: it begins with a `Header` that is given this vtable.
+unsafe impl<F: FnOnce() -> T + Send, T: Send, S: Scheduler> ThreadCell for TaskCell<F, T, S> {
     unsafe fn run(this: NonNull<Self>) -> CompletionNotice {
-        // SAFETY: it has not ended.
+        // SAFETY: the thread has not ended.
         let cell = unsafe { this.as_ref() };
         let body = || {
-            // SAFETY: the thread's own, by the caller's promise.
-            let Stage::ToRun(body) = (unsafe { cell.stage(Stage::Empty) }) else {
+            // SAFETY: it belongs to the thread, by the caller's promise.
+            let Stage::ToRun(body) = (unsafe { cell.replace_stage(Stage::Empty) }) else {
                 unreachable!("a thread runs once")
             };
             let value = body();
-            // SAFETY: likewise. Here, so that it is moved once.
-            unsafe { cell.keep(Ok(value)) };
+            // SAFETY: as above. Stored here, so that the value is moved once.
+            unsafe { cell.set_stage(Stage::Done(Ok(value))) };
         };
         let mut panicked = panic::catch_unwind(AssertUnwindSafe(body)).err();
         if let Some(payload) = cell.header.locals().end() {
             match &panicked {
                 None => panicked = Some(payload),
-                // The first is told.
+                // The first panic is reported.
                 Some(_) => discard(payload),
             }
         }
-        let panics = panicked.is_some();
+        let has_panicked = panicked.is_some();
         if let Some(payload) = panicked {
-            // SAFETY: likewise.
-            unsafe { cell.keep(Err(payload)) };
+            // SAFETY: as above.
+            unsafe { cell.set_stage(Stage::Done(Err(payload))) };
         }
         // SAFETY: the caller's promise.
-        unsafe { Self::end(this, panics) }
+        unsafe { Self::end(this, has_panicked) }
     }
 
     unsafe fn refuse(this: NonNull<Self>, error: StackError) -> CompletionNotice {
-        // SAFETY: it has not ended.
+        // SAFETY: the thread has not ended.
         let cell = unsafe { this.as_ref() };
-        // SAFETY: the thread's own: it does not run.
-        unsafe { cell.keep(Err(Box::new(error))) };
+        // SAFETY: it belongs to the thread, which does not run.
+        unsafe { cell.set_stage(Stage::Done(Err(Box::new(error)))) };
         // SAFETY: the caller's promise.
         unsafe { Self::end(this, true) }
     }
 
     unsafe fn discard(this: NonNull<Self>) {
-        // SAFETY: it is there until the handle, which calls, has given up its share.
+        // SAFETY: it stays until the join handle, which calls this, has dropped its reference.
         let cell = unsafe { this.as_ref() };
-        // SAFETY: the handle's by now (Invariant 1).
-        unsafe { cell.clear() };
+        // SAFETY: it belongs to the join handle by now (Invariant 1).
+        unsafe { cell.set_stage(Stage::Empty) };
+    }
+
+    unsafe fn make_ready(thread: Thread) {
+        let Some(runtime) = thread.header().runtime() else {
+            unreachable!("`thread` has set the home")
+        };
+        // SAFETY: the caller's promise; `thread` was given an `S`.
+        unsafe { S::make_ready(runtime, thread) };
     }
 }

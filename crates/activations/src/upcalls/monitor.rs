@@ -1,237 +1,219 @@
-//! The monitor: a kernel thread that sleeps until a worker blocks, when nobody else would see it.
+//! The monitor: a kernel thread that sleeps until a worker blocks, when no other thread would see
+//! it. (Go's `sysmon`.)
 //!
 //! Running workers look at each other at their scheduling points. If each of them is blocked, or
-//! computes without ever coming to one, nobody looks, and with one processor there is nobody else.
-//! The monitor sleeps on a [`Watch`] that the kernel wakes when a worker is switched out. It
-//! carries no threads. Times that threads wait for are work as well (`timers.rs`), once they have
-//! come; until then, if nobody else watches the clock, it does for the workers that are blocked.
+//! computes without ever coming to one, no worker looks. With one processor there is no other
+//! worker. The monitor sleeps on a [`Watch`](machine::watch::Watch), which the kernel wakes when a
+//! worker is switched out. It runs no user-level threads. Times that threads wait for are work as
+//! well (`queues/timers.rs`), once they have come. Until then, if no worker watches the clock, the
+//! monitor does so for the workers that are blocked.
 //!
-//! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not
-//! woken whenever something is ready: that costs more than most threads run for. Instead whoever
-//! makes a thread ready for which no slot is free **arms** the watch on the workers, a microsecond
-//! each, and again only after one of them has been switched: the runtime is *on guard*
-//! (`guard.rs`). A worker that goes to sleep for want of work takes itself out.
+//! Why not a thread that looks every so often: it is late, or burns a processor. Why the monitor
+//! is not woken whenever a thread is ready: that costs more than most threads run for. Instead, a
+//! thread that makes work ready for which no slot is free **arms** the watch on the workers, a
+//! microsecond each, and again only after one of them has been switched
+//! (`detection/watch_state.rs`). A worker that goes to sleep for want of work disarms itself.
 //!
-//! While slots of the overcommit are open (`overcommit.rs`), workers block all the time, and to be told
-//! of each block would cost as much as the blocks themselves. Then the monitor looks every
-//! [`ROUND`] to [`LONGEST_ROUND`], the oftener the more there is for it to do: whether a worker is
-//! wanted, and whether there are too many. When all of these have closed, or nothing is ready, that
-//! ends.
+//! While overcommitted slots are open (`processors/overcommit.rs`), workers block all the time. A
+//! wake-up for each block would cost as much as the blocks themselves. Then the monitor polls every
+//! [`ROUND`] to [`LONGEST_ROUND`], the oftener the more there is for it to do. It looks whether a
+//! worker is wanted, and whether there are too many. Polling ends when all these slots have closed,
+//! or no thread is ready.
 //!
-//! Where the kernel's records are refused there is nothing to be armed: the monitor is woken when
-//! something is ready that finds no slot free, and looks every [`HEARTBEAT`], further and further
-//! apart while it finds nothing, as long as threads are ready; see
+//! Where the kernel's records are refused there is nothing to arm. The monitor is woken when a
+//! thread is ready for which no slot is free. It looks every [`HEARTBEAT`], further and further
+//! apart while it finds nothing, as long as threads are ready. See
 //! [`Capabilities`](crate::Capabilities).
 //!
 //! # Orderings
 //!
-//! Those of `guard.rs`. A worker is armed first and looked at then, so that no switch falls in
-//! between.
+//! Those of `detection/watch_state.rs`. A worker is armed first and looked at then, so that no
+//! switch falls in between.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
-use machine::park;
 use machine::presence::Presence;
-use machine::watch::Watch;
 
-use crate::processors::worker_record::WorkerRecord;
-use crate::detection::watch_state::WatchState;
-use crate::upcalls::handoff::{Found, Looks};
+use super::{look, lost_time};
+use crate::detection::monitor::{Found, Looker, Monitored, MonitoredWorker as _};
+use crate::processors::overcommit::Overcommit;
 use crate::runtime::state::RuntimeState;
 
-const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
+/// The first time between two looks where the kernel records no switches.
+const HEARTBEAT: Duration = Duration::from_millis(2);
 
-/// How far apart the looks are where nobody tells, at first and at most.
-pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
-const MOST: Duration = Duration::from_millis(10);
+/// The longest such time.
+const LONGEST_HEARTBEAT: Duration = Duration::from_millis(10);
 
-/// How far apart its rounds are while slots of the overcommit are open, at first and at most.
+/// The first time between two rounds while overcommitted slots are open.
 const ROUND: Duration = Duration::from_micros(50);
+
+/// The longest such time.
 const LONGEST_ROUND: Duration = Duration::from_micros(800);
 
-/// After so many it decides whether there are too many slots.
+/// The rounds after which the monitor decides whether there are too many slots.
 const ROUNDS: u32 = 8;
 
-/// Where the monitor sleeps.
-pub(crate) struct Monitor {
-    /// None if there is no monitor.
-    watch: Option<Watch>,
-    /// Who would notice that a worker is stuck.
-    guard: WatchState,
-    /// Where it sleeps if nobody can be armed.
-    word: AtomicU32,
+/// The rest of a runtime that the monitor's loop uses. A trait, so that a model can have a small
+/// runtime of its own.
+pub trait MonitoredRuntime: Monitored {
+    /// Returns whether all has ended.
+    fn is_over(&self) -> bool;
+
+    /// Returns whether a thread is ready, or a time has come.
+    fn has_work(&self) -> bool;
+
+    /// Returns whether a time has come.
+    fn is_time(&self) -> bool;
+
+    /// Returns whether threads wait for times that no worker watches.
+    fn is_time_unwatched(&self) -> bool;
+
+    /// Returns the time until which the monitor may sleep. `for_times` says whether it wakes up for
+    /// times.
+    fn timer_deadline(&self, for_times: bool) -> Deadline;
+
+    /// Returns the number of slots that the runtime may use.
+    fn allowed(&self) -> usize;
+
+    /// Returns the slots beyond the processors.
+    fn overcommit(&self) -> &Overcommit;
+
+    /// Returns whether a processor would be idle for want of a worker that can run.
+    fn lacks_runners(&self) -> bool;
+
+    /// Looks at the owner of a slot by the kernel's records, and takes the slot if the owner is
+    /// stuck.
+    fn look_at(self: &Arc<Self>, slot: usize) -> Found;
+
+    /// Does the same without records.
+    fn examine(self: &Arc<Self>, slot: usize) -> Found;
+
+    /// Records that no thread is ready, so that no processor time is lost.
+    fn no_work(&self);
 }
 
-impl Monitor {
-    /// One that has not been started, if there is to be one.
-    pub(crate) fn new(wanted: bool) -> Self {
-        Self { watch: wanted.then(Watch::new), guard: WatchState::new(), word: AtomicU32::fresh(AWAKE) }
+impl MonitoredRuntime for RuntimeState {
+    fn is_over(&self) -> bool {
+        self.is_over()
     }
 
-    pub(crate) fn watch(&self) -> Option<&Watch> {
-        self.watch.as_ref()
+    fn has_work(&self) -> bool {
+        self.has_work()
     }
 
-    /// Whether it is of use to call it.
-    #[inline]
-    fn is_off_guard(&self) -> bool {
-        self.guard.is_nobody() && self.watch.is_some()
+    fn is_time(&self) -> bool {
+        self.ready.timers.is_due()
     }
 
-    /// A worker has got a slot, or wakes up on it. If it cannot be armed, the monitor has to look
-    /// at it every so often, and may know only of others that can.
-    pub(crate) fn begin(&self, worker: &WorkerRecord) {
-        if self.guard.has_begun() && !self.arm(worker) && worker.presence_index().is_some() {
-            self.wake();
-        }
+    fn is_time_unwatched(&self) -> bool {
+        self.is_time_unwatched()
     }
 
-    /// A worker goes to sleep on its slot.
-    pub(crate) fn pause(&self, worker: &WorkerRecord) {
-        if self.guard.is_told()
-            && let (Some(watch), Some(index)) = (&self.watch, worker.presence_index())
-        {
-            watch.disarm(index);
-        }
+    fn timer_deadline(&self, for_times: bool) -> Deadline {
+        self.ready.timers.monitor_deadline(for_times)
     }
 
-    fn arm(&self, worker: &WorkerRecord) -> bool {
-        match (&self.watch, worker.presence_index()) {
-            (Some(watch), Some(index)) => watch.arm(index),
-            _ => false,
-        }
+    fn allowed(&self) -> usize {
+        self.processors.limit.allowed()
     }
 
-    /// Wakes it wherever it sleeps.
-    #[cold]
-    pub(crate) fn wake(&self) {
-        // Release: pairs with the Acquire in `sleep`.
-        self.word.store(AWAKE, Ordering::Release);
-        park::wake_one(&self.word);
-        if let Some(watch) = &self.watch {
-            watch.wake();
-        }
+    fn overcommit(&self) -> &Overcommit {
+        &self.processors.overcommit
     }
 
-    /// Sleeps until it is called, unless `needed`.
-    fn sleep(&self, needed: impl Fn() -> bool) {
-        // Relaxed: the fence of `leave` orders it.
-        self.word.store(ASLEEP, Ordering::Relaxed);
-        self.guard.leave();
-        if needed() {
-            self.word.store(AWAKE, Ordering::Relaxed);
-            return;
-        }
-        // Acquire: pairs with the Release in `wake`.
-        while self.word.load(Ordering::Acquire) == ASLEEP {
-            park::wait(&self.word, ASLEEP, Deadline::NEVER);
-        }
-    }
-}
-
-impl RuntimeState {
-    /// Something is ready, and no slot was free for it. After a fence.
-    #[inline]
-    pub(crate) fn guard(&self) {
-        if self.monitor().is_off_guard() {
-            self.arm_workers();
-        }
+    fn lacks_runners(&self) -> bool {
+        self.lacks_runners()
     }
 
-    #[cold]
-    fn arm_workers(&self) {
-        let monitor = self.monitor();
-        if self.overcommit().is_open() {
-            monitor.guard.look();
-            return monitor.wake();
-        }
-        // Whoever sees it early leaves it to this.
-        monitor.guard.stand();
-        let mut unseen = false;
-        for slot in self.slots_in_use() {
-            let worker = self.worker(self.slot(slot).owner());
-            let armed = monitor.arm(worker);
-            // One that has not registered yet arms itself when it begins.
-            unseen |= worker.is_blocked();
-            unseen |= !armed && worker.presence_index().is_some();
-        }
-        if unseen {
-            monitor.wake();
-        }
+    fn look_at(self: &Arc<Self>, slot: usize) -> Found {
+        look::look_at(self, slot, Looker::WokenMonitor)
+    }
+
+    fn examine(self: &Arc<Self>, slot: usize) -> Found {
+        look::examine(self, slot)
+    }
+
+    fn no_work(&self) {
+        lost_time::stop_all(self);
     }
 }
 
-/// The monitor's body.
-pub(crate) fn watch_workers(runtime: &Arc<RuntimeState>) {
+/// Runs the monitor until the runtime has ended.
+pub fn run(runtime: &Arc<impl MonitoredRuntime>) {
     let monitor = runtime.monitor();
     let Some(watch) = monitor.watch() else { return };
-    // A worker that is preempted wakes it, and must not be preempted by that once more.
+    // A worker that is preempted wakes the monitor, and must not be preempted by that once more.
     machine::thread::wake_politely();
     let needed = || runtime.is_over() || runtime.has_work() || runtime.is_time_unwatched();
-    let sees = watch.refused().is_none();
+    let has_records = watch.refused().is_none();
     let mut interval = HEARTBEAT;
     let mut rounds = Rounds::new();
     while !runtime.is_over() {
         let mut soonest = None;
-        let (mut blocked, mut unneeded) = (false, false);
-        // Before the looks: a time that comes beside them ends the wait at once.
+        let (mut is_blocked, mut is_unneeded) = (false, false);
+        // Before the looks: a time that comes during them ends the wait at once.
         let is_time = runtime.is_time();
-        if runtime.overcommit().is_open()
+        // Overcommitted slots are open, and it polls.
+        if runtime.is_overcommitted()
             && let Some(after) = rounds.look(runtime, needed())
         {
             soonest = Some(after);
+        // There is work: it arms the workers and looks at each.
         } else if needed() {
-            monitor.guard.stand();
+            monitor.watch_state.arm();
             for slot in runtime.slots_in_use() {
-                let owner = runtime.worker(runtime.slot(slot).owner());
-                let told = monitor.arm(owner);
-                let found =
-                    if told { runtime.look_at(slot, Looks::Woken) } else { runtime.examine(slot) };
-                blocked |= told && owner.is_blocked();
-                unneeded |= found == Found::Unneeded;
+                let owner = runtime.owner_of(slot);
+                let is_armed = monitor.arm(owner);
+                let found = if is_armed { runtime.look_at(slot) } else { runtime.examine(slot) };
+                is_blocked |= is_armed && owner.is_blocked();
+                is_unneeded |= found == Found::Unneeded;
                 let after = match found {
-                    Found::Fine | Found::Unneeded => (!told).then_some(interval),
+                    Found::Fine | Found::Unneeded => (!is_armed).then_some(interval),
                     Found::Blocked(nanos) => Some(Duration::from_nanos(nanos)),
                     Found::Taken => Some(Duration::ZERO),
                 };
                 soonest = after.into_iter().chain(soonest).min();
             }
-            interval = if soonest == Some(interval) { (interval * 2).min(MOST) } else { HEARTBEAT };
+            let is_heartbeat = soonest == Some(interval);
+            interval = if is_heartbeat { (interval * 2).min(LONGEST_HEARTBEAT) } else { HEARTBEAT };
             // The work was taken during the looks. A blocked worker that they passed over does not
             // wake the monitor again. So the next thread that makes work ready has to.
-            if unneeded && soonest.is_none() {
-                monitor.guard.leave();
+            if is_unneeded && soonest.is_none() {
+                monitor.watch_state.leave();
                 if needed() {
                     continue;
                 }
             }
-        } else if sees {
-            runtime.stop_all_lost_time();
-            monitor.guard.leave();
+        // There is none: it sleeps until a worker is armed and switched.
+        } else if has_records {
+            runtime.no_work();
+            monitor.watch_state.leave();
             if needed() {
                 continue;
             }
+        // There is none, and no worker can be armed: it sleeps until it is called.
         } else {
-            runtime.stop_all_lost_time();
+            runtime.no_work();
             monitor.sleep(needed);
             continue;
         }
-        let due = runtime.monitor_deadline(blocked && !is_time);
+        let due = runtime.timer_deadline(is_blocked && !is_time);
         watch.wait(soonest.map_or(Deadline::NEVER, Deadline::after).min(due));
     }
 }
 
-/// What the monitor does while slots of the overcommit are open: it looks every so often, since blocks
-/// are too many to be told of each.
+/// The polling while overcommitted slots are open.
 struct Rounds {
+    /// The time until the next round.
     interval: Duration,
+    /// The rounds since the last decision.
     count: u32,
-    /// Carriers that could run, at least, and that could not, at most, in the last rounds.
+    /// The fewest workers that could run in a round since then.
     running: usize,
+    /// The most workers that could not.
     blocked: usize,
 }
 
@@ -240,11 +222,12 @@ impl Rounds {
         Self { interval: ROUND, count: 0, running: usize::MAX, blocked: 0 }
     }
 
-    /// One round; when the next one is due, if one is.
-    fn look(&mut self, runtime: &Arc<RuntimeState>, needed: bool) -> Option<Duration> {
-        let (overcommit, allowed) = (runtime.overcommit(), runtime.limit().allowed());
+    /// Does one round. Returns the time until the next one, if one is due.
+    fn look(&mut self, runtime: &Arc<impl MonitoredRuntime>, needed: bool) -> Option<Duration> {
+        let (overcommit, allowed) = (runtime.overcommit(), runtime.allowed());
         let all = runtime.slots_in_use().count();
-        let running = runtime.count_carriers(|worker| worker.presence() != Presence::Blocked);
+        let is_running = |&slot: &usize| runtime.owner_of(slot).presence() != Presence::Blocked;
+        let running = runtime.slots_in_use().filter(is_running).count();
         self.count += 1;
         self.running = self.running.min(running);
         // A worker may have come to a slot between the two counts. It runs.
@@ -253,32 +236,36 @@ impl Rounds {
             if self.blocked == 0 {
                 overcommit.allow(0);
             } else if self.running > 2 * allowed {
-                overcommit.allow(overcommit.count_open().saturating_sub(self.running - 2 * allowed));
+                let excess = self.running - 2 * allowed;
+                overcommit.allow(overcommit.count_open().saturating_sub(excess));
             }
             *self = Self { interval: self.interval, ..Self::new() };
         }
-        let mut taken = false;
+        let mut is_taken = false;
+        // There is work: it looks at each slot.
         if needed {
-            // Who makes something ready leaves the rest to this.
-            runtime.monitor().guard.look();
+            // Threads that make work ready leave the rest to the monitor.
+            runtime.monitor().watch_state.poll();
             for slot in runtime.slots_in_use() {
-                let owner = runtime.worker(runtime.slot(slot).owner());
-                let unseen = owner.presence() == Presence::Unknown && owner.presence_index().is_some();
-                let found = if unseen {
-                    // Without switch records it counts as one that runs, also when it is blocked.
+                let owner = runtime.owner_of(slot);
+                let is_unseen =
+                    owner.presence() == Presence::Unknown && owner.presence_index().is_some();
+                let found = if is_unseen {
+                    // Without switch records it counts as running, even when it is blocked.
                     runtime.examine(slot)
                 } else if runtime.lacks_runners() {
-                    runtime.look_at(slot, Looks::Woken)
+                    runtime.look_at(slot)
                 } else {
                     Found::Fine
                 };
-                taken |= found == Found::Taken;
+                is_taken |= found == Found::Taken;
             }
+        // There is none, and not too many workers run: polling ends.
         } else if running <= allowed {
             self.interval = ROUND;
             return None;
         }
-        self.interval = if taken { ROUND } else { (self.interval * 2).min(LONGEST_ROUND) };
+        self.interval = if is_taken { ROUND } else { (self.interval * 2).min(LONGEST_ROUND) };
         Some(self.interval)
     }
 }

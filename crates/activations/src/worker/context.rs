@@ -1,156 +1,186 @@
-//! The calling kernel thread, if it is a worker: what a thread's own operations find it by.
+//! The calling worker, and how the thread that runs on it leaves it.
 //!
-//! Why functions that are not inlined: a thread that may migrate goes on on another kernel thread
+//! Why functions that are not inlined: a thread that may migrate continues on another kernel thread
 //! after it has parked, and the compiler keeps addresses of thread-locals across calls that it sees
 //! into.
 //!
 //! # Invariants
 //!
-//! 1. `LOCAL` points to the worker's [`Worker`] while that lies on its stack.
-//! 2. What this file hands to a closure is not kept across a switch.
+//! 1. `WORKER` points to the calling kernel thread's [`Worker`] while that lies on its stack.
+//! 2. A closure does not keep what this file hands to it across a switch.
 
 use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use machine::clock::Deadline;
+use machine::stack::Label;
 
-use crate::thread::fiber::{Suspender, Resume, Suspended};
-use crate::thread::home::ThreadHome;
+use super::state::Worker;
 use crate::runtime::state::RuntimeState;
+use crate::thread::fiber::{Resume, Suspended, Suspender};
+use crate::thread::handle::Thread;
+use crate::thread::kernel_thread;
 use crate::thread::park_state::Pause;
-use crate::thread::header::Thread;
-use crate::worker::scheduler_loop::Worker;
 
 machine::thread_local! {
-    static LOCAL: Cell<*const Worker> = Cell::new(core::ptr::null());
+    static WORKER: Cell<*const Worker> = Cell::new(core::ptr::null());
 }
 
-/// Runs `body` with the calling thread known to be this worker.
-pub(crate) fn enter(local: &Worker, body: impl FnOnce()) {
-    LOCAL.with(|place| place.set(local));
+/// Runs `body` on the calling kernel thread as this worker.
+pub(super) fn enter(worker: &Worker, body: impl FnOnce()) {
+    WORKER.with(|place| place.set(worker));
     body();
-    LOCAL.with(|place| place.set(core::ptr::null()));
+    WORKER.with(|place| place.set(core::ptr::null()));
 }
 
 #[inline(never)]
 fn address() -> *const Worker {
-    LOCAL.with(Cell::get)
+    WORKER.with(Cell::get)
 }
 
-/// Calls `body` with the worker that the calling thread is, if it is one.
+/// Calls `body` with the calling worker; with `None` if the caller is not on one.
 pub(crate) fn with<R>(body: impl FnOnce(Option<&Worker>) -> R) -> R {
     // SAFETY: Invariant 1.
     body(unsafe { address().as_ref() })
 }
 
-/// The runtime whose worker calls.
+/// Returns the runtime of the calling worker.
 pub(crate) fn runtime() -> Option<Arc<RuntimeState>> {
-    with(|local| local.map(|local| local.runtime.clone()))
+    with(|worker| worker.map(|worker| worker.runtime.clone()))
 }
 
-/// The handle of the user-level thread that calls; null if it is none.
-pub(crate) fn current_pointer() -> *const Thread {
-    with(|local| local.map_or(core::ptr::null(), Worker::current))
-}
-
-/// The runtime of the user-level thread that calls, as its worker has it; null if the caller is
-/// none.
-pub(crate) fn home_pointer() -> *const Arc<RuntimeState> {
-    with(|local| {
-        let local = local.filter(|local| !local.current().is_null());
-        local.map_or(core::ptr::null(), |local| &raw const local.runtime)
+/// Returns the address of the calling thread's runtime, in its worker; null if the caller is not a
+/// user-level thread.
+pub(crate) fn runtime_pointer() -> *const Arc<RuntimeState> {
+    with(|worker| {
+        let worker = worker.filter(|worker| !worker.current().is_null());
+        worker.map_or(core::ptr::null(), |worker| &raw const worker.runtime)
     })
 }
 
-/// Runs a thread on the fiber that `exit` leaves, then says which other one may use the fiber.
-pub(crate) fn run(exit: &Suspender, thread: Thread) -> Option<Thread> {
-    // Its own share goes around with it, and goes with its end (`completion.rs`).
+/// Calls `body` with the calling thread: the user-level one, or else the kernel thread.
+pub(crate) fn with_current<R>(body: impl FnOnce(&Thread) -> R) -> R {
+    let current = with(|worker| worker.map_or(core::ptr::null(), Worker::current));
+    let current = if current.is_null() { kernel_thread::current() } else { current };
+    // SAFETY: a thread that calls is alive, and its handle stays where it is while it runs. The
+    // handle of a kernel thread stays until that ends.
+    body(unsafe { &*current })
+}
+
+/// Returns the calling thread: the user-level one, or else the kernel thread.
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(1)?;
+/// let inside = runtime.spawn(|| stanchion_activations::current().id()).join().unwrap();
+/// assert_ne!(inside, stanchion_activations::current().id());
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+#[must_use]
+pub fn current() -> Thread {
+    with_current(Thread::clone)
+}
+
+/// Runs a thread on a fiber, and then others that may use the same fiber.
+pub(super) fn run_threads(label: &Label, suspender: &Suspender<Thread>, thread: Thread) {
+    let mut next = Some(thread);
+    while let Some(thread) = next {
+        label.set(thread.name());
+        next = run_thread(suspender, thread);
+    }
+}
+
+fn run_thread(suspender: &Suspender<Thread>, thread: Thread) -> Option<Thread> {
+    // The own reference travels with the thread, and goes with its end (`thread/completion.rs`).
     let thread = ManuallyDrop::new(thread);
-    with(|local| {
-        let Some(local) = local else { unreachable!("fibers run on workers") };
-        local.begin(exit, &thread);
+    with(|worker| {
+        let Some(worker) = worker else { unreachable!("fibers run on workers") };
+        worker.begin(suspender, &thread);
     });
-    // SAFETY: it is out of its queue, where it was once.
+    // SAFETY: it was taken out of its queue, where it was once.
     let notice = unsafe { thread.run() };
     // Perhaps on another kernel thread than before.
-    with(|local| {
-        let Some(local) = local else { unreachable!("fibers run on workers") };
-        local.thread_ended(notice);
-        local.next_to_begin()
+    with(|worker| {
+        let Some(worker) = worker else { unreachable!("fibers run on workers") };
+        worker.thread_ended(notice);
+        worker.next_to_begin()
     })
 }
 
-/// Leaves the calling thread's fiber, until the deadline at most if it waits; `false` if it is no
-/// user-level thread. A thread that panics waits on its fiber, as long as it may.
-fn leave(left: Suspended, deadline: Deadline) -> bool {
-    let exit = with(|local| local.map_or(core::ptr::null(), Worker::exit_to_leave));
-    // SAFETY: null, or that of the fiber that this runs on, at whose base it lies.
-    let Some(exit) = (unsafe { exit.as_ref() }) else { return false };
-    let mut left = left;
+/// Suspends the calling thread, until the deadline at most if it waits. Returns `false` if the
+/// caller is not a user-level thread. A thread that panics waits on its fiber for as long as it
+/// may.
+fn suspend(mut reason: Suspended, deadline: Deadline) -> bool {
+    let suspender = with(|worker| worker.map_or(core::ptr::null(), Worker::suspender_to_leave));
+    // SAFETY: null, or that of the fiber that this runs on, where it lies at the base.
+    let Some(suspender) = (unsafe { suspender.as_ref() }) else { return false };
     let panics = machine::thread::panicking();
     if panics {
-        match with(|local| local.and_then(|local| local.wait_in_panic(left, deadline))) {
-            Some(leaves) => left = leaves,
+        match with(|worker| worker.and_then(|worker| worker.wait_in_panic(reason, deadline))) {
+            Some(leaves) => reason = leaves,
+            // The wait is over, on the same fiber.
             None => return true,
         }
     }
-    let Resume::Continue = exit.suspend(left) else {
-        unreachable!("a thread that was laid aside goes on")
+    let Resume::Continue = suspender.suspend(reason) else {
+        unreachable!("a thread that was laid aside continues")
     };
-    with(|local| {
-        if let Some(local) = local {
-            local.on_fiber(exit);
+    with(|worker| {
+        if let Some(worker) = worker {
+            worker.suspender.set(suspender);
             if panics {
-                local.goes_on_in_panic();
+                worker.continues_in_panic();
             }
         }
     });
     true
 }
 
-/// Parks the calling thread until it is unparked; `None` if it is no user-level thread.
+/// Parks the calling thread until it is unparked; returns `None` if it is not a user-level thread.
 pub(crate) fn park_thread() -> Option<()> {
-    // Without a share of the handle, which would cost more than the rest.
-    let has_token = with(|local| {
-        local.and_then(|local| local.with_current(|thread| thread.header().state().take_token()))
+    // Without a reference to the thread, which would cost more than the rest.
+    let has_token = with(|worker| {
+        worker.and_then(|worker| {
+            worker.with_current(|thread| thread.header().park_state().take_token())
+        })
     })?;
     if !has_token {
-        leave(Suspended::Paused(Pause::Park), Deadline::NEVER);
+        suspend(Suspended::Paused(Pause::Park), Deadline::NEVER);
     }
     Some(())
 }
 
-/// Pauses the calling thread until it is unparked or called, or the deadline has passed; `false` if
-/// it is no user-level thread.
-pub(crate) fn pause_thread(deadline: Deadline) -> bool {
+/// Pauses the calling thread until it is unparked or notified, or the deadline passes. Returns
+/// `false` if it is not a user-level thread.
+pub(super) fn pause_thread(deadline: Deadline) -> bool {
+    let pause = Suspended::Paused(Pause::Wait);
     if deadline == Deadline::NEVER {
-        // Without a share of the handle, which would cost more than the rest.
-        return leave(Suspended::Paused(Pause::Wait), Deadline::NEVER);
+        // Without a reference to the thread, which would cost more than the rest.
+        return suspend(pause, Deadline::NEVER);
     }
-    let thread = with(|local| local.and_then(|local| local.with_current(Thread::clone)));
+    let thread = with(|worker| worker.and_then(|worker| worker.with_current(Thread::clone)));
     let Some(thread) = thread else { return false };
-    let ThreadHome::Runtime(home) = thread.header().home() else {
+    let Some(runtime) = thread.header().runtime::<RuntimeState>() else {
         unreachable!("a worker runs threads of its runtime")
     };
-    // SAFETY: it is the thread that calls.
-    let runtime = unsafe { home.runtime() };
+    // SAFETY: the thread that calls has not ended, and its cell was made for a `RuntimeState`.
+    let runtime = unsafe { runtime.as_ref() };
     let key = runtime.add_timer(deadline, thread.clone());
-    leave(Suspended::Paused(Pause::Wait), deadline);
-    runtime.remove_timer(key);
+    suspend(pause, deadline);
+    runtime.ready.timers.remove(key);
     true
 }
 
-/// Lets more urgent threads run first, if the caller is a user-level thread and any are ready; but
-/// not in the middle of unwinding.
+/// Lets threads of a higher priority run first, if the caller is a user-level thread and any are
+/// ready; but not in the middle of unwinding.
 #[inline]
 pub(crate) fn give_way() {
-    if with(|local| local.is_some_and(Worker::should_give_way)) && !machine::thread::panicking() {
-        leave(Suspended::Yielded, Deadline::NEVER);
+    if with(|worker| worker.is_some_and(Worker::should_give_way)) && !machine::thread::panicking() {
+        suspend(Suspended::Yielded, Deadline::NEVER);
     }
 }
 
-/// Lets others run first; `false` if the caller is no user-level thread.
+/// Lets other threads run first. Returns `false` if the caller is not a user-level thread.
 pub(crate) fn yield_thread() -> bool {
-    leave(Suspended::Yielded, Deadline::NEVER)
+    suspend(Suspended::Yielded, Deadline::NEVER)
 }

@@ -2,115 +2,99 @@
 //! [`Runtime`](crate::Runtime#order) states it for users, and `tests/order.rs` has a test for each
 //! bound.
 //!
-//! A *turn* is what one thread runs between two scheduling points. Three kinds of threads wait for
-//! turns on a slot:
+//! Three kinds of threads wait for turns on a slot:
 //!
-//! | kind | where they wait | in which order |
-//! | --- | --- | --- |
-//! | begun: threads that began on the worker and are ready again | the worker's own queue | first come, first served |
-//! | new, and such as may migrate | the runtime's ready queue | the strategy's; of another priority, first come, first served |
-//! | those that began on workers without a slot | those workers queue for a slot (`idle_workers.rs`) | first come, first served |
+//! - bound: threads that began on the worker and are ready again. Queue: the worker's own queue.
+//!   Order: first come, first served.
+//! - new, and threads that may migrate. Queue: the runtime's ready queue. Order: the strategy's;
+//!   for other priorities, first come, first served.
+//! - bound to workers without a slot. Queue: those workers queue for a slot (`idle_workers.rs`).
+//!   Order: first come, first served.
 //!
-//! All of a higher priority come first. Among those of one priority:
+//! All threads of a higher priority come first. Among those of one priority:
 //!
-//! 1. If another worker wants a slot and this one has had its tenure, it gives its slot away. A
+//! 1. If another worker waits for a slot and this one has had its tenure, it gives its slot away. A
 //!    tenure ends after [`TENURE_NS`] or [`TENURE_TURNS`] turns, whichever is sooner.
-//! 2. If a turn of a new thread is *due*, a new one runs. It is due when a begun thread has
-//!    yielded, and after [`BEGUN_IN_A_ROW`] turns of begun ones.
-//! 3. Else a begun thread runs, then a new one.
-//! 4. If there is neither, another worker that wants a slot gets this one.
+//! 2. If a turn of a new thread is *due*, a new one runs. It is due when a bound thread has
+//!    yielded, and after [`BOUND_IN_A_ROW`] turns of bound ones.
+//! 3. Else a bound thread runs, then a new one.
+//! 4. If there is neither, another worker that waits for a slot gets this one.
 //!
-//! So neither kind can keep another waiting: after the turn of a new thread a begun one comes
+//! So neither kind can keep another waiting: after the turn of a new thread a bound one comes
 //! first, and a slot keeps the count of its turns when it changes hands.
 //!
-//! Why not a new thread after each turn of a begun one: a thread that has begun holds a stack.
-//! Threads that wait often would all be begun before the first ends. Why after each yield: a thread
-//! that yields asks for just that. Why a tenure ends by time: to give a slot away costs two
+//! Why not a new thread after each turn of a bound one: a thread that has begun holds a stack.
+//! Threads that wait often would all be begun before the first ends. Why after each yield: a
+//! thread that yields asks for just that. Why a tenure ends by time: to give a slot away costs two
 //! switches of kernel threads, some 5 µs. That is little beside [`TENURE_NS`], and much beside a
 //! turn of 100 ns. Why also by turns: no clock needs to move for the bound.
 
-use core::cell::Cell;
+use machine::clock;
 
-use machine::clock::{self, Ticks};
-
+use super::state::Worker;
+use crate::thread::handle::Thread;
 use crate::thread::priority::Priority;
-use crate::thread::header::Thread;
 
-use super::scheduler_loop::Worker;
+/// The turns of bound threads in a row after which a new thread is due.
+const BOUND_IN_A_ROW: u32 = 8;
 
-/// A new thread is due after so many turns of begun ones in a row.
-const BEGUN_IN_A_ROW: u32 = 8;
-
-/// A worker that another one waits for gives its slot away after so many ns.
+/// The time after which a worker gives its slot to one that waits, in ns.
 const TENURE_NS: u64 = 50_000;
 
-/// A worker that another one waits for gives its slot away after so many turns.
+/// The turns after which a worker gives its slot to one that waits.
 const TENURE_TURNS: u32 = 61;
 
-/// The turns that a worker has given to threads.
-pub(super) struct TurnCounts {
-    /// TurnCounts of begun threads since the last one of a new thread, [`BEGUN_IN_A_ROW`] at most.
-    begun: Cell<u32>,
-    /// The number of looks (`Worker::looks`) when its tenure began.
-    first: Cell<u32>,
-    /// When its tenure began.
-    since: Cell<Ticks>,
-}
-
-impl TurnCounts {
-    pub(super) fn new() -> Self {
-        Self { begun: Cell::new(0), first: Cell::new(0), since: Cell::new(Ticks::from_bits(0)) }
-    }
-}
-
-/// What a worker does at one priority.
+/// The decision of a worker at one priority.
 enum Choice {
     /// It runs this thread.
     Run(Thread),
     /// It has given its slot away.
-    Gave,
-    /// No thread of that priority is ready for it.
+    GaveSlot,
+    /// It has no ready thread of the priority.
     Nothing,
 }
 
 impl Worker {
-    /// Returns the thread whose turn it is on this slot; `None` if there is none, or if the slot
-    /// was given away.
+    /// Returns the thread that is next on this slot; `None` if there is none, or if the slot was
+    /// given away.
     #[inline]
     pub(super) fn choose(&self) -> Option<Thread> {
-        let begun = &self.turns.begun;
-        if begun.get() < BEGUN_IN_A_ROW && !self.has_rivals() {
-            // As `choose_among` would, for threads of the normal priority only.
-            let own = self.local_queue.borrow_mut().pop(Priority::Normal);
-            if own.is_some() {
-                begun.set(begun.get() + 1);
-                return own;
+        let bound = &self.turn_counts.bound;
+        // The common case, decided as `choose_at` would: no other priority, and no other worker.
+        if bound.get() < BOUND_IN_A_ROW && !self.has_rivals() {
+            let local = self.local_queue.borrow_mut().pop(Priority::Normal);
+            // A bound thread is ready.
+            if local.is_some() {
+                bound.set(bound.get() + 1);
+                return local;
             }
-            begun.set(0);
+            bound.set(0);
             return self.take_ready();
         }
         self.choose_closely()
     }
 
-    /// Whether threads of other priorities, or on other workers, may come before the worker's
-    /// own.
+    /// Returns whether threads of other priorities, or other workers, may come before the worker's
+    /// own threads.
     #[inline]
     fn has_rivals(&self) -> bool {
-        self.runtime.prioritized().is_used() || self.runtime.idle_workers().waiting() > 0
+        self.runtime.ready.prioritized.is_used()
+            || self.runtime.processors.idle_workers.waiting() > 0
     }
 
     #[cold]
     fn choose_closely(&self) -> Option<Thread> {
-        if !self.runtime.prioritized().is_used() {
-            return match self.choose_among(Priority::Normal) {
+        // All threads are of normal priority.
+        if !self.runtime.ready.prioritized.is_used() {
+            return match self.choose_at(Priority::Normal) {
                 Choice::Run(thread) => Some(thread),
-                Choice::Gave | Choice::Nothing => None,
+                Choice::GaveSlot | Choice::Nothing => None,
             };
         }
         for priority in Priority::ALL.into_iter().rev() {
-            match self.choose_among(priority) {
+            match self.choose_at(priority) {
                 Choice::Run(thread) => return Some(thread),
-                Choice::Gave => return None,
+                Choice::GaveSlot => return None,
                 Choice::Nothing => {}
             }
         }
@@ -118,48 +102,55 @@ impl Worker {
     }
 
     #[inline]
-    fn choose_among(&self, priority: Priority) -> Choice {
-        let begun = &self.turns.begun;
+    fn choose_at(&self, priority: Priority) -> Choice {
+        let bound = &self.turn_counts.bound;
+        // Another worker waits, and the tenure is over.
         if self.owes_slot(priority) && self.give_slot() {
-            return Choice::Gave;
+            return Choice::GaveSlot;
         }
-        let due = begun.get() >= BEGUN_IN_A_ROW;
-        if due && let Some(thread) = self.take_due(priority) {
+        let is_due = bound.get() >= BOUND_IN_A_ROW;
+        // A new thread is due.
+        if is_due && let Some(thread) = self.take_due(priority) {
             return Choice::Run(thread);
         }
-        let own = self.local_queue.borrow_mut().pop(priority);
-        if let Some(thread) = own {
-            // No new one is ready. One that is from now on waits for as many turns as any other.
-            begun.set(if due { 1 } else { begun.get() + 1 });
+        let local = self.local_queue.borrow_mut().pop(priority);
+        // A bound thread is ready. If a new one was due, none was ready: a new one that comes now
+        // waits for as many turns as any other.
+        if let Some(thread) = local {
+            bound.set(if is_due { 1 } else { bound.get() + 1 });
             return Choice::Run(thread);
         }
+        // A new thread is ready.
         if let Some(thread) = self.take_new(priority) {
-            begun.set(0);
+            bound.set(0);
             return Choice::Run(thread);
         }
-        if self.runtime.idle_workers().waiting_from(priority) > 0 && self.give_slot() {
-            return Choice::Gave;
+        // There is nothing to run here, and another worker waits.
+        let waiting = self.runtime.processors.idle_workers.waiting_from(priority);
+        if waiting > 0 && self.give_slot() {
+            return Choice::GaveSlot;
         }
         Choice::Nothing
     }
 
-    /// Takes a new thread whose turn has come, though begun ones may be ready.
+    /// Takes a new thread that is due, though bound ones may be ready.
     #[cold]
     fn take_due(&self, priority: Priority) -> Option<Thread> {
-        // A look first: a search in vain would count as one that did not pay (`steal_throttle.rs`).
+        // A look first: a search in vain would count as a steal that did not pay
+        // (`steal_throttle.rs`).
         if priority == Priority::Normal && !self.is_any_ready() {
             return None;
         }
         let thread = self.take_new(priority)?;
-        self.turns.begun.set(0);
-        // Of turns before a worker had the slot, too.
-        self.runtime.slot(self.worker().slot()).set_turns(0);
+        self.turn_counts.bound.set(0);
+        // Also for the turns of the slot's owners before.
+        self.runtime.processors.slot(self.record().slot()).set_bound_turns(0);
         Some(thread)
     }
 
-    /// Takes a thread of that priority that any worker may run.
+    /// Takes a thread of this priority that any worker may run.
     fn take_new(&self, priority: Priority) -> Option<Thread> {
-        let prioritized = self.runtime.prioritized();
+        let prioritized = &self.runtime.ready.prioritized;
         match priority {
             Priority::Normal => self.take_ready(),
             Priority::High => prioritized.take(Priority::High),
@@ -168,41 +159,45 @@ impl Worker {
         }
     }
 
-    /// Whether this worker has had its tenure, and another one with a thread of that priority or a
-    /// higher one wants a slot.
+    /// Returns whether the worker has had its tenure, and another one with a thread of this
+    /// priority or a higher one waits for a slot.
     #[inline]
     pub(super) fn owes_slot(&self, priority: Priority) -> bool {
-        let idle_workers = self.runtime.idle_workers();
+        let idle_workers = &self.runtime.processors.idle_workers;
         // Both counts: most often no worker waits, and one look says so.
-        idle_workers.waiting() > 0 && idle_workers.waiting_from(priority) > 0 && self.has_had_its_tenure()
+        idle_workers.waiting() > 0
+            && idle_workers.waiting_from(priority) > 0
+            && self.is_tenure_over()
     }
 
     #[cold]
-    fn has_had_its_tenure(&self) -> bool {
-        let TurnCounts { first, since, .. } = &self.turns;
-        self.looks.get().wrapping_sub(first.get()) >= TENURE_TURNS
-            || clock::now().nanos_since(since.get()) >= TENURE_NS
+    fn is_tenure_over(&self) -> bool {
+        let counts = &self.turn_counts;
+        self.looks.get().wrapping_sub(counts.tenure_looks.get()) >= TENURE_TURNS
+            || clock::now().nanos_since(counts.tenure_began.get()) >= TENURE_NS
     }
 
-    /// The thread that ran has yielded: a new one is due, unless it was new itself and begun ones
-    /// are ready.
-    pub(super) fn has_yielded(&self) {
-        let begun = &self.turns.begun;
-        if begun.get() > 0 || self.local_queue.borrow().is_empty() {
-            begun.set(BEGUN_IN_A_ROW);
+    /// Makes a new thread due, because the thread that ran has yielded. But if that was new itself,
+    /// bound ones that are ready come first.
+    pub(super) fn thread_yielded(&self) {
+        let bound = &self.turn_counts.bound;
+        if bound.get() > 0 || self.local_queue.borrow().is_empty() {
+            bound.set(BOUND_IN_A_ROW);
         }
     }
 
-    /// The worker has been given a slot.
-    pub(super) fn begin_turns(&self) {
-        let TurnCounts { begun, first, since } = &self.turns;
-        begun.set(self.runtime.slot(self.worker().slot()).turns().min(BEGUN_IN_A_ROW));
-        first.set(self.looks.get());
-        since.set(clock::now());
+    /// Begins the tenure of a worker that has been given a slot.
+    pub(super) fn begin_tenure(&self) {
+        let counts = &self.turn_counts;
+        let turns = self.runtime.processors.slot(self.record().slot()).bound_turns();
+        counts.bound.set(turns.min(BOUND_IN_A_ROW));
+        counts.tenure_looks.set(self.looks.get());
+        counts.tenure_began.set(clock::now());
     }
 
-    /// The worker is about to give its slot to another one, which goes on with the count.
-    pub(super) fn leave_turns(&self) {
-        self.runtime.slot(self.worker().slot()).set_turns(self.turns.begun.get());
+    /// Leaves the count of turns to the next owner of the slot.
+    pub(super) fn end_tenure(&self) {
+        let slot = self.runtime.processors.slot(self.record().slot());
+        slot.set_bound_turns(self.turn_counts.bound.get());
     }
 }

@@ -1,4 +1,4 @@
-//! How a thread waits while it panics: on its stack, so that its kernel thread runs no other
+//! Waiting while panicking: the thread stays on its stack, so that its kernel thread runs no other
 //! thread.
 //!
 //! The standard library counts panics by kernel thread, and notes there that a panic hook runs. If
@@ -10,54 +10,56 @@
 //!   releases, if the first thread waits in a destructor.
 //!
 //! So a thread that panics gives its slot away, as if by [`blocking`](crate::blocking()), and
-//! sleeps in the kernel until it is ready again. Nothing tells a hook from a destructor, so both
-//! do.
+//! sleeps in the kernel until it is ready again. A hook and a destructor cannot be told apart, so
+//! both do.
 //!
 //! Why not for ever: the thread may wait for one that began on the same kernel thread, and can go
 //! on nowhere else. A destructor that joins the workers of a pool does. If such a thread has been
-//! ready for [`PATIENCE`], the thread that panics leaves its stack after all. Likewise if no other
-//! kernel thread can be had for its slot.
+//! ready for [`LIMIT`], the thread that panics leaves its stack after all. It does the same if no
+//! other kernel thread can be had for its slot.
 //!
 //! ```text
-//!                                          ready: mailed to the worker, which takes it out of the mail
-//! settles, as one that leaves ──► sleeps ────────────────────────────────────────────────────────────► goes on
-//!                                   │ others have been ready here for PATIENCE
+//!                                     ready: sent to the worker, which takes it from the mailbox
+//! settles, as one that leaves ──► sleeps ──────────────────────────────────────────► continues
+//!                                   │ others have been ready here for LIMIT
 //!                                   ▼
-//!                                 leaves its stack, as `Settled` ──► goes on like any thread
+//!                                 leaves its stack, as `Settled` ──► continues like any thread
 //! ```
 //!
 //! # Invariants
 //!
 //! 1. A thread that has settled and is on its stack is bound to its worker. So the thread that
-//!    makes it ready hands it to this worker, which alone looks for it there.
+//!    makes it ready sends it to this worker, which alone looks for it in its queue.
 
 use core::mem::ManuallyDrop;
 use core::time::Duration;
 
 use machine::clock::Deadline;
 
+use super::state::Worker;
 use crate::thread::fiber::Suspended;
+use crate::thread::handle::Thread;
 use crate::thread::park_state::Pause;
-use crate::thread::header::Thread;
 
-use super::scheduler_loop::Worker;
-
-/// For so long a thread that panics keeps those waiting that only its kernel thread can run.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time for which a thread that panics keeps threads waiting that only its kernel thread can
+/// run.
+const LIMIT: Duration = Duration::from_secs(1);
 
 impl Worker {
-    /// The current thread, which panics, pauses or yields. Returns `None` if that is over. Else the
-    /// thread leaves its stack, as the result says.
+    /// Pauses or yields the current thread, which panics. Returns `None` if that is over. Otherwise
+    /// the thread leaves its stack for the reason that this returns.
     #[cold]
-    pub(crate) fn wait_in_panic(&self, left: Suspended, deadline: Deadline) -> Option<Suspended> {
+    pub(super) fn wait_in_panic(&self, reason: Suspended, deadline: Deadline) -> Option<Suspended> {
         let leaves = if self.panicking.get() > 0 {
-            // It may be another thread that panics. Its count is on this kernel thread already.
-            Some(left)
+            // Another thread may be the one that panics. Its count is on this kernel thread
+            // already.
+            Some(reason)
         } else {
             self.give_slot_before_block();
-            match left {
+            match reason {
                 Suspended::Paused(pause) => self.pause_in_panic(pause, deadline),
-                _ if self.delay().is_some_and(Deadline::passed) => Some(left),
+                // It yields, and has kept others waiting for long enough.
+                _ if self.update_limit().is_some_and(Deadline::passed) => Some(reason),
                 _ => {
                     machine::thread::yield_now();
                     None
@@ -70,54 +72,56 @@ impl Worker {
         leaves
     }
 
-    /// A thread goes on that has left its stack while it panicked.
-    pub(crate) fn goes_on_in_panic(&self) {
+    /// Counts a thread that continues, and that has left its stack while it panicked.
+    pub(super) fn continues_in_panic(&self) {
         self.panicking.set(self.panicking.get() - 1);
     }
 
     fn pause_in_panic(&self, pause: Pause, mut deadline: Deadline) -> Option<Suspended> {
         let current = self.with_current(Thread::pointer)?;
-        // SAFETY: its own share is whose it was to run it.
+        // SAFETY: the own reference belongs to the worker that runs the thread.
         let current = unsafe { Thread::from_pointer(current) };
-        // What is looked at from here on, while that share is with its state, or with the thread
-        // when it is ready.
-        // SAFETY: as above; it is not dropped.
+        // The handle for the time in which the own reference is with the thread's state, or with
+        // the thread when it is ready. SAFETY: as above; it is not dropped.
         let running = ManuallyDrop::new(unsafe { Thread::from_pointer(current.pointer()) });
+        // A wake-up has come already.
         if let Some(awake) = current.settle(pause) {
-            // Its own share goes around with it.
+            // The own reference travels with the thread.
             let _ = ManuallyDrop::new(awake);
             return None;
         }
         loop {
-            let delay = self.delay();
-            // Invariant 1.
+            let limit = self.update_limit();
+            // The thread is ready (Invariant 1).
             if let Some(ready) = self.local_queue.borrow_mut().take(&running) {
                 let _ = ManuallyDrop::new(ready);
                 return None;
             }
             if deadline.passed() {
-                // From here on it is ready, or is about to be mailed by another thread.
+                // From here on it is ready, or another thread is about to send it.
                 running.notify();
                 deadline = Deadline::NEVER;
-            } else if delay.is_some_and(Deadline::passed) {
+            } else if limit.is_some_and(Deadline::passed) {
+                // It has kept others waiting for long enough.
                 return Some(Suspended::Settled);
             } else {
-                let until = delay.map_or(deadline, |delay| delay.min(deadline));
-                self.worker().await_mail(until);
+                let until = limit.map_or(deadline, |limit| limit.min(deadline));
+                self.record().mailbox.wait(until);
             }
         }
     }
 
-    /// Returns until when the current thread may keep others waiting; `None` if it keeps none.
-    fn delay(&self) -> Option<Deadline> {
-        self.read_mail();
+    /// Returns the time until which the current thread may keep others waiting; `None` if it keeps
+    /// none.
+    fn update_limit(&self) -> Option<Deadline> {
+        self.read_mailbox();
         let id = self.with_current(Thread::id)?;
-        let has_slot = self.worker().ownership().is_in_thread();
-        let others = !self.local_queue.borrow().has_only(id);
-        let keeps_others = others || has_slot && !self.runtime.can_replace();
-        let before = self.delay.get().filter(|&(whose, _)| whose == id);
-        let delay = keeps_others.then(|| before.unwrap_or((id, Deadline::after(PATIENCE))));
-        self.delay.set(delay);
-        delay.map(|(_, until)| until)
+        let has_slot = self.record().ownership().is_in_thread();
+        let has_others = !self.local_queue.borrow().has_only(id);
+        let keeps_others = has_others || has_slot && !self.runtime.can_replace();
+        let before = self.panic_limit.get().filter(|&(thread, _)| thread == id);
+        let limit = keeps_others.then(|| before.unwrap_or((id, Deadline::after(LIMIT))));
+        self.panic_limit.set(limit);
+        limit.map(|(_, until)| until)
     }
 }

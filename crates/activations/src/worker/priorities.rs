@@ -1,48 +1,47 @@
-//! What a worker does for priorities (`priority.rs`).
+//! The threads of a higher priority, to which the thread that runs gives way.
 
+use super::state::Worker;
+use crate::thread::handle::Thread;
 use crate::thread::priority::Priority;
-use crate::thread::header::Thread;
-
-use super::scheduler_loop::Worker;
 
 impl Worker {
-    /// Whether a worker with a thread that is more urgent than that wants a slot.
-    fn slot_wanted_above(&self, priority: Priority) -> bool {
+    /// Returns whether another worker waits for a slot with a thread of a higher priority.
+    fn is_slot_wanted_above(&self, priority: Priority) -> bool {
+        let idle_workers = &self.runtime.processors.idle_workers;
         let above = Priority::ALL.get(priority as usize + 1);
-        above.is_some_and(|&above| self.runtime.idle_workers().waiting_from(above) > 0)
+        above.is_some_and(|&above| idle_workers.waiting_from(above) > 0)
     }
 
-    /// Whether one is ready that comes before the usual ones.
+    /// Returns whether a thread of a higher priority than normal is ready.
     #[inline]
     pub(super) fn has_urgent(&self) -> bool {
-        let prioritized = self.runtime.prioritized();
+        let prioritized = &self.runtime.ready.prioritized;
         prioritized.is_used()
-            && (prioritized.any_above(Priority::Normal) || self.slot_wanted_above(Priority::Normal))
+            && (prioritized.any_above(Priority::Normal)
+                || self.is_slot_wanted_above(Priority::Normal))
     }
 
-    /// Whether the thread that runs here should let a more urgent one run.
+    /// Returns whether the thread that runs should let one of a higher priority run.
     #[inline]
-    pub(crate) fn should_give_way(&self) -> bool {
-        self.runtime.prioritized().is_used()
-            && self.with_current(|thread| self.outranks(thread)) == Some(true)
+    pub(super) fn should_give_way(&self) -> bool {
+        self.runtime.ready.prioritized.is_used()
+            && self.with_current(|thread| self.is_outranked(thread)) == Some(true)
     }
 
-    /// Whether a thread is ready that is more urgent than that, and that this worker may run.
+    /// Returns whether a thread is ready that has a higher priority and that this worker may run.
     #[cold]
-    fn outranks(&self, thread: &Thread) -> bool {
+    fn is_outranked(&self, thread: &Thread) -> bool {
         let priority = thread.header().priority();
+        // There is no higher priority.
         if priority == Priority::High {
             return false;
         }
-        if self.worker().has_mail() {
-            self.read_mail();
+        if self.record().mailbox.is_full() {
+            self.read_mailbox();
         }
         self.local_queue.borrow().any_above(priority)
-            || self.slot_wanted_above(priority)
-            || self.runtime.prioritized().any_above(priority)
-            || priority < Priority::Normal
-                && self.with_hold(|hold| {
-                    hold.is_some_and(|hold| self.runtime.ready_queue().is_ready(&hold.place))
-                })
+            || self.is_slot_wanted_above(priority)
+            || self.runtime.ready.prioritized.any_above(priority)
+            || priority < Priority::Normal && self.is_any_ready()
     }
 }

@@ -1,222 +1,145 @@
-//! The scheduler_loop of a worker: what runs on the kernel thread's own stack, chooses what goes on, and
-//! resumes the stack that it is on.
+//! The scheduler loop of a worker. It runs on the kernel thread's own stack, chooses the next
+//! thread, and resumes the stack that the thread is on.
 //!
-//! The order in which it looks for a thread is in `order.rs`. If there is none, it spins, then
-//! sleeps on its slot.
-//!
-//! # Invariants
-//!
-//! 1. A [`Worker`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
-//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left
-//!    through, while a thread runs; both are null in the scheduler_loop. From a thread's last exchange
-//!    (`completion.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
+//! `order.rs` says in which order it chooses. If there is no thread, it spins, then sleeps on its
+//! slot.
 
-use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use machine::clock::{self, Deadline};
 use machine::presence;
-use machine::topology::Pinned;
 use machine::wait::retry_for;
-use stanchion_threadpool::Told;
 
-use crate::processors::worker_record::WorkerRecord;
-use crate::thread::completion::CompletionNotice;
-use crate::thread::fiber::{Suspender, Fiber, Resume, Suspended};
-use crate::upcalls::handoff::Looks;
-use crate::queues::prioritized::LocalQueue;
-use crate::thread::priority::Priority;
-use crate::processors::slot::SlotContents;
+use super::context;
+use super::state::Worker;
+use crate::detection::monitor::Looker;
+use crate::processors::ownership::WokenFor;
+use crate::queues::ready::WakeTarget;
 use crate::runtime::state::RuntimeState;
-use crate::thread::stacks::{self as stack, StackError};
-use crate::processors::ownership::Woken;
+use crate::thread::fiber::{Fiber, Resume, Suspended, Suspender};
+use crate::thread::handle::Thread;
+use crate::thread::header::ThreadFiber;
+use crate::thread::notice::CompletionNotice;
 use crate::thread::park_state::Pause;
-use crate::thread::header::{Thread, ThreadId};
-use crate::worker::steal_throttle::StealThrottle;
+use crate::thread::priority::Priority;
+use crate::thread::stacks;
+use crate::upcalls::{look, lost_time};
 
-use super::bound_threads::{BoundThreads, CurrentTurn};
-use super::order::TurnCounts;
+/// The worker does expensive checks at one in so many looks.
+pub(super) const RARELY: u32 = 61;
 
-/// At one in so many looks the worker asks what costs too much to be asked at each.
-pub(super) const SHARE: u32 = 61;
-
-/// How far apart an idle worker's looks are, in ns.
+/// The range of pauses between the looks of an idle worker, in ns.
 const PAUSES: core::ops::Range<u64> = 50..1_000;
 
-/// Free stacks that a worker keeps for itself.
-const KEPT: usize = 4;
+/// The free fibers that a worker keeps for itself.
+const KEPT_FIBERS: usize = 4;
 
-/// What only the worker itself touches.
-pub(crate) struct Worker {
-    pub(crate) runtime: Arc<RuntimeState>,
-    pub(super) index: usize,
-    /// It is in the scheduler, with its slot.
-    pub(super) has_slot: Cell<bool>,
-    pub(super) current: Cell<*const Thread>,
-    pub(super) exit: Cell<*const Suspender>,
-    pub(super) local_queue: RefCell<LocalQueue>,
-    pub(super) free: RefCell<Vec<Fiber>>,
-    pub(super) looks: Cell<u32>,
-    pub(super) turns: TurnCounts,
-    /// The slot at which it looks next.
-    pub(super) looks_at: Cell<usize>,
-    pub(super) steal_throttle: StealThrottle,
-    pub(super) bound_threads: BoundThreads,
-    pub(super) turn: CurrentTurn,
-    /// It was woken and has not gone on yet.
-    pub(super) was_told: Cell<bool>,
-    /// It may have been the watch (`timers.rs`) when it last slept.
-    pub(super) watched: Cell<bool>,
-    pub(super) pinned: RefCell<Option<(usize, Pinned)>>,
-    /// Until when a thread that panics keeps others here waiting (`panicking.rs`).
-    pub(super) delay: Cell<Option<(ThreadId, Deadline)>>,
-    /// How many threads have left their stacks here while they panicked, and have not gone on.
-    pub(super) panicking: Cell<usize>,
-}
-
-/// The kernel thread's body.
-pub(crate) fn carry(runtime: Arc<RuntimeState>, index: usize) {
-    let local = Worker {
-        runtime,
-        index,
-        has_slot: Cell::new(true),
-        current: Cell::new(core::ptr::null()),
-        exit: Cell::new(core::ptr::null()),
-        local_queue: RefCell::default(),
-        free: RefCell::default(),
-        looks: Cell::new(0),
-        turns: TurnCounts::new(),
-        looks_at: Cell::new(0),
-        steal_throttle: StealThrottle::new(),
-        bound_threads: BoundThreads::default(),
-        turn: CurrentTurn::new(),
-        was_told: Cell::new(false),
-        watched: Cell::new(false),
-        pinned: RefCell::default(),
-        delay: Cell::new(None),
-        panicking: Cell::new(0),
-    };
-    // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
-    let _watched = stack::watch().ok();
-    let registered = local.runtime.activations().then(presence::register).and_then(Result::ok);
+/// Runs a worker on the calling kernel thread until the runtime has ended.
+pub(crate) fn run(runtime: Arc<RuntimeState>, index: usize) {
+    let worker = Worker::new(runtime, index);
+    // An overflow on this kernel thread is reported with its name. Without, it is an ordinary
+    // fault.
+    let _watched = stacks::watch().ok();
+    let is_on = worker.runtime.detection.is_on;
+    let registered = is_on.then(presence::register).and_then(Result::ok);
     if let Some(registered) = &registered {
-        local.worker().set_presence_index(Some(registered.index()));
+        worker.record().set_presence_index(Some(registered.index()));
     }
-    crate::worker::context::enter(&local, || local.scheduler_loop());
-    local.worker().set_presence_index(None);
+    context::enter(&worker, || worker.scheduler_loop());
+    worker.record().set_presence_index(None);
     drop(registered);
-    for fiber in local.free.take() {
-        fiber.quit();
-    }
+    worker.free_fibers.take().into_iter().for_each(Fiber::quit);
 }
 
 impl Worker {
-    pub(crate) fn worker(&self) -> &WorkerRecord {
-        self.runtime.worker(self.index)
-    }
-
-    /// The thread that runs; null in the scheduler_loop.
-    pub(crate) fn current(&self) -> *const Thread {
-        self.current.get()
-    }
-
-    /// Calls `body` with the thread that runs, if one does.
-    pub(crate) fn with_current<R>(&self, body: impl FnOnce(&Thread) -> R) -> Option<R> {
-        // SAFETY: Invariant 2.
-        unsafe { self.current.get().as_ref() }.map(body)
-    }
-
-    /// What the current thread leaves its fiber through, which it is about to do; null in the
-    /// scheduler_loop.
-    pub(crate) fn exit_to_leave(&self) -> *const Suspender {
-        // The standard library counts panics by kernel thread.
-        self.with_current(|thread| thread.header().note_leaving(self.index, machine::thread::panicking));
-        self.exit.get()
-    }
-
-    /// From one thread to the next, until the runtime ends.
+    /// Runs one thread after another until the runtime ends.
     fn scheduler_loop(&self) {
-        if self.worker().ownership().sleep() == Woken::End {
+        // It begins without a slot, or with the one of its number.
+        if self.record().ownership().sleep() == WokenFor::End {
             return;
         }
-        self.settle();
+        self.begin_on_slot();
         loop {
             if self.runtime.is_over() {
                 return;
             }
+            // There is no thread, or the slot was given away.
             let Some(thread) = self.find() else {
                 if !self.rest() {
                     return;
                 }
                 continue;
             };
-            self.unwatch();
-            // One that may run elsewhere does, if it could keep this worker's bound_threads waiting.
-            let stays = if self.may_run(&thread) { Some(thread) } else { self.send_elsewhere(thread) };
+            self.resign_timekeeper();
+            // A thread that any worker may run goes to another one, if it could keep the threads
+            // waiting that are bound to this one.
+            let stays = if self.may_run(&thread) { Some(thread) } else { self.send_away(thread) };
             if let Some(thread) = stays {
-                self.go_on(thread);
+                self.run_on_fiber(thread);
             }
+            // The slot was taken while the thread ran, or was given away with the thread.
             if !self.has_slot.get() && !self.await_slot() {
                 return;
             }
         }
     }
 
-    /// Runs `thread`, and what else its stack finds to run, until the stack is left.
-    fn go_on(&self, thread: Thread) {
-        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 1 of
-        // `thread.rs`).
+    /// Runs `thread`, and the other threads that its fiber finds to run, until the fiber is left.
+    fn run_on_fiber(&self, thread: Thread) {
+        // SAFETY: the thread was taken out of its queue, so no other worker runs it (Invariant 1 of
+        // `header.rs`).
         let laid_aside = unsafe { thread.header().take_up() };
-        match laid_aside {
-            Some(mut fiber) => {
-                // Its own share goes around with it.
-                let thread = ManuallyDrop::new(thread);
-                self.current.set(&raw const *thread);
-                self.trace_run(&thread);
-                self.turn_goes_on(&thread);
-                self.worker().goes_to(fiber.base());
-                self.leave();
-                let left = fiber.resume(Resume::Continue);
-                self.put_away(left, fiber);
+        // It has begun, and continues on its own fiber.
+        if let Some(mut fiber) = laid_aside {
+            // The own reference travels with the thread.
+            let thread = ManuallyDrop::new(thread);
+            self.current.set(&raw const *thread);
+            self.trace_run(&thread);
+            self.turn_continues(&thread);
+            self.record().set_stack(fiber.base());
+            self.leave();
+            let suspended = fiber.resume(Resume::Continue);
+            return self.put_away(suspended, fiber);
+        }
+        match self.take_fiber() {
+            // It begins on a free fiber.
+            Ok(mut fiber) => {
+                self.record().set_stack(fiber.base());
+                let suspended = fiber.resume(Resume::Run(thread));
+                self.put_away(suspended, fiber);
             }
-            None => match self.take_fiber() {
-                Ok(mut fiber) => {
-                    self.worker().goes_to(fiber.base());
-                    let left = fiber.resume(Resume::Run(thread));
-                    self.put_away(left, fiber);
-                }
-                Err(error) => {
-                    self.leave();
-                    // SAFETY: it is out of its queue, and does not run.
-                    let notice = unsafe { ManuallyDrop::new(thread).refuse(error) };
-                    self.thread_ended(notice);
-                    self.enter();
-                }
-            },
+            // There is no stack for it.
+            Err(error) => {
+                self.leave();
+                // SAFETY: it was taken out of its queue, and does not run.
+                let notice = unsafe { ManuallyDrop::new(thread).refuse(error) };
+                self.thread_ended(notice);
+                self.enter();
+            }
         }
     }
 
-    /// A fiber has been left; by whom, null if nobody runs on it.
-    pub(super) fn left(&self) -> *const Thread {
-        self.exit.set(core::ptr::null());
+    /// Forgets the thread that ran. Returns its handle's address; null if none ran.
+    fn take_current(&self) -> *const Thread {
+        self.suspender.set(core::ptr::null());
         self.current.replace(core::ptr::null())
     }
 
-    /// The fiber has been left, with a thread on it if it is not free.
-    fn put_away(&self, left: Suspended, fiber: Fiber) {
-        let ran = self.left();
+    /// Puts away a fiber that was left, with the thread on it if it is not free.
+    fn put_away(&self, suspended: Suspended, fiber: ThreadFiber) {
+        let ran = self.take_current();
         let ran = || {
-            // SAFETY: Invariant 2: it has just left.
+            // SAFETY: Invariant 2 of `state.rs`: the thread has just left the fiber.
             let thread = unsafe { &*ran };
-            // SAFETY: its own share is whose it was to run it, and where this handle lies nobody
-            // drops it.
+            // SAFETY: the own reference belongs to the worker that ran the thread, and the handle
+            // at this address is not dropped.
             unsafe { Thread::from_pointer(thread.pointer()) }
         };
-        match left {
+        match suspended {
             Suspended::Free => self.keep_fiber(fiber),
             Suspended::Yielded => {
-                self.has_yielded();
+                self.thread_yielded();
                 self.lay_aside(ran(), fiber, None);
             }
             Suspended::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
@@ -224,280 +147,237 @@ impl Worker {
         }
     }
 
-    /// `thread` has left its fiber, to pause or to yield.
-    fn lay_aside(&self, thread: Thread, fiber: Fiber, pause: Option<Pause>) {
+    /// Ends the turn of a thread that has left its fiber, and goes back into the scheduler.
+    fn end_turn(&self, thread: &Thread) {
         self.trace_leave();
-        self.turn_ends(Some(&thread));
-        self.receive(&thread);
+        self.turn_ends(Some(thread));
+        self.count_bound(thread);
         self.enter();
+    }
+
+    /// Lays aside a thread that has left its fiber, to pause or to yield.
+    fn lay_aside(&self, thread: Thread, fiber: ThreadFiber, pause: Option<Pause>) {
+        self.end_turn(&thread);
         // SAFETY: this worker has just run it.
         unsafe { thread.header().lay_aside(fiber) };
         let awake = match pause {
             Some(pause) => thread.settle(pause),
             None => Some(thread),
         };
+        // It yields, or a wake-up has come already.
         if let Some(thread) = awake {
             self.make_ready(thread, true);
         }
     }
 
-    /// Likewise, and the thread that makes it ready has its own share.
-    fn lay_aside_settled(&self, thread: Thread, fiber: Fiber) {
+    /// Does the same for a thread that has settled already. The thread that wakes it has the own
+    /// reference.
+    fn lay_aside_settled(&self, thread: Thread, fiber: ThreadFiber) {
         let thread = ManuallyDrop::new(thread);
-        self.trace_leave();
-        self.turn_ends(Some(&thread));
-        self.receive(&thread);
-        self.enter();
+        self.end_turn(&thread);
         // SAFETY: this worker has just run it. If it is ready by now, then only for this worker,
         // which takes it up later.
         unsafe { thread.header().lay_aside(fiber) };
     }
 
-    /// A thread that runs on this worker begins, on the fiber that `exit` leaves.
-    pub(crate) fn begin(&self, exit: &Suspender, thread: &Thread) {
-        self.exit.set(exit);
+    /// Begins a thread on the fiber that `suspender` leaves.
+    pub(super) fn begin(&self, suspender: &Suspender<Thread>, thread: &Thread) {
+        self.suspender.set(suspender);
         self.current.set(thread);
         thread.header().begin(self.index);
-        if let Some(tracer) = self.runtime.tracer() {
+        if let Some(tracer) = self.runtime.detection.tracer() {
             tracer.begins(thread);
-            tracer.runs(self.index, thread.id());
         }
+        self.trace_run(thread);
         self.turn_begins(thread);
         self.leave();
     }
 
-    /// What is to be left through, from now on.
-    pub(crate) fn on_fiber(&self, exit: *const Suspender) {
-        self.exit.set(exit);
-    }
-
     #[inline]
     fn trace_run(&self, thread: &Thread) {
-        if let Some(tracer) = self.runtime.tracer() {
+        if let Some(tracer) = self.runtime.detection.tracer() {
             tracer.runs(self.index, thread.id());
         }
     }
 
     #[inline]
     fn trace_leave(&self) {
-        if let Some(tracer) = self.runtime.tracer() {
-            tracer.note_leaving(self.index);
+        if let Some(tracer) = self.runtime.detection.tracer() {
+            tracer.leaves(self.index);
         }
     }
 
-    /// The thread that ran has ended, and may not be there any more: nobody runs on its fiber.
-    pub(crate) fn thread_ended(&self, notice: CompletionNotice) {
-        self.left();
+    /// Ends the thread that ran, which may be gone already. No thread is on its fiber.
+    pub(super) fn thread_ended(&self, notice: CompletionNotice) {
+        self.take_current();
         self.trace_leave();
         self.turn_ends(None);
-        notice.wake();
-        self.worker().count().end();
+        notice.send();
+        self.record().counts().count_end();
     }
 
-    pub(crate) fn thread_created(&self) {
-        self.worker().count().creation();
-    }
-
-    /// Another thread for the same stack: one that has not begun, and only if it is this worker's
-    /// turn to run one.
-    pub(crate) fn next_to_begin(&self) -> Option<Thread> {
+    /// Returns another thread for the same fiber: one that has not begun, and only if it is its
+    /// turn.
+    pub(super) fn next_to_begin(&self) -> Option<Thread> {
+        // The slot is gone, or other threads come first.
         if !self.enter()
             || !self.local_queue.borrow().is_empty()
-            || self.worker().has_mail()
+            || self.record().mailbox.is_full()
             || self.has_urgent()
-            || self.runtime.is_time()
+            || self.runtime.ready.timers.is_due()
             || self.owes_slot(Priority::Normal)
         {
             return None;
         }
         let looks = self.looks.get().wrapping_add(1);
-        if looks.is_multiple_of(SHARE) {
+        // The scheduler loop does its expensive checks.
+        if looks.is_multiple_of(RARELY) {
             return None;
         }
         self.looks.set(looks);
-        self.look_around();
+        self.observe_one();
         let thread = self.take_ready()?;
+        // It has a fiber of its own, or the scheduler loop sends it away.
         if thread.header().has_begun() || !self.may_run(&thread) {
-            // It has a stack of its own, or the scheduler_loop sends it on.
             self.local_queue.borrow_mut().push_front(thread);
             return None;
         }
         Some(thread)
     }
 
-    /// Into the scheduler; whether it has its slot.
-    pub(crate) fn enter(&self) -> bool {
-        let has = self.has_slot.get() || self.worker().ownership().enter(self.worker().slot());
-        self.has_slot.set(has);
-        has
-    }
-
-    /// Out of the scheduler, with its slot.
-    pub(super) fn leave(&self) {
-        self.has_slot.set(false);
-        self.worker().leaves_ready(self.local_queue.borrow().len());
-        self.worker().ownership().leave(self.worker().slot());
-    }
-
-    /// Calls `body` with what belongs to its slot, if it has it.
-    pub(crate) fn with_hold<R>(&self, body: impl FnOnce(Option<&mut SlotContents>) -> R) -> R {
-        let was_inside = self.has_slot.get();
-        if !self.enter() {
-            return body(None);
-        }
-        let slot = self.runtime.slot(self.worker().slot());
-        // SAFETY: the worker has the slot, and is in the scheduler.
-        let result = unsafe { slot.with(|hold| body(Some(hold))) };
-        if !was_inside {
-            self.leave();
-        }
-        result
-    }
-
-    /// A thread of this runtime is ready, and this is a worker of it.
-    pub(crate) fn make_ready(&self, thread: Thread, last: bool) {
-        match thread.header().bound_to() {
-            Some(index) if index == self.index => {
-                let mut bound = self.local_queue.borrow_mut();
-                bound.push_back(thread);
-                self.worker().leaves_ready(bound.len());
-            }
-            Some(index) => self.runtime.mail(index, thread),
-            None if thread.header().priority() != Priority::Normal => {
-                self.runtime.put_prioritized(thread);
-            }
-            None => {
-                self.put_ready(thread, last);
-            }
-        }
-    }
-
     /// Looks whether another worker is stuck: at one slot after the other, one each time.
     #[inline]
-    pub(super) fn look_around(&self) {
+    fn observe_one(&self) {
         let runtime = &self.runtime;
-        if !runtime.activations() {
+        if !runtime.detection.is_on {
             return;
         }
-        runtime.runs_here(self.index);
-        if runtime.slots() == 1 {
+        look::worker_runs(runtime, self.index);
+        let slots = runtime.processors.count();
+        if slots == 1 {
             return;
         }
-        let slot = self.looks_at.get();
-        self.looks_at.set(if slot + 1 < runtime.slots() { slot + 1 } else { 0 });
-        if slot != self.worker().slot() {
-            runtime.look_at(slot, Looks::Passing);
+        let slot = self.next_observed.get();
+        self.next_observed.set(if slot + 1 < slots { slot + 1 } else { 0 });
+        if slot != self.record().slot() {
+            look::look_at(runtime, slot, Looker::Worker);
         }
     }
 
-    /// What comes next on this slot.
-    pub(super) fn find(&self) -> Option<Thread> {
+    /// Returns the next thread of this slot; `None` if there is none, or if the slot was given
+    /// away.
+    fn find(&self) -> Option<Thread> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
-        self.look_around();
+        self.observe_one();
+        // The slot was closed.
         if !self.stays_open(looks) {
             return None;
         }
-        self.runtime.run_timers();
-        if self.worker().has_mail() {
-            self.read_mail();
+        self.runtime.ready.timers.run();
+        if self.record().mailbox.is_full() {
+            self.read_mailbox();
         }
         let thread = self.choose();
-        if self.was_told.take() && thread.is_some() {
-            self.pass_on();
+        // It was woken, and goes on with one thread: another worker is to do the rest.
+        if self.was_woken.take() && thread.is_some() {
+            self.pass_wake_on();
         }
         thread
     }
 
-    pub(super) fn read_mail(&self) {
-        self.worker().read_mail(&mut self.local_queue.borrow_mut());
-    }
-
-    /// It has better to do than to watch the clock.
-    pub(super) fn unwatch(&self) {
-        if self.watched.replace(false) && self.runtime.unwatch(self.worker().slot()) {
-            self.runtime.wake(Told::Anyone(1));
+    /// Gives up the role of the timekeeper, because there is work.
+    pub(super) fn resign_timekeeper(&self) {
+        if self.may_be_timekeeper.replace(false)
+            && self.runtime.ready.timers.resign_timekeeper(self.record().slot())
+        {
+            self.runtime.wake(WakeTarget::Anyone(1));
         }
     }
 
-    /// Whether there is something to do for whoever sits here.
-    pub(super) fn is_called(&self) -> bool {
+    /// Returns whether there is something to do for a worker with this slot.
+    fn has_work_here(&self) -> bool {
         let runtime = &self.runtime;
         !self.local_queue.borrow().is_empty()
-            || self.worker().has_mail()
+            || self.record().mailbox.is_full()
             || runtime.is_over()
-            || runtime.idle_workers().waiting() > 0
-            || runtime.prioritized().any()
+            || runtime.processors.idle_workers.waiting() > 0
+            || runtime.ready.prioritized.any()
             || self.may_take_ready()
     }
 
-    /// It has found nothing: spins, then sleeps, until there may be something. `false` if the
-    /// runtime has ended.
-    pub(super) fn rest(&self) -> bool {
-        let runtime = &self.runtime;
+    /// Spins, then sleeps, until there may be a thread to run. Returns `false` if the runtime has
+    /// ended.
+    fn rest(&self) -> bool {
+        let (runtime, processors) = (&self.runtime, &self.runtime.processors);
+        // `find` has given the slot away.
         if !self.has_slot.get() {
-            // `find` has given it away.
             return self.await_slot();
         }
-        if runtime.idle_workers().waiting() > 0 && self.give_slot() {
+        // Another worker waits for a slot.
+        if processors.idle_workers.waiting() > 0 && self.give_slot() {
             return self.await_slot();
         }
-        let slot = self.worker().slot();
-        if runtime.overcommit().has(slot) {
-            // Others sleep on theirs, and look for work before they do.
-            let told = self.leave_place();
+        let slot = self.record().slot();
+        // The slot is beyond the processors. Workers do not sleep on those.
+        if processors.overcommit.has(slot) {
+            let target = self.leave_queue();
             self.has_slot.set(false);
-            runtime.overcommit().close(slot);
-            if let Some(told) = told {
-                runtime.wake(told);
+            processors.overcommit.close(slot);
+            if let Some(target) = target {
+                runtime.wake(target);
             }
             return self.await_slot();
         }
         let started = clock::now();
-        let delay = runtime.idle_spin();
         // A runtime that closes may have ended since the last thread did, and a spin may be long.
-        let is_needed = || self.is_called() || runtime.is_time() || runtime.end_if_done();
+        let is_time = || runtime.ready.timers.is_due();
+        let is_needed = || self.has_work_here() || is_time() || runtime.end_if_done();
         let found = || is_needed().then_some(());
-        if retry_for(found, PAUSES, || clock::now().nanos_since(started) < delay).is_some() {
+        let may_spin = || clock::now().nanos_since(started) < runtime.idle_spin_ns;
+        // Something came while it spun.
+        if retry_for(found, PAUSES, may_spin).is_some() {
             return true;
         }
-        self.with_hold(|hold| hold.map(|hold| runtime.ready_queue().idle(&hold.place)));
+        self.with_slot(|slot| slot.map(|slot| runtime.ready.normal.idle(&slot.index)));
         let pause = self.steal_throttle.pause();
-        runtime.parked().announce(slot, pause.is_some());
-        let until = runtime.watch(slot);
-        self.watched.set(self.watched.get() || until != Deadline::NEVER);
-        // Only looks: who sleeps, or is about to, takes nothing (`stall.rs`).
-        if self.is_called() || runtime.is_time() {
-            runtime.parked().retract(slot);
+        processors.parked.announce(slot, pause.is_some());
+        let until = runtime.ready.timers.become_timekeeper(slot);
+        self.may_be_timekeeper.set(self.may_be_timekeeper.get() || until != Deadline::NEVER);
+        // Something came before the announcement. This only looks: a worker that sleeps, or is
+        // about to, takes nothing (`reports/stall.rs`).
+        if self.has_work_here() || is_time() {
+            processors.parked.retract(slot);
         } else if runtime.end_if_done() {
-            runtime.parked().retract(slot);
+            processors.parked.retract(slot);
             return false;
         } else {
-            runtime.stop_all_lost_time();
-            runtime.monitor().pause(self.worker());
-            runtime.limit().sleeps();
-            runtime.parked().sleep(slot, pause.map_or(until, |pause| pause.min(until)));
-            runtime.limit().wakes();
-            runtime.monitor().begin(self.worker());
+            let monitor = &runtime.detection.monitor;
+            lost_time::stop_all(runtime);
+            monitor.worker_pauses(self.record());
+            processors.limit.worker_sleeps();
+            processors.parked.sleep(slot, pause.map_or(until, |pause| pause.min(until)));
+            processors.limit.worker_wakes();
+            monitor.worker_begins(self.record());
         }
-        self.was_told.set(true);
-        if let Some(told) = self.leave_place() {
-            runtime.wake(told);
+        self.was_woken.set(true);
+        if let Some(target) = self.leave_queue() {
+            runtime.wake(target);
         }
         true
     }
 
-    pub(super) fn take_fiber(&self) -> Result<Fiber, StackError> {
-        let own = self.free.borrow_mut().pop();
-        own.or_else(|| self.runtime.take_fiber()).map_or_else(|| self.runtime.new_fiber(), Ok)
+    fn take_fiber(&self) -> Result<ThreadFiber, stacks::StackError> {
+        let kept = self.free_fibers.borrow_mut().pop();
+        kept.map_or_else(|| self.runtime.fibers.take(context::run_threads), Ok)
     }
 
-    pub(super) fn keep_fiber(&self, fiber: Fiber) {
-        let mut free = self.free.borrow_mut();
-        if free.len() < KEPT {
-            free.push(fiber);
+    fn keep_fiber(&self, fiber: ThreadFiber) {
+        let mut kept = self.free_fibers.borrow_mut();
+        if kept.len() < KEPT_FIBERS {
+            kept.push(fiber);
         } else {
-            self.runtime.keep_fiber(fiber);
+            self.runtime.fibers.keep(fiber);
         }
     }
 }

@@ -1,166 +1,186 @@
-//! How a worker comes by a slot, and how it gives it up: to one that wants it, because it is going
-//! to block, or because there are too many.
+//! The slot of a worker: how it comes by one, and how it gives it up. It gives it to a worker that
+//! waits for one, because it is going to block, or because there are too many slots.
 //!
-//! Who has been without one does not go on before [`await_slot`](Worker::await_slot) has returned.
+//! A worker that has been without a slot does not go on before [`await_slot`](Worker::await_slot)
+//! has returned.
 
-use machine::clock;
-use machine::topology;
-use stanchion_threadpool::Told;
+use machine::{clock, topology};
 
+use super::scheduler_loop::RARELY;
+use super::state::Worker;
 use crate::processors::idle_workers::Rest;
-use crate::processors::ownership::Woken;
-use crate::thread::header::Thread;
-
-use super::scheduler_loop::{Worker, SHARE};
+use crate::processors::ownership::WokenFor;
+use crate::queues::ready::WakeTarget;
+use crate::thread::handle::Thread;
+use crate::upcalls::{handoff, look, lost_time};
 
 impl Worker {
-    /// It is about to block: gives its slot to somebody who has something to do, if there is such
-    /// work, or if nobody would notice when there is.
+    /// Gives the slot away before the thread that runs blocks, if there is other work, or if no
+    /// thread would notice when there is.
     pub(crate) fn give_slot_before_block(&self) {
         let runtime = &self.runtime;
-        self.will_block();
-        if (runtime.has_work() || !runtime.activations()) && runtime.can_replace() {
-            runtime.take_slot(self.worker().slot(), self.index);
+        self.turn.kind.get().count_block();
+        if (runtime.has_work() || !runtime.detection.is_on) && runtime.can_replace() {
+            handoff::take_slot(runtime, self.record().slot(), self.index);
         }
     }
 
-    /// Whether its slot is one of those that the runtime uses; if not it is closed, and the worker
-    /// has none.
+    /// Returns whether the slot is one of those that the runtime uses. If not, the slot is closed,
+    /// and the worker has none.
     #[inline]
     pub(super) fn stays_open(&self, looks: u32) -> bool {
-        let (runtime, slot) = (&self.runtime, self.worker().slot());
-        if runtime.overcommit().has(slot) {
-            return !runtime.overcommit().has_too_many() || !self.close_one_too_many(slot);
+        let (processors, slot) = (&self.runtime.processors, self.record().slot());
+        // A slot beyond the processors closes if there are too many.
+        if processors.overcommit.has(slot) {
+            return !processors.overcommit.has_excess() || !self.close_excess(slot);
         }
-        if runtime.limit().poll(looks.is_multiple_of(SHARE)) {
-            runtime.open_slots();
+        // The arbiter has changed the share.
+        if processors.limit.poll(looks.is_multiple_of(RARELY)) {
+            handoff::open_slots(&self.runtime);
         }
-        slot < runtime.limit().allowed() || !self.close_slot(slot)
+        slot < processors.limit.allowed() || !self.close_slot(slot)
     }
 
-    /// It gives up its slot, or has slept on it: what is ready there is for others from now on.
-    /// Whom to tell.
-    pub(super) fn leave_place(&self) -> Option<Told> {
-        self.runtime.stop_lost_time(self.worker().slot());
-        self.with_hold(|hold| hold.and_then(|hold| self.runtime.ready_queue().leave(&hold.place)))
+    /// Leaves the threads that are ready on this slot to others, because the worker gives the slot
+    /// up or has slept on it. Returns the slots to wake.
+    pub(super) fn leave_queue(&self) -> Option<WakeTarget> {
+        lost_time::stop(&self.runtime, self.record().slot());
+        let ready = &self.runtime.ready.normal;
+        self.with_slot(|slot| slot.and_then(|slot| ready.leave(&slot.index)))
     }
 
-    /// Its slot is one of the overcommit: closes it, if there are too many.
+    /// Closes a slot beyond the processors, if there are too many. Returns whether it was closed.
     #[cold]
-    fn close_one_too_many(&self, slot: usize) -> bool {
-        let told = self.leave_place();
-        let closed = self.runtime.overcommit().close_one_too_many(slot);
+    fn close_excess(&self, slot: usize) -> bool {
+        let target = self.leave_queue();
+        let closed = self.runtime.processors.overcommit.close_excess(slot);
         if closed {
             self.has_slot.set(false);
         }
-        if let Some(told) = told {
-            self.runtime.wake(told);
+        if let Some(target) = target {
+            self.runtime.wake(target);
         }
         closed
     }
 
+    /// Closes a slot above the limit. Returns whether it was closed.
     #[cold]
     fn close_slot(&self, slot: usize) -> bool {
-        self.unwatch();
-        let runtime = &self.runtime;
-        let told = self.leave_place();
-        let closed = runtime.idle_workers().close(slot, || slot < runtime.limit().allowed());
+        self.resign_timekeeper();
+        let processors = &self.runtime.processors;
+        let target = self.leave_queue();
+        let closed = processors.idle_workers.close(slot, || slot < processors.limit.allowed());
         if closed {
             self.has_slot.set(false);
-            runtime.limit().closed(true);
+            processors.limit.slot_closed();
         }
-        // Somebody else has to do what this one was told of.
-        runtime.wake(told.unwrap_or(Told::Anyone(1)));
+        // Another worker has to do the work for which this one was woken.
+        self.runtime.wake(target.unwrap_or(WakeTarget::Anyone(1)));
         closed
     }
 
-    /// Gives the slot away to a worker that wants one; whether there was one.
-    pub(super) fn give_slot(&self) -> bool {
-        self.unwatch();
-        let slot = self.worker().slot();
-        self.runtime.stop_lost_time(slot);
-        self.leave_turns();
-        let given = self.runtime.idle_workers().give(false, |to| self.runtime.assign_slot(slot, to));
-        if given {
-            self.has_slot.set(false);
-        }
-        given
+    /// Prepares to leave the slot to another worker. Returns its number.
+    fn prepare_to_leave(&self) -> usize {
+        let slot = self.record().slot();
+        lost_time::stop(&self.runtime, slot);
+        self.end_tenure();
+        slot
     }
 
-    /// Leaves its slot, with a thread that may run on any worker, to one without bound_threads. Gives the
-    /// thread back if there is none.
+    /// Gives the slot to a worker that waits for one. Returns whether there was one.
+    pub(super) fn give_slot(&self) -> bool {
+        self.resign_timekeeper();
+        let slot = self.prepare_to_leave();
+        let to = self.runtime.processors.idle_workers.take_next(false);
+        if let Some(to) = to {
+            handoff::assign_slot(&self.runtime, slot, to);
+            self.has_slot.set(false);
+        }
+        to.is_some()
+    }
+
+    /// Sends a thread that any worker may run, together with the slot, to a worker without bound
+    /// threads. Returns the thread if there is no such worker.
     #[cold]
-    pub(super) fn send_elsewhere(&self, thread: Thread) -> Option<Thread> {
+    pub(super) fn send_away(&self, thread: Thread) -> Option<Thread> {
         let runtime = &self.runtime;
-        let Some(to) = runtime.free_carrier() else { return Some(thread) };
-        self.unwatch();
-        let slot = self.worker().slot();
-        runtime.stop_lost_time(slot);
-        self.leave_turns();
-        runtime.worker(to).mail(thread);
+        let Some(to) = handoff::take_free_worker(runtime) else { return Some(thread) };
+        self.resign_timekeeper();
+        let slot = self.prepare_to_leave();
+        runtime.workers.record(to).mailbox.send(thread);
         self.has_slot.set(false);
-        runtime.assign_slot(slot, to);
+        handoff::assign_slot(runtime, slot, to);
         None
     }
 
-    /// It has no slot: waits until it is given one. `false` if the runtime ends.
+    /// Waits until the worker, which owns no slot, is given one. Returns `false` if the runtime
+    /// ends.
     pub(super) fn await_slot(&self) -> bool {
-        if self.worker().has_mail() {
-            self.read_mail();
+        let record = self.record();
+        if record.mailbox.is_full() {
+            self.read_mailbox();
         }
-        let wants = self.local_queue.borrow().highest();
-        let runtime = &self.runtime;
-        let goes_on = self.count_return()
-            && (wants.is_some() || runtime.has_work())
+        let (runtime, processors) = (&self.runtime, &self.runtime.processors);
+        let ready = self.local_queue.borrow().highest();
+        // It is back from a block, has work, and a processor is idle: it opens a slot beyond the
+        // processors, if it may.
+        let may_overcommit = self.count_return()
+            && (ready.is_some() || runtime.has_work())
             && runtime.has_idle_processor();
-        let rest = match goes_on.then(|| runtime.overcommit().open()).flatten() {
+        let rest = match may_overcommit.then(|| processors.overcommit.open()).flatten() {
             Some(slot) => {
-                runtime.counters().overcommit.raise();
+                runtime.detection.counters.returns_at_once.increment();
                 Rest::Slot(slot)
             }
             None => {
                 self.pinned.take();
-                runtime.idle_workers().rest(self.index, self.worker(), wants, self.bound_threads.has_any())
+                let (mailed, has_bound) = (|| record.mailed_priority(), self.bound_threads.any());
+                let ownership = record.ownership();
+                processors.idle_workers.rest(self.index, ownership, ready, mailed, has_bound)
             }
         };
         match rest {
-            Rest::Slot(slot) => self.runtime.assign_slot(slot, self.index),
-            Rest::Wanting => self.runtime.wake(Told::Anyone(1)),
-            Rest::Spare => {
-                self.runtime.end_if_done();
+            // It goes on at once.
+            Rest::Slot(slot) => handoff::assign_slot(runtime, slot, self.index),
+            // A sleeping worker may give its slot up.
+            Rest::Waiting => runtime.wake(WakeTarget::Anyone(1)),
+            Rest::Idle => {
+                runtime.end_if_done();
             }
         }
-        // Its sleep is nothing that the monitor need be told of.
-        runtime.monitor().pause(self.worker());
-        if self.worker().ownership().sleep() == Woken::End {
+        // The monitor need not be woken when this one falls asleep.
+        runtime.detection.monitor.worker_pauses(record);
+        if record.ownership().sleep() == WokenFor::End {
             return false;
         }
-        self.settle();
+        self.begin_on_slot();
         true
     }
 
-    /// It has come back to find its slot taken, or has given it away itself: whether it is the
-    /// former.
+    /// Returns whether the worker has come back to find its slot taken. Otherwise it has given the
+    /// slot away itself.
     fn count_return(&self) -> bool {
-        let worker = self.worker();
-        let was_taken = worker.ownership().is_lost();
+        let record = self.record();
+        let was_taken = record.ownership().is_lost();
         if was_taken {
-            self.runtime.runs_here(self.index);
-            if self.runtime.delay().learn(clock::now().nanos_since(worker.lost_at())) {
-                self.runtime.counters().false_handovers.raise();
+            look::worker_runs(&self.runtime, self.index);
+            let detection = &self.runtime.detection;
+            let away = clock::now().nanos_since(record.slot_lost_at());
+            if detection.handoff_delay.learn(away) {
+                detection.counters.false_handoffs.increment();
             }
         }
         was_taken
     }
 
-    /// It has been given a slot.
-    pub(super) fn settle(&self) {
+    /// Begins to run threads on a slot that the worker has been given.
+    pub(super) fn begin_on_slot(&self) {
         self.has_slot.set(true);
-        self.begin_turns();
-        self.runtime.monitor().begin(self.worker());
-        let slot = self.worker().slot();
-        self.runtime.note_started(slot);
-        if let Some(processor) = self.runtime.processor_of(slot) {
+        self.begin_tenure();
+        self.runtime.detection.monitor.worker_begins(self.record());
+        let slot = self.record().slot();
+        lost_time::owner_started(&self.runtime, slot);
+        if let Some(processor) = self.runtime.processors.pinned_to(slot) {
             let mut pinned = self.pinned.borrow_mut();
             if pinned.as_ref().is_none_or(|&(on, _)| on != processor) {
                 // The old one first: guards are dropped in reverse order of their making.

@@ -1,20 +1,25 @@
-//! Models of what threads wait for each other with: exclusion, no wake-up lost, whoever gives up.
-//! Loom's threads are kernel threads here; what is modelled is the queue, the words, and a thread's
-//! wait and its call.
+//! Models of the locks and channels of `sync`: exclusion, and no lost wake-up, also when a thread
+//! gives up. Loom's threads are kernel threads here. The models explore the queue, the words, and a
+//! thread's wait and its notification.
 //!
 //! Two threads are explored without bound where each takes a part in the protocol once:
 //!
-//! | | without bound | what is left to the bounded models |
-//! | --- | --- | --- |
-//! | mutex | two that take and release it; one to which it is given; one that comes too late | one that gives up, wakes for nothing, or fetches the holder; two sections a thread; three threads |
-//! | condition variable | one that waits, one that notifies, with a spin lock in the mutex's place | the same with the mutex; one that gives up; three threads |
-//! | semaphore | two that take and return a permit | permits that are added; one that gives up; three threads |
-//! | barrier | two that meet | two rounds; a token that comes meanwhile; three threads |
-//! | channel | nothing: the wait at a channel is in `waits.rs`, with a spin lock in the mutex's place | all |
+//! - mutex. Without bound: two that take and release it; one to which it is given; one that comes
+//!   too late. What is left to the bounded models: one that gives up, wakes for nothing, or
+//!   fetches the holder; two sections a thread; three threads.
+//! - condition variable. Without bound: one that waits, one that notifies, with a spin lock in the
+//!   mutex's place. What is left to the bounded models: the same with the mutex; one that gives
+//!   up; three threads.
+//! - semaphore. Without bound: two that take and return a permit. What is left to the bounded
+//!   models: permits that are added; one that gives up; three threads.
+//! - barrier. Without bound: two that meet. What is left to the bounded models: two rounds; a
+//!   token that comes meanwhile; three threads.
+//! - channel. Without bound: nothing: the wait at a channel is in `channel_waits.rs`, with a spin
+//!   lock in the mutex's place. What is left to the bounded models: all.
 //!
-//! Two that take a lock begin with one of them holding it: who exchanges the free word first has it
-//! in that one step, and which of the two it is makes no difference. Both from the beginning are
-//! 526,416 executions and find nothing more.
+//! Where two threads take a lock, one of them holds it from the beginning: the thread that
+//! exchanges the free word first has it in that one step, and it makes no difference which of the
+//! two that is. Both from the beginning are 526,416 executions and find nothing more.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -35,7 +40,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What the waiting is about, and what it is to guard.
+/// A lock, and the payload that it guards.
 struct Room<L> {
     lock: L,
     payload: UnsafeCell<u32>,
@@ -378,7 +383,7 @@ fn user_semaphore_three_threads_bounded() {
     });
 }
 
-/// Who wants two and gives up may stand before who wants one.
+/// A thread that wants two permits and gives up may stand before one that wants one.
 #[test]
 fn user_semaphore_gives_up_bounded() {
     let model = brief::bounded(Model::new().choices(1), 1, 2);
@@ -506,10 +511,10 @@ fn user_channel_without_places_gives_up_bounded() {
 }
 
 #[test]
-fn user_channel_whose_sender_gives_up_bounded() {
+fn user_channel_sender_gives_up_bounded() {
     let model = Model::new().choices(1).branches(20_000).objects(48);
     let model = brief::bounded(model, 1, 2);
-    explore("user_channel_whose_sender_gives_up_bounded", model, || {
+    explore("user_channel_sender_gives_up_bounded", model, || {
         let (sender, receiver) = channel::bounded(0);
         let receives = thread::spawn(move || receiver.recv().is_ok());
         let sent = sender.send_timeout(7, Duration::from_secs(1)).is_ok();

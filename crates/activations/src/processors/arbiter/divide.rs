@@ -1,7 +1,8 @@
-//! The rule: evenly, and what one does not want to the others.
+//! The rule of the division: evenly, and processors that one does not want go to the others.
 
-/// How many processors each gets who wants so many; and whether some are one short only because the rest cannot be divided, so that they take turns: the
-/// rest goes to those from the `turn`th on.
+/// Divides `processors` among runtimes that want so many each. Returns their shares, and whether
+/// the remainder cannot be divided, so that they take turns: it goes to the runtimes from the
+/// `turn`th on.
 pub(crate) fn divide(wanted: &[usize], processors: usize, turn: usize) -> (Vec<usize>, bool) {
     let mut shares = vec![0; wanted.len()];
     let mut left = processors;
@@ -31,7 +32,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn evenly_and_what_is_not_wanted_goes_to_others() {
+    fn division_is_even_and_unwanted_processors_go_to_others() {
         assert_eq!(divide(&[9, 9], 6, 0), (vec![3, 3], false));
         assert_eq!(divide(&[1, 0, 9], 6, 0), (vec![1, 0, 5], false));
         assert_eq!(divide(&[2, 2, 2], 2, 1), (vec![0, 1, 1], true));
@@ -40,7 +41,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_idle_that_is_wanted_and_nobody_is_cheated(
+        fn wanted_processors_are_used_and_shares_are_fair(
             wanted in proptest::collection::vec(0..12_usize, 0..8),
             processors in 1..40_usize,
             turn in 0..20_usize,

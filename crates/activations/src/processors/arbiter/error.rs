@@ -1,12 +1,12 @@
-//! Why runtimes cannot share processors.
+//! The errors of joining an arbiter.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The number of runtimes that can share.
-pub(super) const SLOTS: usize = 63;
+/// The most runtimes that can share.
+pub(super) const ENTRIES: usize = 63;
 
-/// Why a runtime cannot share processors.
+/// An error that keeps a runtime from sharing processors.
 ///
 /// ```
 /// let refused = stanchion_activations::Arbiter::join("no/name of a file").unwrap_err();
@@ -15,7 +15,7 @@ pub(super) const SLOTS: usize = 63;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArbiterError {
-    /// The name cannot be part of a file's.
+    /// The name cannot be part of a file name.
     #[error("an arbiter cannot be called {name:?}: use 1 to 64 letters, digits, '-' and '_'")]
     Name {
         /// The name.
@@ -28,10 +28,10 @@ pub enum ArbiterError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Another user's file of that name, or one of another version.
+    /// There is a file of that name of another user or version.
     #[error(
         "{path} is not a table of processors of this user and version: remove it, or choose another name"
     )]
@@ -45,8 +45,8 @@ pub enum ArbiterError {
          leave the arbiter out, and each runtime uses as many processors as it is told"
     )]
     Unsupported,
-    /// As many runtimes share as can.
-    #[error("{path} has {SLOTS} runtimes already: choose another name")]
+    /// The most runtimes that can share do so already.
+    #[error("{path} has {ENTRIES} runtimes already: choose another name")]
     Full {
         /// The file.
         path: PathBuf,

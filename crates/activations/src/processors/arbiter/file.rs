@@ -2,8 +2,10 @@
 //!
 //! # Invariants
 //!
-//! 1. `base` is a mapping of [`LENGTH`] bytes of a file of at least that length, for as long as the table lives. Nobody shortens the file.
-//! 2. What lies there is only ever touched by atomics.
+//! 1. `base` is a mapping of [`LENGTH`] bytes of a file of at least that length, for as
+//!    long as the table lives. No process shortens
+//!    the file.
+//! 2. The mapping is only ever accessed by atomics.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,27 +16,29 @@ use std::ptr::NonNull;
 
 use machine::atomic::{AtomicU64, Ordering};
 
-use super::error::{ArbiterError, SLOTS};
+use super::error::{ArbiterError, ENTRIES};
 
-/// A slot, and the header: a line.
+/// The size of an entry, and of the header: a cache line.
 const LINE: usize = 64;
-const LENGTH: usize = (SLOTS + 1) * LINE;
+const LENGTH: usize = (ENTRIES + 1) * LINE;
 /// `stanch` and the layout's version.
 const VERSION: u64 = 0x7374_616e_6368_0001;
 
-/// The mapped table, and the slot in it that is this runtime's.
+/// The mapped table, and this runtime's entry in it.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// The address of the mapping.
     base: NonNull<AtomicU64>,
-    slot: usize,
-    /// Keeps the lock of the slot's byte.
+    /// The entry of this runtime.
+    entry: usize,
+    /// The file, which holds the lock of the entry's byte.
     file: File,
     path: PathBuf,
 }
 
 // SAFETY: only atomics are reached through it (Invariant 2).
 unsafe impl Send for Table {}
-// SAFETY: likewise.
+// SAFETY: as above.
 unsafe impl Sync for Table {}
 
 fn directory() -> PathBuf {
@@ -75,28 +79,28 @@ impl Table {
         if about.uid() != user || !about.is_file() || about.len() > LENGTH as u64 {
             return Err(ArbiterError::Foreign { path });
         }
-        // Longer never shorter: others may have mapped it.
+        // Never shorter: other processes may have mapped it.
         if about.len() < LENGTH as u64 {
             file.set_len(LENGTH as u64).map_err(failed)?;
         }
         let base = map(&file).map_err(failed)?;
-        let mut table = Self { base, slot: SLOTS, file, path: path.clone() };
+        let mut table = Self { base, entry: ENTRIES, file, path: path.clone() };
         // Relaxed: it is the first word, and nothing else hangs on it.
         let version =
             table.word(0).compare_exchange(0, VERSION, Ordering::Relaxed, Ordering::Relaxed);
         if version.is_err_and(|found| found != VERSION) {
             return Err(ArbiterError::Foreign { path });
         }
-        match (0..SLOTS).find(|&slot| table.own(slot)) {
-            Some(slot) => table.slot = slot,
+        match (0..ENTRIES).find(|&entry| table.acquire(entry)) {
+            Some(entry) => table.entry = entry,
             None => return Err(ArbiterError::Full { path }),
         }
-        table.want(0);
+        table.request(0);
         Ok(table)
     }
 
     fn word(&self, line: usize) -> &AtomicU64 {
-        assert!(line <= SLOTS, "inside the mapping");
+        assert!(line <= ENTRIES, "inside the mapping");
         // SAFETY: inside the mapping (Invariant 1).
         let word = unsafe { self.base.byte_add(line * LINE) };
         // SAFETY: mapped, aligned to a line, and touched by atomics only (Invariant 2).
@@ -110,52 +114,53 @@ impl Table {
         unsafe { word.as_ref() }
     }
 
-    /// Locks the slot's byte; whether it was nobody's.
-    fn own(&self, slot: usize) -> bool {
-        let lock = lock(slot);
+    /// Locks the entry's byte, if no process has. Returns whether it is locked now.
+    fn acquire(&self, entry: usize) -> bool {
+        let lock = lock(entry);
         // SAFETY: the descriptor is open, and the lock is read only.
         unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
     }
 
-    /// Whether somebody else has locked the slot's byte.
-    fn is_owned(&self, slot: usize) -> bool {
-        let mut lock = lock(slot);
+    /// Returns whether another owner has locked the entry's byte.
+    fn is_owned(&self, entry: usize) -> bool {
+        let mut lock = lock(entry);
         // SAFETY: the descriptor is open, and the lock is live.
-        let told = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
-        told == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+        let answer =
+            unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+        answer == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn slot(&self) -> usize {
-        self.slot
+    pub(super) fn entry(&self) -> usize {
+        self.entry
     }
 
-    /// How often something has changed. Even.
+    /// Returns a number that goes up by 2 with each change. It is even.
     pub(super) fn epoch(&self) -> u64 {
-        // Acquire: pairs with the Release of `want`.
+        // Acquire: pairs with the Release of `request`.
         self.epoch_word().load(Ordering::Acquire)
     }
 
-    pub(super) fn want(&self, processors: usize) {
+    pub(super) fn request(&self, processors: usize) {
         // Relaxed: the epoch's Release follows.
-        let before = self.word(self.slot + 1).swap(processors as u64, Ordering::Relaxed);
+        let before = self.word(self.entry + 1).swap(processors as u64, Ordering::Relaxed);
         if before != processors as u64 {
             // Release: pairs with the Acquire of `epoch`.
             self.epoch_word().fetch_add(2, Ordering::Release);
         }
     }
 
-    /// What each slot wants whose owner lives.
+    /// Returns the number that each entry wants, 0 for one without a live owner.
     pub(super) fn wanted(&self) -> Vec<usize> {
-        let live = |slot: usize| slot == self.slot || self.is_owned(slot);
-        (0..SLOTS)
-            .map(|slot| {
+        let is_live = |entry: usize| entry == self.entry || self.is_owned(entry);
+        (0..ENTRIES)
+            .map(|entry| {
                 // Relaxed: after the Acquire of `epoch`.
-                let wanted = self.word(slot + 1).load(Ordering::Relaxed) as usize;
-                if wanted > 0 && live(slot) { wanted } else { 0 }
+                let wanted = self.word(entry + 1).load(Ordering::Relaxed) as usize;
+                if wanted > 0 && is_live(entry) { wanted } else { 0 }
             })
             .collect()
     }
@@ -163,8 +168,8 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        if self.slot < SLOTS {
-            self.want(0);
+        if self.entry < ENTRIES {
+            self.request(0);
         }
         // SAFETY: this mapping, of which no reference is left.
         unsafe { libc::munmap(self.base.as_ptr().cast(), LENGTH) };

@@ -1,29 +1,32 @@
-//! Dividing a machine's processors among the runtimes of one user that have agreed to it.
+//! The arbiter: it divides a machine's processors among the runtimes of one user that take part.
 //!
-//! The kernel of the paper has an allocator. Here every runtime that takes part writes into a runtime file how many processors it wants, and each works
-//! out its own share from what all have written, by the same rule: so they agree without anybody who decides, and one that dies in the middle leaves
-//! nothing locked.
+//! The kernel of the paper has an allocator. Here each runtime that takes part writes into a shared
+//! file how many processors it wants, and works out its own share from the numbers of all, by the
+//! same rule. So they agree without a process that decides, and a runtime that dies in the middle
+//! leaves nothing locked.
 //!
 //! ```text
 //! /dev/shm/stanchion-UID-NAME
 //! +---------+-------+-----------------------+-----------------------+---
-//! | version | epoch | slot 0: wanted  ..    | slot 1: wanted  ..    | ..      a line each
+//! | version | epoch | entry 0: wanted  ..   | entry 1: wanted  ..   | ..   a cache line each
 //! +---------+-------+-----------------------+-----------------------+---
-//!                     byte 0 of the locks     byte 1                         a slot is whose runtime has its byte locked
+//!                     lock of byte 0          lock of byte 1        ..   held by the entry's owner
 //! ```
 //!
-//! Why locks of the file system: the kernel takes them from a process that ends, however it does, and a number of a process may be another's later.
-//! Why a share can be 0 and a runtime goes on with one processor all the same: what is ready in it may be what another one waits for.
+//! Why locks of the file system: the kernel takes them from a process that ends, however it ends,
+//! and the number of a process may be that of another one later. Why a share can be 0 and a runtime
+//! goes on with one processor all the same: another runtime may wait for its ready threads.
 //!
 //! # Invariants
 //!
-//! 1. A slot's `wanted` is written by its owner only, and counts only while its byte is locked.
+//! 1. The `wanted` number of an entry is written by its owner only. It counts only while its byte
+//!    is locked.
 //! 2. `epoch` changes after each change of a `wanted`, or of an owner that does not die.
 //!
 //! # Orderings
 //!
-//! The change of `epoch` is a Release and the look at it an Acquire: the wanted numbers of before. A runtime that works with older ones is told by the
-//! next epoch.
+//! The change of `epoch` is a Release and the look at it an Acquire: the wanted numbers that were
+//! written before. The next epoch corrects a runtime that works with older ones.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, section 4.1; Zahorjan and McCann 1990.
 
@@ -40,20 +43,22 @@ use std::path::Path;
 use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::topology;
 
-pub(crate) use divide::divide;
+use divide::divide;
 pub use error::ArbiterError;
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 use file::Table;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 use unsupported::Table;
 
-/// How long one that gets a processor of the rest keeps it.
+/// The time for which a runtime keeps a processor of the remainder.
 const TURN_NS: u64 = 100_000_000;
 
-/// A runtime's part in the division; it goes to [`RuntimeBuilder::arbiter`](crate::RuntimeBuilder::arbiter).
+/// A runtime's part in the division, for
+/// [`RuntimeBuilder::arbiter`](crate::RuntimeBuilder::arbiter).
 ///
-/// Runtimes of the same user that have one of the same name share the processors: evenly, and what one does not want goes to the others. A runtime that
-/// has less than it wants runs on fewer processors, instead of being preempted on more.
+/// The runtimes of one user that have an arbiter of the same name share the processors: evenly,
+/// and processors that one does not want go to the others. A runtime that has less than it wants
+/// runs on fewer processors, instead of being preempted on more.
 ///
 /// ```
 /// use stanchion_activations::{Arbiter, Runtime};
@@ -65,54 +70,62 @@ const TURN_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub struct Arbiter {
     table: Table,
+    /// The machine's processors.
     processors: usize,
-    /// The epoch of the share that was worked out last; odd, and so none, at first.
-    known: AtomicU64,
+    /// The epoch of the last share; odd, and so none, at first. Written by the worker that asks.
+    known_epoch: AtomicU64,
+    /// The last share. Written by the worker that asks.
     share: AtomicUsize,
-    /// When the rest is another's, in ns; 0 if there is no rest.
+    /// The time at which the remainder goes to other runtimes, in ns; 0 if there is no remainder.
+    /// Written by the worker that asks.
     turn_ends: AtomicU64,
 }
 
 impl Arbiter {
-    /// Takes part in the division of that name. Nothing is wanted before a runtime has it.
+    /// Takes part in the division of this name. Nothing is wanted before a runtime has it.
     ///
     /// # Errors
     ///
-    /// [`ArbiterError`]: a name that is no file name, a file that cannot be runtime, or one that is full.
-    /// [`ArbiterError::Unsupported`] on systems other than Linux, Android and Apple's.
+    /// Returns [`ArbiterError`] for a name that cannot be part of a file name, a file that cannot
+    /// be shared, or one that is full. [`ArbiterError::Unsupported`] on systems other than Linux,
+    /// Android and Apple's.
     pub fn join(name: &str) -> Result<Self, ArbiterError> {
         Ok(Self {
             table: Table::open(name)?,
             processors: topology::online(),
-            known: AtomicU64::fresh(1),
+            known_epoch: AtomicU64::fresh(1),
             share: AtomicUsize::fresh(usize::MAX),
             turn_ends: AtomicU64::fresh(0),
         })
     }
 
-    /// The file through which they share: 4 KiB, which stay until somebody removes them. While runtimes share through it, removing it parts them from
-    /// those that join later.
+    /// Returns the path of the file through which the runtimes share: 4 KiB, which stay until the
+    /// file is removed. Removing it while runtimes share through it parts them from those that join
+    /// later.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.table.path()
     }
 
-    /// Asks for so many processors in all: the downcalls "add more processors" and "this processor is idle" in one.
-    pub(crate) fn want(&self, processors: usize) {
-        self.table.want(processors);
+    /// Asks for so many processors in all: the downcalls "add more processors" and "this processor
+    /// is idle" in one.
+    pub(crate) fn request(&self, processors: usize) {
+        self.table.request(processors);
     }
 
-    /// The share, if it may have changed since this was asked last.
+    /// Returns the share, if it may have changed since the last call.
     #[inline]
     pub(crate) fn poll(&self, look_at_clock: bool) -> Option<usize> {
         let epoch = self.table.epoch();
-        // Relaxed: whoever works the share out twice gets the same.
+        // Relaxed, all: two workers that work the share out get the same.
         let ends = self.turn_ends.load(Ordering::Relaxed);
         let turned = ends != 0 && look_at_clock && now() >= ends;
-        if epoch == self.known.load(Ordering::Relaxed) && !turned {
+        // Relaxed: as above.
+        if epoch == self.known_epoch.load(Ordering::Relaxed) && !turned {
             return None;
         }
-        self.known.store(epoch, Ordering::Relaxed);
+        // Relaxed: as above.
+        self.known_epoch.store(epoch, Ordering::Relaxed);
         Some(self.work_out())
     }
 
@@ -121,17 +134,18 @@ impl Arbiter {
         let wanted = self.table.wanted();
         let turn = now() / TURN_NS;
         let (shares, uneven) = divide(&wanted, self.processors, turn as usize);
-        let mine = shares[self.table.slot()];
-        // Somebody has less than he wants: he must not wait for ever for one that has died.
+        let mine = shares[self.table.entry()];
+        // A runtime that has less than it wants must not wait for ever for one that has died.
         let scarce = shares.iter().zip(&wanted).any(|(share, wanted)| share < wanted);
         let ends = if uneven || scarce { (turn + 1) * TURN_NS } else { 0 };
+        // Relaxed: see `poll`.
         self.turn_ends.store(ends, Ordering::Relaxed);
         self.share.store(mine, Ordering::Relaxed);
         mine
     }
 }
 
-/// Nanoseconds on a clock that all processes share.
+/// Returns nanoseconds on a clock that all processes share.
 fn now() -> u64 {
     machine::clock::monotonic()
 }

@@ -1,4 +1,5 @@
-//! Systems without open file description locks: there is no runtime file, so no table can be opened.
+//! The table on systems without open file description locks: there is no shared file, so none can
+//! be opened.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -18,7 +19,7 @@ impl Table {
         match self.0 {}
     }
 
-    pub(super) fn slot(&self) -> usize {
+    pub(super) fn entry(&self) -> usize {
         match self.0 {}
     }
 
@@ -26,7 +27,7 @@ impl Table {
         match self.0 {}
     }
 
-    pub(super) fn want(&self, _processors: usize) {
+    pub(super) fn request(&self, _processors: usize) {
         match self.0 {}
     }
 

@@ -1,4 +1,4 @@
-//! Channels whose messages are moments: [`after`], [`at`], [`tick`] and [`never`].
+//! Channels with moments as messages: [`after`], [`at`], [`tick`] and [`never`].
 //!
 //! No thread and no timer stands behind them. A receive that finds no message waits until the next
 //! moment, and looks again.

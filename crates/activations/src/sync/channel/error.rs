@@ -1,4 +1,4 @@
-//! What sending and receiving fail with. Errors of sending give the message back.
+//! The errors of sending and receiving. Errors of sending give the message back.
 
 use core::fmt;
 

@@ -64,7 +64,7 @@ mod iter;
 mod select;
 mod select_macro;
 mod state;
-mod wait;
+pub(crate) mod wait;
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -75,9 +75,9 @@ use machine::clock::{Deadline, Instant};
 use machine::sync::Arc;
 use machine::thread;
 
-use crate::worker::context;
+use crate::thread::handle::Thread;
 use crate::thread::panics;
-use crate::thread::header::Thread;
+use crate::worker::context;
 use state::ChannelCore;
 
 #[doc(inline)]
@@ -340,7 +340,7 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// What both sides have alike.
+/// Implements the methods that both sides have.
 macro_rules! sides {
     ($($side:ident counted in $count:ident;)*) => {$(
         impl<T> $side<T> {

@@ -30,7 +30,7 @@ use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 use super::state::{ChannelCore, ChannelState};
 use super::wait::{Content, Entry, Waiter};
 use super::{Receiver, Sender, call, polled_in_vain};
-use crate::thread::header::Thread;
+use crate::thread::handle::Thread;
 
 /// The steps of a selection, for each of its operations.
 trait Steps {
@@ -85,7 +85,7 @@ impl fmt::Debug for Selectable<'_> {
 pub struct Operation<'c, T, const SENDS: bool> {
     core: &'c ChannelCore<T>,
     entry: Entry<T>,
-    /// Whether this operation has taken the lock of its channel.
+    /// Set while this operation holds the lock of its channel.
     holds_lock: Cell<bool>,
 }
 

@@ -1,5 +1,5 @@
-//! What the two sides of a channel share: the messages, the operations that wait, and the steps
-//! that are taken under the lock.
+//! The state that the two sides of a channel share: the messages, the operations that wait, and the
+//! steps under the lock.
 //!
 //! # Invariants
 //!
@@ -21,24 +21,24 @@ use machine::sync::Arc;
 use super::clock::Clock;
 use super::error::{TryRecvError, TrySendError};
 use super::wait::Entries;
-use crate::worker::context;
-use crate::thread::panics::{self, Payload};
 use crate::sync::mutex::Mutex;
-use crate::sync::queue::{BATCH, call_all};
-use crate::thread::header::Thread;
+use crate::sync::queue::{BATCH, notify_all};
+use crate::thread::handle::Thread;
+use crate::thread::panics::{self, Payload};
+use crate::worker::context;
 
-/// What the handles of a channel share.
+/// The state that the handles of a channel share.
 pub(super) struct ChannelCore<T> {
     pub(super) state: Mutex<ChannelState<T>>,
-    /// How many senders there are.
+    /// The number of senders. Changed by their clones and drops.
     pub(super) senders: AtomicUsize,
-    /// How many receivers there are.
+    /// The number of receivers. Changed by their clones and drops.
     pub(super) receivers: AtomicUsize,
-    /// How many messages the channel holds at most; `None` if there is no bound.
+    /// The most messages that the channel holds; `None` if there is no bound.
     pub(super) capacity: Option<usize>,
 }
 
-/// What the lock of a channel protects.
+/// The state that the lock of a channel protects.
 pub(super) struct ChannelState<T> {
     /// The messages that are held, first sent first.
     messages: VecDeque<T>,
@@ -48,12 +48,12 @@ pub(super) struct ChannelState<T> {
     receives: Entries<T>,
     /// Where messages come from that no sender sends: the channels of `after` and `tick`.
     clock: Option<Clock<T>>,
-    /// Whether both sides have handles left. A channel with a clock stays open.
+    /// Cleared when one side has no handles left. A channel with a clock stays open.
     is_open: bool,
 }
 
-// SAFETY: the pointers in the queues are to entries that stay as long as they are in them, and
-// whose messages may be sent to other threads.
+// SAFETY: the pointers in the queues are to entries that stay as long as they are in them. Their
+// messages may be sent to other threads.
 unsafe impl<T: Send> Send for ChannelState<T> {}
 
 impl<T> ChannelCore<T> {
@@ -92,7 +92,7 @@ impl<T> ChannelCore<T> {
                 place.is_none()
             });
             drop(state);
-            call_all(&mut batch);
+            notify_all(&mut batch);
             if is_last {
                 return context::give_way();
             }
@@ -104,7 +104,7 @@ impl<T> ChannelCore<T> {
     pub(super) fn discard_messages(&self) -> Option<Payload> {
         let messages = core::mem::take(&mut self.state.lock().messages);
         let mut first = None;
-        for panic in messages.into_iter().filter_map(panics::dropping) {
+        for panic in messages.into_iter().filter_map(panics::catch_drop) {
             if first.is_none() {
                 first = Some(panic);
             } else {
@@ -114,14 +114,14 @@ impl<T> ChannelCore<T> {
         first
     }
 
-    /// How many messages are held.
+    /// Returns the number of messages that are held.
     pub(super) fn len(&self) -> usize {
         let state = self.state.lock();
         let is_due = state.clock.as_ref().is_some_and(Clock::is_due);
         state.messages.len() + usize::from(is_due)
     }
 
-    /// Whether a send would have to wait for a receive.
+    /// Returns whether a send would have to wait for a receive.
     pub(super) fn is_full(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.len() >= capacity)
     }

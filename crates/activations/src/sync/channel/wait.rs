@@ -27,7 +27,7 @@
 //! waiter wrote. `SERVED` is stored with Release and loaded with Acquire, so the waiter sees the
 //! message, and which entry it is. The exchanges are Relaxed: they decide, and publish nothing.
 //!
-//! Source: `chan.go` and `select.go` of Go's runtime, whose `sudog` is the entry and whose
+//! Source: `chan.go` and `select.go` of Go's runtime. Its `sudog` is the entry, and its
 //! `selectDone` is the word.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
@@ -35,8 +35,9 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 
-use crate::api::park;
-use crate::thread::header::{self as thread, Thread};
+use crate::thread::handle::Thread;
+use crate::worker::context;
+use crate::worker::wait::wait_until;
 
 const WAITING: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -44,7 +45,7 @@ const SERVED: u32 = 2;
 const GONE: u32 = 3;
 
 /// A thread that waits at one channel or at several.
-pub(super) struct Waiter {
+pub struct Waiter {
     /// See the table above.
     word: AtomicU32,
     /// The thread's handle, until a server takes it out (Invariant 4).
@@ -53,23 +54,28 @@ pub(super) struct Waiter {
 
 impl Waiter {
     /// The calling thread's.
-    pub(super) fn new() -> Self {
-        Self { word: AtomicU32::fresh(WAITING), thread: UnsafeCell::new(Some(thread::current())) }
+    pub fn new() -> Self {
+        Self { word: AtomicU32::fresh(WAITING), thread: UnsafeCell::new(Some(context::current())) }
     }
 
     /// Waits until an entry is served, or until the deadline. Returns whether one is served; if
     /// none is, none will be.
     pub(super) fn wait(&self, deadline: Deadline) -> bool {
+        let is_served = || self.is_served();
+        // A thread that has claimed an entry serves it at once, and notifies this one.
+        wait_until(deadline, is_served) || !self.give_up() && wait_until(Deadline::NEVER, is_served)
+    }
+
+    /// Returns whether an entry is served.
+    pub fn is_served(&self) -> bool {
         // Acquire: pairs with the Release of `serve`.
-        let is_served = || self.word.load(Ordering::Acquire) == SERVED;
-        if park::wait_until(deadline, is_served) {
-            return true;
-        }
+        self.word.load(Ordering::Acquire) == SERVED
+    }
+
+    /// Gives up. Returns `false` if a thread has claimed an entry already.
+    pub fn give_up(&self) -> bool {
         // Relaxed: Invariant 2.
-        let gives_up =
-            self.word.compare_exchange(WAITING, GONE, Ordering::Relaxed, Ordering::Relaxed);
-        // A thread that has claimed an entry serves it at once, and calls.
-        gives_up.is_err() && park::wait_until(Deadline::NEVER, is_served)
+        self.word.compare_exchange(WAITING, GONE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Claims the right to serve one entry of this waiter.
@@ -92,22 +98,22 @@ impl Waiter {
 
 /// An operation that waits in a queue of a channel: a send with its message, or a receive with a
 /// place for one.
-pub(super) struct Entry<T> {
+pub struct Entry<T> {
     link: Link<Self>,
-    /// What the entry is, for its owner and the server, see [`Entry::with`].
+    /// The entry itself, for its owner and the server, see [`Entry::with`].
     content: UnsafeCell<Content<T>>,
 }
 
-/// What an entry consists of beside its link.
-pub(super) struct Content<T> {
-    /// The waiter whose entry it is, while it is in a queue.
+/// The parts of an entry beside its link.
+pub struct Content<T> {
+    /// The waiter of the entry, while it is in a queue.
     waiter: *const Waiter,
-    /// Whether it is in a queue (Invariant 1).
+    /// Set while it is in a queue (Invariant 1).
     is_queued: bool,
-    /// Whether the operation has ended.
-    pub(super) is_done: bool,
+    /// Set when the operation has ended.
+    pub is_done: bool,
     /// Of a send, what it sends; of a receive, what it has received.
-    pub(super) message: Option<T>,
+    pub message: Option<T>,
 }
 
 // SAFETY: its own link, which only the list uses.
@@ -118,7 +124,8 @@ unsafe impl<T> Linked for Entry<T> {
 }
 
 impl<T> Entry<T> {
-    pub(super) fn new(message: Option<T>) -> Self {
+    /// Returns an entry in no queue with `message`.
+    pub fn new(message: Option<T>) -> Self {
         let content =
             Content { waiter: core::ptr::null(), is_queued: false, is_done: false, message };
         Self { link: Link::new(), content: UnsafeCell::new(content) }
@@ -130,7 +137,7 @@ impl<T> Entry<T> {
     ///
     /// The caller holds the channel's lock, or the entry is in no queue and no thread serves it
     /// (Invariants 1 and 4). `body` does not call this.
-    pub(super) unsafe fn with<R>(&self, body: impl FnOnce(&mut Content<T>) -> R) -> R {
+    pub unsafe fn with<R>(&self, body: impl FnOnce(&mut Content<T>) -> R) -> R {
         // SAFETY: the caller's promise.
         self.content.with_mut(|content| body(unsafe { &mut *content }))
     }
@@ -141,10 +148,11 @@ impl<T> Entry<T> {
 }
 
 /// The entries that wait for the other side of a channel, first come, first served.
-pub(super) struct Entries<T>(List<Entry<T>>);
+pub struct Entries<T>(List<Entry<T>>);
 
 impl<T> Entries<T> {
-    pub(super) const fn new() -> Self {
+    /// Returns a queue without entries.
+    pub const fn new() -> Self {
         Self(List::new())
     }
 
@@ -160,7 +168,7 @@ impl<T> Entries<T> {
     ///
     /// The caller holds the channel's lock. The entry is in no queue. It and the waiter stay until
     /// [`remove`](Self::remove) was called for it.
-    pub(super) unsafe fn push(&mut self, entry: &Entry<T>, waiter: &Waiter) {
+    pub unsafe fn push(&mut self, entry: &Entry<T>, waiter: &Waiter) {
         // SAFETY: the caller's promise.
         unsafe {
             entry.with(|content| {
@@ -177,7 +185,7 @@ impl<T> Entries<T> {
     /// # Safety
     ///
     /// The caller holds the channel's lock. If the entry is in a queue, it is this one.
-    pub(super) unsafe fn remove(&mut self, entry: &Entry<T>) {
+    pub unsafe fn remove(&mut self, entry: &Entry<T>) {
         // SAFETY: the caller's promise.
         let was_queued =
             unsafe { entry.with(|content| core::mem::replace(&mut content.is_queued, false)) };
@@ -187,8 +195,8 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Serves the first entry whose waiter still waits: ends its operation with what `body` does to
-    /// the message.
+    /// Serves the first entry with a waiter that still waits: calls `body` with the place of its
+    /// message, and ends its operation.
     ///
     /// Returns what `body` does, and the thread to call after the lock is released. `body` must not
     /// unwind.
@@ -196,7 +204,7 @@ impl<T> Entries<T> {
     /// # Safety
     ///
     /// The caller holds the channel's lock.
-    pub(super) unsafe fn serve_first<R>(
+    pub unsafe fn serve_first<R>(
         &mut self,
         body: impl FnOnce(&mut Option<T>) -> R,
     ) -> Option<(R, Option<Thread>)> {

@@ -1,39 +1,56 @@
-//! The mutex: one word that names the kernel thread its owner runs on, and a queue.
+//! The mutex: one word that names the kernel thread its holder runs on, and a queue.
 //!
-//! Why not `stanchion_competitive`'s: its waiters sleep in the kernel, and take their processor along. Why the kernel thread's number and not the
-//! user-level thread's: what waiters ask is whether the owner is on a processor, and where, and the kernel knows only kernel threads.
+//! Why not `stanchion_competitive`'s: its waiters sleep in the kernel, and take their processor
+//! along. Why the number of the kernel thread and not of the user-level thread: waiters ask
+//! whether the holder is on a processor, and on which, and the kernel knows only kernel threads.
 //!
 //! | `word` | meaning |
 //! | --- | --- |
-//! | `FREE`, a number, `NAMELESS` or `ABSENT` in the low half | nobody has it; it is held on the kernel thread of that number; on one without; it was given to a waiter that has not come for it yet |
+//! | `FREE` in the low half | no thread holds the lock |
+//! | a number there | it is held on the kernel thread of this number |
+//! | `NAMELESS` there | it is held on a kernel thread without a number |
+//! | `ABSENT` there | it was given to a waiter that has not come for it yet |
 //! | `QUEUED` | there are waiters in the queue |
-//! | `AWAKE` | a waiter was sent on by a release, and has not yet looked |
+//! | `AWAKE` | a release has woken a waiter, which has not looked yet |
 //! | `FETCHED`, `DONE` | see `fetch.rs` |
+//!
+//! ```text
+//!         lock                       give: fair, or after a time
+//! FREE ─────────► number, NAMELESS ────────────────────────────────► ABSENT
+//!   ▲                │        ▲                                         │
+//!   └─── unlock ─────┘        └──────────── the waiter comes ───────────┘
+//! ```
 //!
 //! # Invariants
 //!
-//! 1. The low half leaves `FREE` by the compare-exchange of a thread that wants the lock, or that of a releaser on behalf of a waiter; it becomes
-//!    `FREE` only by its owner. `ABSENT` becomes a number by the waiter that it was given to.
-//! 2. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is not empty.
-//! 3. `AWAKE` is set by a release that sends a waiter on, and taken away by that waiter in the step that takes the lock, or joins the queue again, or
-//!    gives up. So a free lock that has a queue has `AWAKE`: a release that finds a queue and not `AWAKE` sends somebody on in the step that frees it.
-//! 4. While one is `AWAKE` no release wakes another.
+//! 1. The low half leaves `FREE` by the compare-exchange of a thread that wants the lock. A
+//!    releaser may set it to `ABSENT` for a waiter. Only the holder makes it `FREE`. The waiter
+//!    that the lock was given to changes `ABSENT` to its number.
+//! 2. `QUEUED` is written under the queue's lock. It is set whenever that lock is free and the
+//!    queue is not empty.
+//! 3. A release that wakes a waiter sets `AWAKE`. That waiter clears it in the step in which it
+//!    takes the lock, joins the queue again, or gives up. So a free lock with a queue has `AWAKE`:
+//!    a release that finds a queue and not `AWAKE` wakes a waiter in the step that frees the lock.
+//! 4. While `AWAKE` is set, no release wakes another waiter.
 //!
 //! # Fairness
 //!
-//! The queue is first come, first sent on; who was sent on in vain stands first again. A running thread may take the lock before one that was sent on.
-//! A release that finds nobody on the way, and whose first in line came [`PATIENCE_NS`] ago or earlier, does not free the lock but gives it to that
-//! one. So a waiter is overtaken while it stands behind others or is on its way; when it has looked in vain after that time, it stands first, and the
-//! next release is for it, unless a waiter has fetched the owner and takes the lock over.
+//! The queue is first come, first woken. A waiter that was woken in vain stands first again. A
+//! running thread may take the lock before one that was woken. A release gives the lock to the
+//! first in line, instead of freeing it, if no woken waiter is on its way and the first in line
+//! came [`LONGEST_WAIT_NS`] ago or earlier. So a waiter is overtaken while it stands behind others
+//! or is on its way. If it has looked in vain after that time, it stands first, and the next
+//! release is for it, unless a waiter has fetched the holder and takes the lock over.
 //!
 //! # Orderings
 //!
-//! What takes the lock is Acquire and what releases it is Release; every other change of the word is a read-modify-write and Relaxed, so a
-//! release is seen through it. A lock that is given is seen by the queue's answer, which is Release and Acquire. That a waiter and a release do not miss
-//! each other needs no fence: both exchange the same word.
+//! An exchange that takes the lock is Acquire, and one that releases it is Release. Every other
+//! change of the word is a Relaxed read-modify-write, so a release is seen through it. A lock that
+//! is given is seen by the queue's answer, which is Release and Acquire. A waiter and a release do
+//! not miss each other, without a fence: both exchange the same word.
 //!
-//! Source: the flags are those of Go's mutex (2017); giving the lock away after a time is WebKit's and `parking_lot`'s; recovery is of Anderson,
-//! Bershad, Lazowska and Levy 1992, section 3.3.
+//! Source: the flags are those of Go's mutex (2017). WebKit and `parking_lot` give the lock away
+//! after a time. Recovery is from Anderson, Bershad, Lazowska and Levy 1992, section 3.3.
 
 mod fetch;
 
@@ -51,14 +68,16 @@ use stanchion_competitive::cost;
 use stanchion_competitive::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 
 use super::queue::{Answer, Line, Queue, Waiter};
+use crate::thread::handle::Thread;
 use crate::worker::context;
+use crate::worker::state::Worker;
 
 const FREE: u32 = 0;
-/// Held on a kernel thread without a number.
+/// The lock is held on a kernel thread without a number.
 const NAMELESS: u32 = 1 << 27;
 /// Resume to a waiter that has not come for it.
 const ABSENT: u32 = NAMELESS + 1;
-/// Where the owner is.
+/// The bits of the holder.
 const HOLDER: u32 = (1 << 28) - 1;
 const QUEUED: u32 = 1 << 28;
 const AWAKE: u32 = 1 << 29;
@@ -67,36 +86,41 @@ const DONE: u32 = 1 << 31;
 
 const _: () = assert!(thread::INDICES < NAMELESS as usize);
 
-/// The first in line is given the lock when it has waited for so long, in nanoseconds.
-const PATIENCE_NS: u64 = 500_000;
+/// The time after which the first in line is given the lock, in nanoseconds.
+const LONGEST_WAIT_NS: u64 = 500_000;
 
-/// What it costs a user-level thread to park and to be made ready, C of its waits, in nanoseconds.
+/// The price of a park of a user-level thread and of making it ready, C of its waits, in
+/// nanoseconds.
 const USER_COST_NS: u64 = cost::MIN_NS;
 
-/// No wait spins longer at a time, in nanoseconds, whatever its policy says: the owner may have parked, and need this very processor.
+/// The longest spin at a time, in nanoseconds, whatever the policy says: the holder may have
+/// parked, and need this very processor.
 const LONGEST_SPIN_NS: u64 = 1_000_000;
 
-/// The first pause of a spinning waiter is this part of C.
+/// The first pause of a spinning waiter is this fraction of C.
 const FIRST_PAUSE: u64 = 8;
 
-/// A mutual exclusion lock for user-level and kernel threads, whose waiters spin for as long as `P` says if the owner is on another processor, and
-/// then park.
+/// A raw mutex for user-level and kernel threads. Its waiters spin for as long as the policy `P`
+/// says, if the holder is on another processor, and then park.
 ///
-/// | | |
-/// | --- | --- |
-/// | uncontended | one compare-exchange to lock, one to unlock |
-/// | order | first come, first woken; a running thread may overtake. A release gives the lock to one that came 0.5 ms ago or earlier, unless a woken one is on its way |
-/// | size | 32 bytes and the policy's |
-/// | a preempted owner | is brought to the waiter's processor, for at most 0.2 ms, if its kernel thread is [registered](machine::presence::register), as those of a runtime are |
-/// | deadline | yes |
+/// - uncontended: one compare-exchange to lock, one to unlock.
+/// - order: first come, first woken; a running thread may overtake. A release gives the lock to a
+///   waiter that came 0.5 ms ago or earlier, unless a woken one is on its way.
+/// - size: 32 bytes and the policy's.
+/// - a preempted holder: is brought to the waiter's processor, for at most 0.2 ms, if its kernel
+///   thread is [registered](machine::presence::register), as those of a runtime are.
+/// - deadline: yes.
 ///
-/// No poison: a panic in a section releases the lock. A thread that locks what it holds waits for ever.
+/// There is no poison: a panic in a section releases the lock. A thread that locks a mutex which it
+/// holds waits for ever.
 ///
-/// Guards stay with their thread, which may be a user-level one that goes on on another kernel thread; that does no harm. Sent to another thread they
-/// would leave a number in the lock whose kernel thread has nothing to do with it any more, for waiters to bring along in vain:
+/// Guards stay with their thread. A user-level thread may continue on another kernel thread; that
+/// does no harm. Guards that are sent to another thread would leave in the lock the number of a
+/// kernel thread that has nothing to do with it any more, for waiters to fetch in vain:
 ///
 /// ```compile_fail,E0277
-/// static HITS: stanchion_activations::sync::Mutex<u32> = stanchion_activations::sync::Mutex::new(0);
+/// use stanchion_activations::sync::Mutex;
+/// static HITS: Mutex<u32> = Mutex::new(0);
 /// let guard = HITS.lock();
 /// std::thread::spawn(move || drop(guard));
 /// ```
@@ -105,8 +129,11 @@ const FIRST_PAUSE: u64 = 8;
 ///
 /// Never. If the policy panics the process ends.
 pub struct RawMutex<P = Adaptive> {
+    /// See the table above. Changed by the threads that lock and unlock.
     word: AtomicU32,
+    /// The policy of spinning. It learns from each wait.
     policy: P,
+    /// The threads that wait.
     queue: Queue,
 }
 
@@ -160,7 +187,8 @@ fn holder_in(word: u32) -> u32 {
     word & HOLDER
 }
 
-/// The calling kernel thread's number. Not inlined: a thread that may migrate must not use an address of a thread-local from before it parked.
+/// Returns the number of the calling kernel thread. Not inlined: a thread that may migrate must not
+/// use an address of a thread-local from before it parked.
 #[inline(never)]
 fn number() -> u32 {
     // `as`: indices are below `thread::INDICES`.
@@ -169,29 +197,37 @@ fn number() -> u32 {
 
 /// One wait for the lock.
 struct Try {
+    /// The number of the calling kernel thread.
     me: u32,
-    /// [`AWAKE`] if that is this thread, else 0.
+    /// [`AWAKE`] if this thread has to clear it, else 0.
     awake: u32,
+    /// The time at which the thread came.
     came: Ticks,
+    /// The price of a block, in ns.
     cost: u64,
-    /// On a runtime of one processor.
+    /// Set on a runtime of one processor.
     alone: bool,
+    /// Set when the holder was fetched once.
     fetched: bool,
+    /// The time of spinning, in ns.
     spun: u64,
+    /// The time of blocks, in ns.
     blocked: u64,
+    /// The number of blocks.
     blocks: u32,
 }
 
 impl Try {
     fn new(me: u32) -> Self {
-        let slots = context::with(|local| local.map(|local| local.runtime.slots()));
-        let cost = if slots.is_some() { USER_COST_NS } else { cost::current() };
+        let processors = |worker: &Worker| worker.runtime.processors.count();
+        let processors = context::with(|worker| worker.map(processors));
+        let cost = if processors.is_some() { USER_COST_NS } else { cost::current() };
         Self {
             me,
             awake: 0,
             came: clock::now(),
             cost,
-            alone: slots == Some(1),
+            alone: processors == Some(1),
             fetched: false,
             spun: 0,
             blocked: 0,
@@ -199,7 +235,7 @@ impl Try {
         }
     }
 
-    /// Whether the owner may be about to release the lock.
+    /// Returns whether the holder may be about to release the lock.
     fn is_worth_spinning(&self, word: u32) -> bool {
         !self.alone
             && holder_in(word) != self.me
@@ -207,19 +243,20 @@ impl Try {
     }
 
     fn contention(&self, word: u32) -> Contention {
-        let owner = match holder_in(word) {
+        let holder = match holder_in(word) {
             FREE | NAMELESS | ABSENT => None,
             number => Some(number as usize - 1),
         };
-        // How many spin is not known: to count them would take the line away from the owner twice.
-        Contention::new(owner, self.cost)
+        // The number of spinning threads is not known: to count them would take the cache line away
+        // from the holder twice.
+        Contention::new(holder, self.cost)
             .with_others(0, u32::from(word & QUEUED != 0))
             .with_blocks(self.blocks)
     }
 }
 
 impl<P: Policy> RawMutex<P> {
-    /// A free lock with that policy, for policies that have parameters.
+    /// Returns a free lock with this policy, for policies that have parameters.
     ///
     /// ```
     /// use stanchion_activations::sync::{PolicyMutex, RawMutex};
@@ -239,7 +276,7 @@ impl<P: Policy> RawMutex<P> {
     fn try_take(&self, me: u32, awake: u32) -> bool {
         // Relaxed: the exchange decides.
         let word = self.word.load(Ordering::Relaxed);
-        // Acquire: pairs with the Release of the last owner.
+        // Acquire: pairs with the Release of the last holder.
         holder_in(word) == FREE
             && self
                 .word
@@ -247,7 +284,7 @@ impl<P: Policy> RawMutex<P> {
                 .is_ok()
     }
 
-    /// Waits for the lock; `false` if the deadline came first.
+    /// Waits for the lock. Returns `false` if the deadline came first.
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: u32, deadline: Deadline) -> bool {
@@ -287,9 +324,9 @@ impl<P: Policy> RawMutex<P> {
         got
     }
 
-    /// Tries for as long as it is worth while; whether it got the lock.
+    /// Tries for as long as it is worth while. Returns whether it got the lock.
     fn spin(&self, this: &mut Try, deadline: Deadline) -> bool {
-        // Relaxed, here and below: where the owner may be.
+        // Relaxed, here and below: a hint where the holder is.
         let word = self.word.load(Ordering::Relaxed);
         let began = clock::now();
         let nanos = self.policy.threshold(&this.contention(word)).min(LONGEST_SPIN_NS);
@@ -306,7 +343,8 @@ impl<P: Policy> RawMutex<P> {
         got.is_some() || self.try_fetch(this, deadline)
     }
 
-    /// Brings the owner here if it was preempted, once in a wait; whether the lock is the caller's then.
+    /// Brings the holder here if it was preempted, once in a wait. Returns whether the lock is the
+    /// caller's then.
     fn try_fetch(&self, this: &mut Try, deadline: Deadline) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         if this.fetched || fetch::presence_of(word) != Presence::Preempted {
@@ -316,13 +354,13 @@ impl<P: Policy> RawMutex<P> {
         self.fetch(word, this.me, this.awake, deadline)
     }
 
-    /// Joins the queue; `true` if the lock was free instead, and is the caller's.
+    /// Joins the queue. Returns `true` if the lock was free instead, and is the caller's.
     fn join(&self, this: &Try, waiter: &Waiter) -> bool {
         self.queue.with(|line| {
             let mut word = self.word.load(Ordering::Relaxed);
             loop {
                 let (next, success) = if holder_in(word) == FREE {
-                    // Acquire: pairs with the Release of the last owner.
+                    // Acquire: pairs with the Release of the last holder.
                     (word | this.me, Ordering::Acquire)
                 } else {
                     // Relaxed: see the header.
@@ -343,7 +381,7 @@ impl<P: Policy> RawMutex<P> {
         })
     }
 
-    /// A waiter has left the queue at its deadline.
+    /// Clears `QUEUED` if the queue is empty, after a waiter has left it at its deadline.
     fn has_left(&self, line: &Line) {
         if line.is_empty() {
             // Relaxed: see the header.
@@ -351,17 +389,18 @@ impl<P: Policy> RawMutex<P> {
         }
     }
 
-    /// The deadline has passed outside of the queue: takes the lock if it is free after all.
+    /// Takes the lock if it is free after all, although the deadline has passed. Called outside of
+    /// the queue.
     fn give_up(&self, this: &Try) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let (next, success) = if holder_in(word) == FREE {
-                // Acquire: pairs with the Release of the last owner.
+                // Acquire: pairs with the Release of the last holder.
                 (word | this.me, Ordering::Acquire)
             } else if this.awake == 0 {
                 return false;
             } else {
-                // Whoever holds it sends the next one on (Invariant 3). Relaxed: see the header.
+                // The holder wakes the next waiter (Invariant 3). Relaxed: see the header.
                 (word, Ordering::Relaxed)
             };
             match self.word.compare_exchange(word, next & !this.awake, success, Ordering::Relaxed) {
@@ -371,7 +410,7 @@ impl<P: Policy> RawMutex<P> {
         }
     }
 
-    /// Releases the lock when somebody waits; to the first in line if `fair`.
+    /// Releases the lock when there are waiters; to the first in line if `fair`.
     #[cold]
     #[inline(never)]
     fn unlock_slow(&self, fair: bool) {
@@ -383,7 +422,7 @@ impl<P: Policy> RawMutex<P> {
                     return;
                 }
             } else if word & QUEUED == 0 || (word & AWAKE != 0 && !fair) {
-                // Release: pairs with the Acquire of the next owner.
+                // Release: pairs with the Acquire of the next holder.
                 let next = word & !HOLDER;
                 if self
                     .word
@@ -400,8 +439,9 @@ impl<P: Policy> RawMutex<P> {
         }
     }
 
-    /// Sends the first in line on with the lock free, or gives it the lock; `None` if there is nobody any more, or a fetch came between.
-    fn release_to_first(&self, fair: bool) -> Option<crate::Thread> {
+    /// Frees the lock and wakes the first in line, or gives it the lock. Returns `None` if there
+    /// is no waiter any more, or a fetch came between.
+    fn release_to_first(&self, fair: bool) -> Option<Thread> {
         let now = clock::now();
         self.queue.with(|line| {
             let came = Ticks::from_bits(line.first_note()?);
@@ -409,11 +449,11 @@ impl<P: Policy> RawMutex<P> {
             if word & FETCHED != 0 {
                 return None;
             }
-            let gives = fair || now.nanos_since(came) >= PATIENCE_NS;
+            let gives = fair || now.nanos_since(came) >= LONGEST_WAIT_NS;
             let rest = if line.length() == 1 { word & !(HOLDER | QUEUED) } else { word & !HOLDER };
             let (next, answer) =
                 if gives { (rest | ABSENT, Answer::Served) } else { (rest | AWAKE, Answer::Go) };
-            // Release: pairs with the Acquire of the next owner. Only a fetch can have come between.
+            // Release: pairs with the Acquire of the next holder. Only a fetch can come between.
             self.word.compare_exchange(word, next, Ordering::Release, Ordering::Relaxed).ok()?;
             line.answer_first(answer, now.to_bits())
         })
@@ -425,18 +465,19 @@ impl<P: Policy> RawMutex<P> {
     }
 }
 
-// SAFETY: by Invariant 1 the lock has one owner at a time, and the orderings make one owner's writes visible to the next.
+// SAFETY: by Invariant 1 the lock has one holder at a time, and the orderings make one holder's
+// writes visible to the next.
 unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::with_policy(P::INIT);
 
     /// Not `Send`: the word names the kernel thread of the thread that holds it.
-    type WatchState = GuardNoSend;
+    type Guard = GuardNoSend;
 
     #[inline]
     fn lock(&self) -> GuardNoSend {
         let me = number();
-        // Acquire: pairs with the Release of the last owner.
+        // Acquire: pairs with the Release of the last holder.
         if self.word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             // Without a deadline it returns only with the lock.
             self.lock_slow(me, Deadline::NEVER);
@@ -453,7 +494,7 @@ unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     unsafe fn unlock(&self, _guard: GuardNoSend) {
         // Relaxed: the exchange decides.
         let word = self.word.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire of the next owner.
+        // Release: pairs with the Acquire of the next holder.
         if word != holder_in(word)
             || self.word.compare_exchange(word, FREE, Ordering::Release, Ordering::Relaxed).is_err()
         {
@@ -468,9 +509,9 @@ unsafe impl<P: Policy> lock_api::RawMutex for RawMutex<P> {
     }
 }
 
-// SAFETY: `unlock_slow` releases the lock, or makes a waiter its owner.
+// SAFETY: `unlock_slow` releases the lock, or makes a waiter its holder.
 unsafe impl<P: Policy> RawMutexFair for RawMutex<P> {
-    /// Gives it to the first in line, if there is a line.
+    /// Gives the lock to the first in line, if there is a line.
     #[inline]
     unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
         self.unlock_slow(true);

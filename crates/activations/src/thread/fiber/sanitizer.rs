@@ -1,47 +1,55 @@
-//! What ThreadSanitizer is told of a fiber, in a build with the cfg `stanchion_tsan`; nothing, and at no cost, in every other.
+//! The fiber's context in ThreadSanitizer, in a build with the cfg `stanchion_tsan`. In every other
+//! build there is none, and it costs nothing.
 //!
-//! ThreadSanitizer keeps for each kernel thread what that has seen of the others, and its stack of calls. A switch of stacks that it is not told of mixes
-//! two of them up: the one grows without end, and the other is popped below its bottom. So each fiber has a context there, which is made with its stack.
+//! ThreadSanitizer keeps for each kernel thread what that thread has seen of the others, and its
+//! stack of calls. A switch of stacks that it is not told of mixes two of them up: the one grows
+//! without end, and the other is popped below its bottom. So each fiber has a context there, which
+//! is made together with its stack.
 //!
-//! Why both switches are told from the scheduler_loop's side, and not each just before it is made: `corosensei` is instrumented as well, and its functions that leave one
-//! stack return on the other. Told here, whatever `resume` enters and leaves is entered and left in the fiber's context, and so is what `suspend` does: each
-//! balances by itself, however many functions the compiler has left of it.
+//! Why both switches are reported from the scheduler loop's side, and not each just before it is
+//! made: `corosensei` is instrumented as well, and its functions that leave one stack return on the
+//! other. Reported here, whatever `resume` enters and leaves is entered and left in the fiber's
+//! context, and so is what `suspend` does. Each balances by itself, however many functions the
+//! compiler has left of it.
 //!
 //! # Invariants
 //!
-//! 1. The fiber's context is the running one only inside [`Context::run`]: so it is never the one that is destroyed.
+//! 1. The fiber's context is the running one only inside [`Context::run`]. So the context that is
+//!    destroyed is never the running one.
 //!
-//! The switches are told as such that synchronize (flags 0), because they do: the scheduler_loop and the fiber are one kernel thread after the other's code. Between two
-//! workers nothing is told: that a fiber which migrates sees what it did before is what is to be judged.
+//! The switches are reported as ones that synchronize (flags 0), because they do: the scheduler
+//! loop and the fiber run on one kernel thread, one after the other. Nothing is reported between
+//! two workers: whether a fiber that migrates sees what it did before is what ThreadSanitizer is
+//! to judge.
 //!
 //! Source: `compiler-rt/include/sanitizer/tsan_interface.h`.
 
-#[cfg(stanchion_tsan)]
-pub(super) use told::Context;
 #[cfg(not(stanchion_tsan))]
-pub(super) use untold::Context;
+pub(super) use absent::Context;
+#[cfg(stanchion_tsan)]
+pub(super) use present::Context;
 
 #[cfg(not(stanchion_tsan))]
-mod untold {
-    /// Nobody is told.
-    pub(in super::super) struct Context;
+mod absent {
+    /// Nothing: there is no ThreadSanitizer.
+    pub(in crate::thread::fiber) struct Context;
 
     impl Context {
         #[inline]
-        pub(in super::super) fn new() -> Self {
+        pub(in crate::thread::fiber) fn new() -> Self {
             Self
         }
 
         /// Calls `resume`.
         #[inline]
-        pub(in super::super) fn run<R>(&self, resume: impl FnOnce() -> R) -> R {
+        pub(in crate::thread::fiber) fn run<R>(&self, resume: impl FnOnce() -> R) -> R {
             resume()
         }
     }
 }
 
 #[cfg(stanchion_tsan)]
-mod told {
+mod present {
     use core::ffi::{c_uint, c_void};
 
     unsafe extern "C" {
@@ -51,20 +59,21 @@ mod told {
         fn __tsan_switch_to_fiber(fiber: *mut c_void, flags: c_uint);
     }
 
-    /// What it knows the fiber by.
-    pub(in super::super) struct Context(*mut c_void);
+    /// ThreadSanitizer's handle of the fiber.
+    pub(in crate::thread::fiber) struct Context(*mut c_void);
 
     impl Context {
-        pub(in super::super) fn new() -> Self {
-            // SAFETY: a number is all that it takes.
+        pub(in crate::thread::fiber) fn new() -> Self {
+            // SAFETY: it takes a number.
             Self(unsafe { __tsan_create_fiber(0) })
         }
 
-        /// Calls `resume`, which goes on with the fiber and comes back when that has left.
-        pub(in super::super) fn run<R>(&self, resume: impl FnOnce() -> R) -> R {
+        /// Calls `resume`, which continues on the fiber and returns when the fiber was left.
+        pub(in crate::thread::fiber) fn run<R>(&self, resume: impl FnOnce() -> R) -> R {
             // SAFETY: it takes nothing.
             let scheduler_loop = unsafe { __tsan_get_current_fiber() };
-            // SAFETY: a context that is not destroyed, and not running: one worker at a time has the fiber.
+            // SAFETY: a context that is not destroyed, and not running: one worker at a time has
+            // the fiber.
             unsafe { __tsan_switch_to_fiber(self.0, 0) };
             let result = resume();
             // SAFETY: the context of the calling kernel thread, which has not ended.
@@ -75,7 +84,7 @@ mod told {
 
     impl Drop for Context {
         fn drop(&mut self) {
-            // SAFETY: made by `new`, destroyed once, and not running (Invariant 1).
+            // SAFETY: `new` made it, it is destroyed once, and it is not running (Invariant 1).
             unsafe { __tsan_destroy_fiber(self.0) };
         }
     }

@@ -1,34 +1,35 @@
 //! The stacks of a runtime: taken when a fiber is made, given back when it ends.
 //!
-//! This is the slow path. Processors keep free fibers, each with its stack, in lists of their own;
-//! here is what stands behind those, so a lock will do. Why not a mapping for each stack: see
+//! This is the slow path. Workers keep free fibers, each with its stack, in lists of their own.
+//! This pool stands behind those lists, so a lock will do. Why not a mapping for each stack: see
 //! `machine::stack`, which has the slabs, the guards and the report of an overflow.
 //!
 //! ```text
-//! take:  warm ─► cold ─► the slab that is being cut ─► another slab, as large as all before together
-//! drop:  warm, while that has fewer than WARM; else its memory goes back to the system, and its address space to cold
+//! take:  warm ─► cold ─► the slab that is being cut ─► another slab, as large as all together
+//! drop:  warm, while that has fewer than WARM
+//!        else the memory goes back to the system, and the address space to cold
 //! ```
 //!
-//! Slabs double what there is, from [`FIRST`] stacks on up to [`LARGEST`] at a time, so that a
-//! hundred thousand stacks are a hundred mappings; a slab that the system refuses is tried in
-//! halves before there is an error. Both lists are last in, first out: what was used last is still
-//! in the caches.
+//! Each slab doubles the number of stacks, from [`FIRST`] stacks on up to [`LARGEST`] at a time.
+//! So a hundred thousand stacks are a hundred mappings. A slab that the system refuses is tried in
+//! halves before there is an error. Both lists are last in, first out: the stack that was used
+//! last is still in the caches.
 //!
 //! # Memory
 //!
-//! What threads have touched of the stacks in use, and of at most `WARM` that are free. RuntimePointer
-//! space is never given back while the runtime lives.
+//! The memory in use is what threads have touched of the stacks in use, and of at most `WARM` free
+//! ones. Address space is never given back while the runtime lives.
 //!
 //! # Invariants
 //!
 //! 1. A stack is in one of the lists, or a [`FiberStack`] has it.
-//! 2. Nothing is on a stack in a list: who drops a `FiberStack` is not on it, and neither is a
-//!    coroutine (`corosensei` takes a coroutine down before its stack).
+//! 2. Nothing is on a stack in a list: the thread that drops a `FiberStack` is not on it, and
+//!    neither is a coroutine (`corosensei` takes a coroutine down before its stack).
 //!
-//! No atomics: the lock orders all.
+//! There are no atomics: the lock orders all.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.3, whose free lists of stacks were where
-//! most of the time went.
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3. Their free lists of stacks took most of
+//! the time.
 
 #[cfg(all(test, unix))]
 mod tests;
@@ -42,53 +43,55 @@ use stanchion_competitive::Mutex;
 
 pub(crate) use machine::stack::{Guards, Size, StackError, watch};
 
-/// Stacks of the first slab. Under loom each costs two system calls in every execution.
+/// The stacks of the first slab. Under loom each costs two system calls in every execution.
 const FIRST: usize = machine::sized(64, 2);
 
-/// Stacks of a slab, at most.
+/// The most stacks of a slab.
 const LARGEST: usize = 1024;
 
-/// Bytes of a slab, at most, if its stacks are not larger: systems that count what is promised
+/// The most bytes of a slab, if a single stack is not larger. Systems that count promised memory
 /// count all of it.
 const LARGEST_BYTES: usize = 1 << 30;
 
-/// FreeStacks stacks that keep their memory.
+/// The free stacks that keep their memory.
 const WARM: usize = 64;
 
-/// What follows the thread's name and the size of its stack when that has overflowed.
+/// The end of the report of an overflow, after the thread's name and the size of its stack.
 const ADVICE: &str =
     "a thread of a stanchion-activations Runtime; make stacks larger by RuntimeBuilder::stack_size";
 
-/// Where stacks of one size come from, and go to. Stacks that have been taken keep it.
+/// The stacks of one size. Stacks that have been taken keep the pool alive.
 pub(crate) struct Stacks(Arc<StackPool>);
 
 struct StackPool {
     size: Size,
-    /// The best that is tried.
+    /// The best kind of guards that is tried.
     best: Guards,
     free: Mutex<FreeStacks>,
 }
 
 struct FreeStacks {
+    /// Free stacks that have kept their memory.
     warm: Vec<Stack>,
+    /// Free stacks that have given their memory back.
     cold: Vec<Stack>,
-    /// What is being cut.
+    /// The slab that is being cut into stacks.
     slab: Slab,
-    /// What has been.
+    /// The slabs that have been cut.
     cut: Vec<Slab>,
-    /// Of all slabs together.
+    /// The stacks of all slabs together.
     stacks: usize,
-    /// The system has refused the last slab, down to a single stack.
+    /// Set when the system has refused the last slab, down to a single stack.
     was_refused: bool,
 }
 
 impl Stacks {
-    /// RuntimePointer space for the first few.
+    /// Reserves address space for the first slab.
     pub(crate) fn new(size: Size) -> Result<Self, StackError> {
         Self::with_guards(size, machine::stack::guards())
     }
 
-    /// The same with guards of no better kind.
+    /// Does the same with guards of no better kind.
     pub(crate) fn with_guards(size: Size, best: Guards) -> Result<Self, StackError> {
         let (slab, stacks) = slab(size, best, FIRST)?;
         let free = FreeStacks {
@@ -102,12 +105,13 @@ impl Stacks {
         Ok(Self(Arc::new(StackPool { size, best, free: Mutex::new(free) })))
     }
 
-    /// What stands below the stacks.
+    /// Returns the kind of guards below the stacks.
     pub(crate) fn guards(&self) -> Guards {
         self.0.free.lock().slab.guards()
     }
 
-    /// The names of the threads on them that have one. Looks at the head of each stack.
+    /// Returns the names of the threads on the stacks, of those that have one. Looks at the head of
+    /// each stack.
     pub(crate) fn names(&self) -> Vec<String> {
         let free = self.0.free.lock();
         free.cut.iter().chain([&free.slab]).flat_map(Slab::names).collect()
@@ -119,16 +123,16 @@ impl Stacks {
         free.cut.iter().chain([&free.slab]).find_map(|slab| slab.name_at(base))
     }
 
-    /// The size of each.
+    /// Returns the size of each stack.
     #[cfg(test)]
     pub(crate) fn size(&self) -> Size {
         self.0.size
     }
 
-    /// A stack: a lock for one that was used before, and a system call, about 1 µs, for a fresh
-    /// one, whose first page costs as much again when it is touched.
+    /// Takes a stack. One that was used before costs a lock. A new one costs a system call, about
+    /// 1 µs, and its first page as much again when it is touched.
     ///
-    /// When there is none, all others stay as they are, and one that is given back can be taken.
+    /// If there is none, all others stay as they are, and one that is given back can be taken.
     pub(crate) fn take(&self) -> Result<FiberStack, StackError> {
         let stack = self.0.take()?;
         Ok(FiberStack { stack: ManuallyDrop::new(stack), pool: Arc::clone(&self.0) })
@@ -148,7 +152,8 @@ impl StackPool {
             if let Some(stack) = free.slab.next_stack()? {
                 return Ok(stack);
             }
-            // After a refusal the system is asked once for each thread, and not for each half.
+            // After a refusal the system is asked for a single stack for each thread, and not for
+            // each half.
             let wanted = if free.was_refused { 1 } else { free.stacks };
             free.was_refused = true;
             let (slab, stacks) = slab(self.size, self.best, wanted)?;
@@ -167,14 +172,15 @@ impl StackPool {
                 return;
             }
         }
-        // Without the lock: it takes a µs or more.
+        // Without the lock: this takes a µs or more.
         // SAFETY: Invariant 2.
         unsafe { stack.discard() };
         self.free.lock().cold.push(stack);
     }
 }
 
-/// A slab of so many stacks, or of fewer if they would be too much; and of how many.
+/// Maps a slab of so many stacks, or of fewer if they would be too many. Returns the slab, and the
+/// number of its stacks.
 fn slab(size: Size, best: Guards, wanted: usize) -> Result<(Slab, usize), StackError> {
     let mut stacks = wanted.min(LARGEST).min(LARGEST_BYTES / size.stride()).max(1);
     loop {
@@ -188,8 +194,7 @@ fn slab(size: Size, best: Guards, wanted: usize) -> Result<(Slab, usize), StackE
     }
 }
 
-/// A stack that somebody has; its address space goes back when it is dropped, and is there for as
-/// long.
+/// A stack that was taken. It goes back to its pool when it is dropped.
 #[derive(Debug)]
 pub(crate) struct FiberStack {
     stack: ManuallyDrop<Stack>,
@@ -197,15 +202,13 @@ pub(crate) struct FiberStack {
 }
 
 impl FiberStack {
-    /// Where the code on the stack says which thread it is; the name is for who reports an
-    /// overflow.
+    /// Returns the place on the stack where the code that runs there stores its thread's name, for
+    /// the report of an overflow.
     pub(crate) fn label(&self) -> Label {
         self.stack.label()
     }
-}
 
-impl FiberStack {
-    /// Where it begins.
+    /// Returns the address at which the stack begins.
     pub(crate) fn address(&self) -> usize {
         self.stack.base().get()
     }
@@ -215,13 +218,13 @@ impl Drop for FiberStack {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is dropped.
         let stack = unsafe { ManuallyDrop::take(&mut self.stack) };
-        // The next one is nobody yet.
+        // It belongs to no thread now.
         stack.set_name(None);
         self.pool.give(stack);
     }
 }
 
-// SAFETY: below the stack is a guard, of at least a page; above that, at least 15 KiB.
+// SAFETY: below the stack is a guard of at least a page. The stack has at least 15 KiB.
 unsafe impl corosensei::stack::Stack for FiberStack {
     #[inline]
     fn base(&self) -> StackPointer {
@@ -233,8 +236,8 @@ unsafe impl corosensei::stack::Stack for FiberStack {
         self.stack.limit()
     }
 
-    /// What the thread's block says while it runs on this stack. All of the stack is committed, so
-    /// its limit is its end, and the kernel has nothing to grow.
+    /// Returns the fields of the thread's block while it runs on this stack. All of the stack is
+    /// committed, so its limit is its end, and the kernel has nothing to grow.
     #[cfg(windows)]
     fn teb_fields(&self) -> corosensei::stack::StackTebFields {
         corosensei::stack::StackTebFields {
@@ -245,7 +248,7 @@ unsafe impl corosensei::stack::Stack for FiberStack {
         }
     }
 
-    /// The limit stays, see [`teb_fields`](Self::teb_fields).
+    /// Does nothing: the limit stays, see [`teb_fields`](Self::teb_fields).
     #[cfg(windows)]
     fn update_teb_fields(&mut self, _stack_limit: usize, _guaranteed_stack_bytes: usize) {}
 }

@@ -47,7 +47,8 @@ fn sum_on(stack: FiberStack) -> u64 {
     }
 }
 
-/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to the child.
+/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to
+/// the child.
 fn alone(test: &str, body: impl FnOnce()) -> Option<Output> {
     const MARK: &str = "STANCHION_FIBER_STACK_CHILD";
     if env::var_os(MARK).is_some() {
@@ -55,7 +56,12 @@ fn alone(test: &str, body: impl FnOnce()) -> Option<Output> {
         return None;
     }
     let mut child = Command::new(env::current_exe().unwrap());
-    child.args(["--exact", &format!("thread::stacks::tests::{test}"), "--nocapture", "--test-threads=1"]);
+    child.args([
+        "--exact",
+        &format!("thread::stacks::tests::{test}"),
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     Some(child.env(MARK, "1").output().unwrap())
 }
 
@@ -215,7 +221,7 @@ fn an_overflow_names_the_thread_and_the_mend() {
     assert!(err.contains(&text), "{err}");
 }
 
-/// Who takes the stack next is not called by the name of who had it.
+/// The next thread on a stack does not have the name of the one before.
 #[test]
 fn a_name_goes_with_its_thread() {
     let stacks = stacks();

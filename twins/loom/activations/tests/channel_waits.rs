@@ -1,46 +1,35 @@
 //! Models of a wait at one channel or at several: the word of the waiter, and its entries in the
 //! queues. A spin lock takes the place of a channel's mutex.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `waiting_to_receive` | a receive that waits, a send | its message is not seen |
-//! | `waiting_to_receive_in_time` | the same, where the time may pass | a message is lost, or is there twice |
-//! | `waiting_in_two_queues_bounded` | a receive that waits in two queues, two sends | it has two messages, or an entry is touched when it is gone |
+//! - `waiting_to_receive`. Threads: a receive that waits, a send. Failure it looks for: its
+//!   message is not seen.
+//! - `waiting_to_receive_in_time`. Threads: the same, where the time may pass. Failure it looks
+//!   for: a message is lost, or is there twice.
+//! - `waiting_in_two_queues_bounded`. Threads: a receive that waits in two queues, two sends.
+//!   Failure it looks for: it has two messages, or an entry is used when it is gone.
 //!
 //! Two threads are explored without bound. Every model prints `model NAME: N executions`.
 
 use machine::clock::Deadline;
 use machine::sync::Arc;
-use machine::{Model, thread as threads};
+use machine::wait::{Patient, WaitPolicy, retry_until};
+use machine::{Model, thread};
+use stanchion_activations_loom::__internal::{Entries, Entry, Waiter};
 use stanchion_spin::TestAndSetMutex;
 
-use wait::{Entries, Entry, Waiter};
-
-#[path = "../../../../crates/activations/src/sync/channel/wait.rs"]
-#[allow(dead_code)]
-mod wait;
-
-/// Threads of which nothing is asked: a waiter here looks until its wait is over.
-mod thread {
-    pub(crate) struct Thread;
-
-    pub(crate) fn current() -> Thread {
-        Thread
-    }
-}
-
-mod park {
-    use machine::clock::Deadline;
-    use machine::wait::{Patient, WaitPolicy, retry_until};
-
-    /// Waits until `is_over`. Before a deadline, a choice says whether the time passes first.
-    pub(crate) fn wait_until(deadline: Deadline, mut is_over: impl FnMut() -> bool) -> bool {
-        if deadline != Deadline::NEVER && machine::choice() {
-            return is_over();
+/// Waits as [`Waiter::wait`] does, but looks until the wait is over. Before a deadline, a choice
+/// says whether the time passes first.
+fn wait(waiter: &Waiter, deadline: Deadline) -> bool {
+    if deadline != Deadline::NEVER && machine::choice() {
+        if waiter.is_served() {
+            return true;
         }
-        retry_until(|| is_over().then_some(()), &mut <Patient>::start());
-        true
+        if waiter.give_up() {
+            return false;
+        }
     }
+    retry_until(|| waiter.is_served().then_some(()), &mut <Patient>::start());
+    true
 }
 
 /// The queue of a channel: the receives that wait.
@@ -56,12 +45,12 @@ impl Queue {
         Arc::new(Self(TestAndSetMutex::new(Entries::new())))
     }
 
-    /// Sends a message to the first receive that waits; returns whether there is one.
+    /// Sends a message to the first receive that waits. Returns whether there is one.
     fn send(&self, message: u32) -> bool {
         let mut entries = self.0.lock();
         // SAFETY: under the lock.
         let served = unsafe { entries.serve_first(|place| *place = Some(message)) };
-        served.map(|((), thread)| assert!(thread.is_some(), "called once")).is_some()
+        served.map(|((), thread)| assert!(thread.is_some(), "notified once")).is_some()
     }
 
     /// Puts a receive into the queue.
@@ -70,7 +59,7 @@ impl Queue {
         unsafe { self.0.lock().push(entry, waiter) };
     }
 
-    /// Takes a receive out; returns what it has received.
+    /// Takes a receive out. Returns the message that it has received.
     fn remove(&self, entry: &Entry<u32>) -> Option<u32> {
         let mut entries = self.0.lock();
         // SAFETY: under the lock.
@@ -80,7 +69,7 @@ impl Queue {
     }
 }
 
-/// Returns what a receive has received that is in no queue any more.
+/// Returns the message of a receive that is in no queue any more.
 fn received(entry: &Entry<u32>) -> Option<u32> {
     // SAFETY: no other thread uses it; if one does, the cell reports it.
     unsafe {
@@ -102,8 +91,8 @@ fn waiting_to_receive() {
         let (waiter, entry) = (Waiter::new(), Entry::new(None));
         queue.push(&entry, &waiter);
         let other = queue.clone();
-        let sends = threads::spawn(move || other.send(7));
-        assert!(waiter.wait(Deadline::NEVER));
+        let sends = thread::spawn(move || other.send(7));
+        assert!(wait(&waiter, Deadline::NEVER));
         assert_eq!(received(&entry), Some(7));
         assert!(sends.join().unwrap());
     });
@@ -116,8 +105,8 @@ fn waiting_to_receive_in_time() {
         let (waiter, entry) = (Waiter::new(), Entry::new(None));
         queue.push(&entry, &waiter);
         let other = queue.clone();
-        let sends = threads::spawn(move || other.send(7));
-        let is_served = waiter.wait(Deadline::PAST);
+        let sends = thread::spawn(move || other.send(7));
+        let is_served = wait(&waiter, Deadline::PAST);
         let message = if is_served { received(&entry) } else { queue.remove(&entry) };
         assert_eq!(message, is_served.then_some(7));
         assert_eq!(sends.join().unwrap(), is_served);
@@ -134,9 +123,9 @@ fn waiting_in_two_queues_bounded() {
         queues[1].push(&entries[1], &waiter);
         let sends = [0, 1].map(|index| {
             let queue = queues[index].clone();
-            threads::spawn(move || queue.send(index as u32))
+            thread::spawn(move || queue.send(index as u32))
         });
-        let is_served = waiter.wait(Deadline::PAST);
+        let is_served = wait(&waiter, Deadline::PAST);
         let messages = [queues[0].remove(&entries[0]), queues[1].remove(&entries[1])];
         let sent = sends.map(|send| send.join().unwrap());
         assert_eq!(sent, messages.map(|message| message.is_some()));
