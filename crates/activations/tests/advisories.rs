@@ -1,12 +1,19 @@
-//! What went wrong in other people's runtimes and coroutines, each as a test named by its advisory (<https://rustsec.org>).
+//! Errors of other runtimes and coroutines, each as a test named by its advisory
+//! (<https://rustsec.org>).
 //!
-//! | advisories | in | what | here |
-//! | --- | --- | --- | --- |
-//! | 2026-0005 | oneshot | a receiver that is dropped in the midst of a poll reads what the sender has freed | handles and receivers that are dropped beside the end; the model `parking_for_nobody` decides |
-//! | 2020-0151 | generator | a coroutine can be sent though its closure cannot | what a thread runs and returns must be `Send` (`compile_fail` examples of `Scope` and `JoinHandle`); what it makes itself stays, as in 2021-0072; to make one that moves is `unsafe` |
-//! | 2019-0020 | generator | a call outside of a coroutine reads what nobody has written | every such call by a kernel thread |
-//! | 2021-0072 | tokio | a value that cannot be sent is dropped by another thread | on stacks and in locals, also in a panic: dropped by the kernel thread that made it |
-//! | 2024-0005 | threadalone | the same, when the complaint about it cannot be written | the same with a standard error that nobody reads |
+//! - 2026-0005. Crate: oneshot. Error: a receiver that is dropped in the midst of a poll reads what
+//!   the sender has freed. Here: handles and receivers that are dropped beside the end; the model
+//!   `parking_detached` decides.
+//! - 2020-0151. Crate: generator. Error: a coroutine can be sent though its closure cannot. Here:
+//!   what a thread runs and returns must be `Send` (`compile_fail` examples of `Scope` and
+//!   `JoinHandle`); what it makes itself stays, as in 2021-0072; to make one that moves is
+//!   `unsafe`.
+//! - 2019-0020. Crate: generator. Error: a call outside of a coroutine reads memory that was never
+//!   written. Here: every such call by a kernel thread.
+//! - 2021-0072. Crate: tokio. Error: a value that cannot be sent is dropped by another thread.
+//!   Here: on stacks and in locals, also in a panic: dropped by the kernel thread that made it.
+//! - 2024-0005. Crate: threadalone. Error: the same, when the complaint about it cannot be written.
+//!   Here: the same with a standard error that is not read.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -32,7 +39,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn rustsec_2026_0005_who_waits_goes_away_beside_the_end() {
+fn rustsec_2026_0005_waiter_leaves_beside_the_end() {
     const EACH: usize = 5_000;
     let drops = Arc::new(AtomicUsize::new(0));
     let runtime = Runtime::new(2).unwrap();
@@ -57,7 +64,7 @@ fn rustsec_2026_0005_who_waits_goes_away_beside_the_end() {
     assert_eq!(drops.load(Relaxed), 2 * EACH);
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("nothing")

@@ -52,7 +52,7 @@ fn a_row_of_threads_each_of_which_waits_in_the_kernel_for_the_next() {
 }
 
 #[test]
-fn a_thread_that_has_begun_goes_on_where_it_began_after_its_carrier_has_lost_its_seat() {
+fn begun_thread_stays_on_a_worker_that_lost_its_slot() {
     for processors in 1..=2 {
         let runtime = Runtime::new(processors).unwrap();
         let (mut here, there) = UnixStream::pair().unwrap();
@@ -92,7 +92,7 @@ fn more_block_than_there_may_be_kernel_threads() {
 }
 
 #[test]
-fn said_beforehand_it_needs_nobody_who_looks() {
+fn announced_block_needs_no_monitor() {
     let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
     assert_eq!(runtime.capabilities().tier, Tier::Off);
     let (sends, receives) = mpsc::channel();
@@ -117,7 +117,7 @@ fn dropping_a_runtime_waits_for_those_that_block() {
 }
 
 #[test]
-fn a_trace_has_what_ran_and_what_the_kernel_told() {
+fn trace_has_threads_and_upcalls() {
     let runtime = Runtime::builder().processors(1).trace(100).build().unwrap();
     let (mut here, there) = UnixStream::pair().unwrap();
     let waits = runtime.spawn(move || reads(there));
@@ -129,7 +129,7 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
         runtime.run(|| ());
     }
     let trace = runtime.trace().unwrap();
-    assert!(trace.left_out() > 0, "there were more than 100 events on one of the carriers");
+    assert!(trace.dropped() > 0, "there were more than 100 events on one of the workers");
     let mut json = Vec::new();
     trace.write_chrome(&mut json).unwrap();
     let json = String::from_utf8(json).unwrap();
@@ -139,7 +139,7 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
     assert!(Runtime::new(1).unwrap().trace().is_none());
 }
 
-/// Carriers that come back while all others are blocked go on without waiting for a seat, and all
+/// Workers that come back while all others are blocked go on without waiting for a slot, and all
 /// is run once.
 #[test]
 fn threads_that_block_often_and_briefly_all_end() {
@@ -171,7 +171,7 @@ fn threads_that_block_often_and_briefly_all_end() {
     }
 }
 
-/// The one that has the only seat is blocked, and waits for one that has lost it and comes back.
+/// The one that has the only slot is blocked, and waits for one that has lost it and comes back.
 #[test]
 fn one_that_comes_back_while_the_processor_is_idle_goes_on() {
     let runtime = Runtime::new(1).unwrap();
@@ -185,7 +185,7 @@ fn one_that_comes_back_while_the_processor_is_idle_goes_on() {
     let said = says.clone();
     let comes_back = runtime.spawn(move || {
         reads(first);
-        // It finds that its seat is gone, and still has this thread to run.
+        // It finds that its slot is gone, and still has this thread to run.
         yield_now();
         to_second.write_all(&[1]).unwrap();
     });
@@ -193,7 +193,7 @@ fn one_that_comes_back_while_the_processor_is_idle_goes_on() {
         said.send(()).unwrap();
         reads(second)
     });
-    // It has got the seat of the first, and will not give it back of itself.
+    // It has got the slot of the first, and will not give it back of itself.
     hears.recv().unwrap();
     drop(says);
     to_first.write_all(&[1]).unwrap();

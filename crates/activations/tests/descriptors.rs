@@ -25,7 +25,7 @@ fn take_all() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-/// How many the process has.
+/// Returns the number that the process has.
 fn count() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

@@ -1,4 +1,5 @@
-//! What code that knows nothing of user-level threads does to their kernel threads: affinity, signals and their stacks, records that run out.
+//! Effects on kernel threads of code that knows nothing of user-level threads: affinity,
+//! signals and their stacks, records that run out.
 #![cfg(target_os = "linux")]
 
 use core::mem::MaybeUninit;
@@ -72,14 +73,14 @@ fn a_foreign_function_that_pins_its_kernel_thread_pins_no_other_and_nothing_is_l
 }
 
 #[test]
-fn a_kernel_thread_whose_affinity_was_changed_is_pinned_anew_with_its_next_seat() {
+fn kernel_thread_with_changed_affinity_is_pinned_anew_with_its_next_slot() {
     let all = affinity();
     let runtime = Runtime::builder().processors(1).pinned(true).build().unwrap();
     let (sends, receives) = mpsc::channel();
     let thread = runtime.spawn(move || {
         assert_eq!(count(&affinity()), 1);
         set_affinity(&all);
-        // Its seat goes to another, and it has to wait for it before it goes on.
+        // Its slot goes to another, and it has to wait for it before it goes on.
         blocking(|| receives.recv().unwrap());
         yield_now();
         count(&affinity())
@@ -171,7 +172,8 @@ fn signals_that_come_at_any_time_lose_no_thread_and_no_wake_up() {
 
 #[test]
 fn kernel_threads_without_records_beside_some_that_have_them_are_found_as_well() {
-    // As when the locked memory is used up: the first have records, those that stand in for them do not.
+    // As when the locked memory is used up: the first have records, those that stand in for them
+    // do not.
     let runtime = Runtime::new(2).unwrap();
     all_end(&runtime);
     let declined = presence::decline();

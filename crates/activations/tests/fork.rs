@@ -1,11 +1,12 @@
-//! A forked child, in which the runtime's kernel threads are not: that using it says so instead of hanging.
+//! A forked child, in which the runtime's kernel threads are not: that using it says so instead of
+//! hanging.
 #![cfg(target_os = "linux")]
 
 use std::panic::{self, AssertUnwindSafe};
 
 use stanchion_activations::{Runtime, park};
 
-/// What went wrong in the child, as the status with which it exits.
+/// The errors of the child, as the status with which it exits.
 fn in_the_child(runtime: Runtime, open: stanchion_activations::JoinHandle<()>) -> i32 {
     if panic::catch_unwind(AssertUnwindSafe(|| runtime.spawn(|| ()))).is_ok() {
         return 1;
@@ -25,13 +26,14 @@ fn in_the_child(runtime: Runtime, open: stanchion_activations::JoinHandle<()>) -
 }
 
 #[test]
-fn a_forked_child_is_told_that_it_has_no_carriers() {
+fn forked_child_panics_instead_of_waiting_for_workers() {
     let runtime = Runtime::new(2).unwrap();
     let open = runtime.spawn(park);
     let thread = open.thread().clone();
     // Printing may wait for a lock that some thread had which the child does not have.
     panic::set_hook(Box::new(|_| ()));
-    // SAFETY: the child uses the allocator, which the C library makes ready for that, and exits without running destructors.
+    // SAFETY: the child uses the allocator, which the C library makes ready for that, and exits
+    // without running destructors.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "{}", std::io::Error::last_os_error());
     if child == 0 {

@@ -35,7 +35,7 @@ fn threads_that_block_are_found_by_looking() {
         writes.join().unwrap();
         let read: Vec<u8> = waiting.into_iter().map(|thread| thread.join().unwrap()).collect();
         assert_eq!(read, [0, 1, 2, 3, 4, 5]);
-        assert!(runtime.metrics().handovers > 0);
+        assert!(runtime.metrics().handoffs > 0);
     }
     let runtime = Runtime::new(1).unwrap();
     // A time comes while the one kernel thread is blocked.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use alone::alone;
 use stanchion_activations::{Runtime, sleep, sync, yield_now};
 
-/// How many threads panic.
+/// The number of threads that panic.
 const PANICS: usize = 40;
 
 /// Installs a hook that waits in each way that there is, and returns how often it has run.

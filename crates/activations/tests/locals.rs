@@ -106,7 +106,7 @@ local! {
 }
 
 #[test]
-fn a_local_that_panics_when_dropped_is_told_of_by_the_join() {
+fn join_reports_a_local_that_panics_on_drop() {
     let runtime = Runtime::new(1).unwrap();
     let (sends, receives) = channel();
     let below = sends.clone();

@@ -1,4 +1,4 @@
-//! What is timed: upcalls, hand-overs, and what seats lose to threads that block.
+//! The times of upcalls and of hand-offs, and the processor time that is lost to blocks.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use stanchion_activations::{Runtime, Tier, Upcall, blocking, spawn, yield_now};
 
-/// One processor, whose thread blocks in the kernel until one that is ready behind it has run.
+/// On one processor, a thread blocks in the kernel until one that is ready behind it has run.
 fn one_block_with_work_behind_it(runtime: &Runtime) {
     let (mut here, mut there) = UnixStream::pair().unwrap();
     let waits = runtime.spawn(move || there.read_exact(&mut [0]).unwrap());
@@ -17,12 +17,12 @@ fn one_block_with_work_behind_it(runtime: &Runtime) {
 }
 
 #[test]
-fn what_a_block_costs_is_timed_from_its_switch_to_the_next_carrier() {
+fn block_is_timed_from_its_switch_to_the_next_worker() {
     let runtime = Runtime::builder().processors(1).trace(1_000).build().unwrap();
     one_block_with_work_behind_it(&runtime);
     let metrics = runtime.metrics();
-    assert!(metrics.handovers > 0, "{metrics}");
-    assert!(metrics.handover_latencies.count() > 0, "{metrics}");
+    assert!(metrics.handoffs > 0, "{metrics}");
+    assert!(metrics.handoff_latencies.count() > 0, "{metrics}");
     assert!(metrics.latency(Upcall::ProcessorAdded).count() > 0, "{metrics}");
     // It had to be patient before.
     assert!(metrics.processor_time_lost > Duration::from_micros(10), "{metrics}");
@@ -35,30 +35,30 @@ fn what_a_block_costs_is_timed_from_its_switch_to_the_next_carrier() {
     let mut json = Vec::new();
     runtime.trace().unwrap().write_chrome(&mut json).unwrap();
     let json = String::from_utf8(json).unwrap();
-    assert!(json.contains("short of a carrier") && json.contains("latency_ns"), "{json}");
+    assert!(json.contains("no worker") && json.contains("latency_ns"), "{json}");
     assert!(metrics.to_string().contains("processor time lost"), "{metrics}");
 }
 
 #[test]
-fn a_seat_that_was_given_away_beforehand_is_short_for_a_wake_up() {
+fn slot_given_away_before_a_block_loses_a_wake_up() {
     let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
     let (sends, receives) = std::sync::mpsc::channel();
     let waits = runtime.spawn(move || blocking(|| receives.recv().unwrap()));
     runtime.spawn(move || sends.send(()).unwrap()).join().unwrap();
     waits.join().unwrap();
     let metrics = runtime.metrics();
-    assert_eq!(metrics.upcalls(Upcall::Blocked), 0, "nobody looks: {metrics}");
+    assert_eq!(metrics.upcalls(Upcall::Blocked), 0, "no thread looks: {metrics}");
     assert_eq!(metrics.latency(Upcall::Unblocked).quantile(0.5), None, "{metrics}");
     assert!(metrics.latency(Upcall::ProcessorAdded).count() > 0, "{metrics}");
 }
 
 #[test]
-fn a_block_that_keeps_nobody_waiting_loses_nothing() {
+fn block_without_ready_threads_loses_no_time() {
     let runtime = Runtime::new(2).unwrap();
     runtime.run(|| (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(1))));
     let metrics = runtime.metrics();
     assert_eq!(metrics.processor_time_lost, Duration::ZERO, "{metrics}");
-    assert_eq!(metrics.handovers, 0, "{metrics}");
+    assert_eq!(metrics.handoffs, 0, "{metrics}");
 }
 
 /// No kernel thread can stand in for it while something is ready: it is looked at again and again,
@@ -88,7 +88,7 @@ fn a_block_counts_once_however_often_it_is_looked_at() {
     // The other kernel thread may block itself now and then, at a page fault or a lock.
     assert!(metrics.upcalls(Upcall::Blocked) < 50, "{metrics}");
     assert!((1..50).contains(&metrics.blocks_without_spare), "{metrics}");
-    assert_eq!(metrics.handovers, 0, "{metrics}");
+    assert_eq!(metrics.handoffs, 0, "{metrics}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_kernel_thread_that_lost_its_processor_and_wants_one_is_counted() {
     back.join().unwrap();
     assert_eq!(metrics.waiting_kernel_threads, 1, "{metrics}");
     assert_eq!(metrics.kernel_threads, 2, "{metrics}");
-    assert_eq!(metrics.handovers, 1, "it was said beforehand: {metrics}");
+    assert_eq!(metrics.handoffs, 1, "it was said beforehand: {metrics}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ fn migrant<T: Send + 'static>(
     runtime: &Runtime,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    // SAFETY: the bodies of these tests keep nothing of the kernel thread's across a pause; whose number it is they ask a function that is not inlined.
+    // SAFETY: the bodies of these tests keep nothing of the kernel thread's across a pause. They
+    // ask a function that is not inlined for the kernel thread's number.
     unsafe { Builder::new().on(runtime).spawn_migratable(body) }
 }
 
@@ -24,7 +25,7 @@ fn kernel_thread() -> std::thread::ThreadId {
 }
 
 #[test]
-fn ten_thousand_parks_on_four_carriers_beside_others() {
+fn ten_thousand_parks_on_four_workers_beside_others() {
     const ROUNDS: usize = 10_000;
     let runtime = Runtime::new(4).unwrap();
     let rounds = Arc::new(AtomicUsize::new(0));
@@ -66,13 +67,13 @@ fn ten_thousand_parks_on_four_carriers_beside_others() {
         })
         .collect();
     wakers.into_iter().chain(others).for_each(|thread| thread.join().unwrap());
-    let (carriers, sum) = parks.join().unwrap();
-    assert!((1..=4 + 64).contains(&carriers));
+    let (workers, sum) = parks.join().unwrap();
+    assert!((1..=4 + 64).contains(&workers));
     assert_eq!(sum, (ROUNDS * (ROUNDS + 1) / 2) as u64);
 }
 
 #[test]
-fn who_unwinds_stays_and_goes_on_migrating_afterwards() {
+fn unwinding_thread_stays_and_migrates_again_afterwards() {
     struct Yields(Arc<AtomicUsize>);
     impl Drop for Yields {
         fn drop(&mut self) {
@@ -113,7 +114,8 @@ fn note(seen: &Mutex<Vec<std::thread::ThreadId>>) {
     seen.lock().unwrap().push(kernel_thread());
 }
 
-/// One processor: the helper begins where the migrant did, and blocks that until the migrant has gone on elsewhere.
+/// One processor: the helper begins where the migrant did, and blocks that until the migrant has
+/// gone on elsewhere.
 #[test]
 fn one_of_a_scope_goes_on_while_the_kernel_thread_that_it_began_on_is_blocked() {
     let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
@@ -132,7 +134,8 @@ fn one_of_a_scope_goes_on_while_the_kernel_thread_that_it_began_on_is_blocked() 
             went_on.send(()).unwrap();
             assert_eq!(helper.join().unwrap(), Ok(()), "it waited for its kernel thread");
         };
-        // SAFETY: what it borrows is nobody's in particular, and thread-locals are touched in a function that is not inlined.
+        // SAFETY: it borrows nothing of a kernel thread's, and thread-locals are used in a
+        // function that is not inlined.
         unsafe { Builder::new().spawn_scoped_migratable(s, body) };
     });
     let seen = seen.into_inner().unwrap();

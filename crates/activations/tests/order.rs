@@ -124,7 +124,7 @@ fn one_processor() -> Runtime {
     Runtime::builder().processors(1).activations(false).build().unwrap()
 }
 
-/// How many turns others take from when a new thread is ready until it begins.
+/// Returns the turns that others take from when a new thread is ready until it begins.
 fn turns_before_a_new_thread(turns: &Turns) -> usize {
     let (counts, began_at) = (turns.clone(), Arc::new(AtomicUsize::new(usize::MAX)));
     let begins = began_at.clone();
@@ -289,7 +289,7 @@ fn turns_after_a_block(
     })
 }
 
-/// How many turns others take from the yield on.
+/// Returns the turns that others take from the yield on.
 fn between(before: usize, after: usize) -> usize {
     after - before
 }
@@ -312,7 +312,7 @@ fn a_thread_back_from_a_block_goes_on_soon_beside_short_turns() {
 }
 
 #[test]
-fn an_urgent_thread_back_from_a_block_goes_on_at_the_next_scheduling_point() {
+fn high_priority_thread_continues_at_the_next_scheduling_point_after_a_block() {
     for processors in [1, 2] {
         let time = Duration::from_micros(10);
         let count = turns_after_a_block(processors, time, High, 1_000_000, between);

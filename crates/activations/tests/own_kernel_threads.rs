@@ -23,7 +23,7 @@ fn ends(body: fn(&Runtime)) {
             let runtime = Arc::new(Runtime::new(processors).unwrap());
             says.send(Arc::downgrade(&runtime)).unwrap();
             body(&runtime);
-            // Dropped here: a runtime whose threads wait for ever is not waited for.
+            // Dropped here: a runtime with threads that wait for ever is not waited for.
             drop(runtime);
             says.send(std::sync::Weak::new()).unwrap();
         });

@@ -1,4 +1,5 @@
-//! Priorities: with one processor, that the more urgent of two ready threads runs first, from the next scheduling point on.
+//! Priorities: with one processor, that the more urgent of two ready threads runs first, from the
+//! next scheduling point on.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -27,7 +28,8 @@ impl Log {
     }
 }
 
-/// One processor that stays with a thread which blocks in the kernel, so that the order of all is the priorities'.
+/// One processor that stays with a thread which blocks in the kernel, so that the order of all is
+/// the priorities'.
 fn one_processor() -> Runtime {
     Runtime::builder().processors(1).activations(false).build().unwrap()
 }
@@ -44,7 +46,7 @@ fn alone(priority: Priority, body: impl FnOnce(&Log) + Send + 'static) -> Vec<&'
 }
 
 #[test]
-fn who_is_ready_runs_in_the_order_of_priorities() {
+fn ready_threads_run_in_order_of_priority() {
     let said = alone(High, |log| {
         for (priority, what) in [(Low, "low"), (Normal, "normal"), (High, "high")] {
             log.speaker(priority, what);
@@ -55,7 +57,7 @@ fn who_is_ready_runs_in_the_order_of_priorities() {
 }
 
 #[test]
-fn a_spawn_gives_way_to_the_more_urgent() {
+fn spawn_gives_way_to_a_higher_priority() {
     let said = alone(Low, |log| {
         log.speaker(High, "high");
         log.say("after high");
@@ -79,7 +81,7 @@ fn a_normal_thread_gives_way_to_high_ones_only() {
 }
 
 #[test]
-fn an_unpark_gives_way_to_who_has_begun_here() {
+fn unpark_gives_way_to_a_thread_that_began_here() {
     for waker in [Low, Normal] {
         let said = alone(waker, |log| {
             let begun = log.clone();
@@ -98,7 +100,7 @@ fn an_unpark_gives_way_to_who_has_begun_here() {
 }
 
 #[test]
-fn an_unpark_of_a_less_urgent_one_gives_way_to_nobody() {
+fn unpark_of_a_lower_priority_does_not_give_way() {
     let said = alone(High, |log| {
         let begun = log.clone();
         let low = Builder::new().priority(Low).spawn(move || {
@@ -106,7 +108,7 @@ fn an_unpark_of_a_less_urgent_one_gives_way_to_nobody() {
             park();
             begun.say("it goes on");
         });
-        // Nobody else is ready: the high one waits for it.
+        // No other thread is ready: the high one waits for it.
         let between = {
             let log = log.clone();
             Builder::new().priority(Low).spawn(move || log.say("behind it"))
@@ -147,7 +149,7 @@ fn the_release_of_a_lock_gives_way() {
 
 /// Those that wait came in the order of their priorities, the least urgent first.
 #[test]
-fn who_wakes_all_gives_way_to_the_most_urgent_of_them() {
+fn notify_all_gives_way_to_the_highest_priority() {
     let said = alone(Low, |log| {
         let barrier = Arc::new(Barrier::new(3));
         let waiters = [(Normal, "normal"), (High, "high")].map(|(priority, what)| {
@@ -212,28 +214,29 @@ fn all_of_many_run_whatever_their_priorities() {
     }
 }
 
-/// A carrier that leaves others' ready threads alone for a while, because to take them has not paid, runs none that is less urgent meanwhile.
+/// A worker that leaves others' ready threads alone for a while, because to take them has not
+/// paid, runs none that is less urgent meanwhile.
 #[test]
 fn a_low_thread_runs_before_no_normal_one_that_is_left_alone() {
-    const NOBODY: usize = 0;
+    const NONE: usize = 0;
     let runtime = Runtime::builder().processors(2).activations(false).build().unwrap();
     runtime.run(|| {
         for _ in 0..300 {
             // Thefts of these do not pay.
             let burst: Vec<_> = (0..200).map(|_| spawn(|| ())).collect();
             burst.into_iter().for_each(|thread| thread.join().unwrap());
-            let first = Arc::new(AtomicUsize::new(NOBODY));
+            let first = Arc::new(AtomicUsize::new(NONE));
             let begin = |priority| {
                 let first = first.clone();
                 let begun = priority as usize + 1;
                 Builder::new().priority(priority).spawn(move || {
-                    let _ = first.compare_exchange(NOBODY, begun, Relaxed, Relaxed);
+                    let _ = first.compare_exchange(NONE, begun, Relaxed, Relaxed);
                 })
             };
-            // In this order: who sees the second sees the first.
+            // In this order: a worker that sees the second sees the first.
             let threads = [begin(Normal), begin(Low)];
             // Without a scheduling point: the other processor has to run one of them.
-            while first.load(Relaxed) == NOBODY {
+            while first.load(Relaxed) == NONE {
                 std::hint::spin_loop();
             }
             assert_eq!(first.load(Relaxed), Normal as usize + 1);

@@ -75,7 +75,7 @@ fn two_that_want_all_processors_have_half_of_them_each_and_one_alone_has_all() {
     drop(second);
     let stop = Arc::new(AtomicBool::new(false));
     busy(&first, &stop);
-    // Nobody is asked for a processor that would find nothing to run.
+    // A processor is asked for only if there is a thread to run on it.
     while uses(&first) < online {
         drop(first.spawn(yield_now));
         std::thread::yield_now();

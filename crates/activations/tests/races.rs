@@ -1,7 +1,9 @@
-//! Races that ThreadSanitizer must report: only in its build, and each alone, because a report ends the process; `cargo xtask tsan` runs them.
+//! Races that ThreadSanitizer must report: only in its build, and each alone, because a report
+//! ends the process; `cargo xtask tsan` runs them.
 //!
-//! A lane that has gone blind would let them pass: one in which every switch of stacks orders all that was before with all that comes after, say.
-//! Both threads have been laid aside and taken up again before they race, so they are where no kernel thread's own stack is.
+//! A lane that has gone blind would let them pass: one in which every switch of stacks orders all
+//! that was before with all that comes after, say. Both threads have been laid aside and taken up
+//! again before they race, so they are where no kernel thread's own stack is.
 #![cfg(stanchion_tsan)]
 
 use std::cell::UnsafeCell;
@@ -10,10 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use stanchion_activations::{Runtime, yield_now};
 
-/// Nothing orders two accesses of `plain`; the rest is for who comes when.
+/// Nothing orders two accesses of `plain`. The rest decides which thread comes first.
 #[derive(Default)]
 struct Shared {
-    /// Of eight bytes, because the accesses of as many are remembered together, and only the last few.
+    /// Of eight bytes, because the accesses of as many are remembered together, and only the last
+    /// few.
     plain: UnsafeCell<u64>,
     here: AtomicU32,
     turn: AtomicU32,
@@ -29,14 +32,14 @@ fn wait_for(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Runs both at the same time, each on a carrier of its own.
+/// Runs both at the same time, each on a worker of its own.
 fn at_once(first: fn(&Shared), second: fn(&Shared)) {
     let runtime = Runtime::new(2).unwrap();
     let shared = Arc::new(Shared::default());
     let threads = [first, second].map(|body| {
         let shared = shared.clone();
         runtime.spawn(move || {
-            // Whoever has begun stays on its carrier.
+            // A thread that has begun stays on its worker.
             shared.here.fetch_add(1, Relaxed);
             wait_for(&shared.here, 2);
             (0..3).for_each(|_| yield_now());
@@ -48,7 +51,8 @@ fn at_once(first: fn(&Shared), second: fn(&Shared)) {
 
 #[test]
 fn a_flag_without_order_publishes_nothing() {
-    // More than one, because who has done much since an access is not reported: its history is short, and waiting is part of it.
+    // More than one round: a thread that has done much since an access is not reported, because its
+    // history is short, and waiting is part of it.
     const ROUNDS: u32 = 100;
     at_once(
         |shared| {

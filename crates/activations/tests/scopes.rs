@@ -94,7 +94,7 @@ fn a_panic_of_the_body_waits_for_the_threads() {
 }
 
 #[test]
-fn a_panic_that_nobody_has_joined_is_the_scopes() {
+fn scope_panics_for_a_thread_that_was_not_joined() {
     let runtime = Runtime::new(2).unwrap();
     let done = AtomicUsize::new(0);
     let result = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -184,7 +184,7 @@ fn results_and_payloads_that_panic_when_dropped_end_no_scope_early() {
 }
 
 #[test]
-fn a_closure_and_a_result_that_nobody_wants_are_dropped_on_the_thread() {
+fn unused_closure_and_result_are_dropped_on_the_thread() {
     struct Says(std::sync::mpsc::Sender<Option<String>>);
     impl Drop for Says {
         fn drop(&mut self) {

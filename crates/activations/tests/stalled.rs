@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use stanchion_activations::sync::Mutex;
 use stanchion_activations::{Builder, Runtime, Stalled, current, park, park_timeout, sleep, spawn};
 
-/// What is reported once all that run have come to rest.
+/// Returns the report, once all that run have come to rest.
 fn stalls(runtime: &Runtime) -> Stalled {
     let started = Instant::now();
     loop {
@@ -23,7 +23,7 @@ fn stalls(runtime: &Runtime) -> Stalled {
 }
 
 #[test]
-fn two_that_lock_in_opposite_order_are_told_by_name() {
+fn two_that_lock_in_opposite_order_are_named() {
     for processors in 1..=3 {
         let runtime = Runtime::new(processors).unwrap();
         assert_eq!(runtime.stalled(), None, "there is no thread");
@@ -38,7 +38,7 @@ fn two_that_lock_in_opposite_order_are_told_by_name() {
                     while !has[1 - own].load(Ordering::Acquire) {
                         stanchion_activations::yield_now();
                     }
-                    // The other's: nobody gets it before this thread is helped.
+                    // The other's lock: no thread gets it before this one is helped.
                     let second = locks[1 - own].try_lock_for(Duration::from_millis(1));
                     assert!(second.is_none());
                     park();
@@ -70,13 +70,13 @@ fn a_thread_that_joins_one_that_waits_is_counted_with_it() {
     });
     let stalled = stalls(&runtime);
     assert_eq!((stalled.waiting(), stalled.names().len()), (2, 0));
-    assert!(stalled.to_string().contains("2 whose names are not known"), "{stalled}");
+    assert!(stalled.to_string().contains("2 without a known name"), "{stalled}");
     takes.recv().unwrap().unpark();
     joins.join().unwrap();
 }
 
 #[test]
-fn who_waits_for_a_time_or_in_the_kernel_can_go_on() {
+fn threads_in_a_sleep_or_in_the_kernel_are_not_stalled() {
     let runtime = Runtime::new(2).unwrap();
     let parked = runtime.spawn(park);
     assert_eq!(stalls(&runtime).waiting(), 1);
@@ -193,7 +193,7 @@ fn a_thread_that_spins_while_others_are_ready_keeps_its_processor() {
     let sets = runtime.spawn(move || sets.store(true, Ordering::Release));
     let started = Instant::now();
     loop {
-        let keeps = runtime.keeps_processors();
+        let keeps = runtime.long_running_threads();
         if !keeps.is_empty() {
             assert_eq!(keeps, [Some("spins".into())]);
             break;
@@ -206,5 +206,5 @@ fn a_thread_that_spins_while_others_are_ready_keeps_its_processor() {
     flag.store(true, Ordering::Release);
     spins.join().unwrap();
     sets.join().unwrap();
-    assert!(runtime.keeps_processors().is_empty());
+    assert!(runtime.long_running_threads().is_empty());
 }

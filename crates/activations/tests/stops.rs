@@ -1,6 +1,8 @@
-//! Stops from outside, of a whole process by SIGSTOP and of single kernel threads by a debugger: none of them is a block for which a seat is taken.
+//! Stops from outside, of a whole process by SIGSTOP and of single kernel threads by a debugger:
+//! none of them is a block for which a slot is taken.
 //!
-//! What is stopped is a child: this test again, in another process, whose runtime always has more threads ready than processors.
+//! A child is stopped: this test again, in another process. Its runtime always has more threads
+//! ready than processors.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +18,8 @@ const CHILD: &str = "STANCHION_TEST_STOPS";
 
 const PROCESSORS: usize = 2;
 
-/// Computes, then lets another go on in its place, until told: there are always some that have not begun.
+/// Computes, then lets another go on in its place, until told: there are always some that have not
+/// begun.
 fn chain(steps: Arc<AtomicU64>, over: Arc<AtomicBool>) {
     (0..2_000).for_each(|_| std::hint::spin_loop());
     steps.fetch_add(1, Ordering::Relaxed);
@@ -25,7 +28,8 @@ fn chain(steps: Arc<AtomicU64>, over: Arc<AtomicBool>) {
     }
 }
 
-/// The child: says after each line on its input how many hand-overs there have been, once its threads have gone on.
+/// The child: says after each line on its input how many hand-offs there have been, once its
+/// threads have gone on.
 fn child() {
     // A child that hangs ends its parent's test.
     // SAFETY: a number.
@@ -42,7 +46,7 @@ fn child() {
         while steps.load(Ordering::Relaxed) < before + 100 {
             std::thread::yield_now();
         }
-        println!("\nhandovers {}", runtime.metrics().handovers);
+        println!("\nhandoffs {}", runtime.metrics().handoffs);
     }
     over.store(true, Ordering::Relaxed);
 }
@@ -72,25 +76,25 @@ impl Stopped {
         self.child.id() as libc::pid_t
     }
 
-    /// Hand-overs so far, when its threads have gone on.
-    fn handovers(&mut self) -> u64 {
+    /// Hand-offs so far, when its threads have gone on.
+    fn handoffs(&mut self) -> u64 {
         writeln!(self.asks).unwrap();
         loop {
             let mut line = String::new();
             assert_ne!(self.tells.read_line(&mut line).unwrap(), 0, "the child has ended");
-            if let Some(count) = line.strip_prefix("handovers ") {
+            if let Some(count) = line.strip_prefix("handoffs ") {
                 return count.trim().parse().unwrap();
             }
         }
     }
 
     /// The kernel threads that carry its threads.
-    fn carriers(&self) -> Vec<libc::pid_t> {
+    fn workers(&self) -> Vec<libc::pid_t> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         tasks
             .map(|task| task.unwrap().path())
             .filter(|task| {
-                std::fs::read_to_string(task.join("comm")).unwrap().starts_with("carrier")
+                std::fs::read_to_string(task.join("comm")).unwrap().starts_with("worker")
             })
             .map(|task| task.file_name().unwrap().to_str().unwrap().parse().unwrap())
             .collect()
@@ -125,7 +129,7 @@ fn a_process_that_is_stopped_hands_nothing_over() {
         return child();
     }
     let mut stopped = Stopped::start("a_process_that_is_stopped_hands_nothing_over");
-    let before = stopped.handovers();
+    let before = stopped.handoffs();
     for _ in 0..STOPS {
         // SAFETY: a child of ours.
         assert_eq!(unsafe { libc::kill(stopped.pid(), libc::SIGSTOP) }, 0);
@@ -134,29 +138,29 @@ fn a_process_that_is_stopped_hands_nothing_over() {
         // SAFETY: likewise.
         assert_eq!(unsafe { libc::kill(stopped.pid(), libc::SIGCONT) }, 0);
         await_change(stopped.pid(), libc::WCONTINUED);
-        stopped.handovers();
+        stopped.handoffs();
     }
-    let during = stopped.handovers() - before;
-    // One whose page was not there, now and then.
-    assert!(during <= PROCESSORS as u64, "{during} hand-overs in {STOPS} stops");
+    let during = stopped.handoffs() - before;
+    // A thread that missed a page, now and then.
+    assert!(during <= PROCESSORS as u64, "{during} hand-offs in {STOPS} stops");
     stopped.end();
 }
 
 #[test]
-fn a_kernel_thread_that_a_debugger_stops_keeps_its_seat() {
+fn kernel_thread_stopped_by_a_debugger_keeps_its_slot() {
     const STOPS: u64 = 10;
     if std::env::var_os(CHILD).is_some() {
         return child();
     }
-    let mut stopped = Stopped::start("a_kernel_thread_that_a_debugger_stops_keeps_its_seat");
-    let before = stopped.handovers();
-    let carriers = stopped.carriers();
-    assert!(carriers.len() >= PROCESSORS, "{carriers:?}");
+    let mut stopped = Stopped::start("kernel_thread_stopped_by_a_debugger_keeps_its_slot");
+    let before = stopped.handoffs();
+    let workers = stopped.workers();
+    assert!(workers.len() >= PROCESSORS, "{workers:?}");
     for stop in 0..STOPS {
         // One of them, then the other, then all at the same time.
         let which: Vec<_> = match stop as usize % (PROCESSORS + 1) {
-            PROCESSORS => carriers.clone(),
-            one => vec![carriers[one]],
+            PROCESSORS => workers.clone(),
+            one => vec![workers[one]],
         };
         for thread in &which {
             if ptrace(libc::PTRACE_SEIZE, *thread) != 0 {
@@ -166,12 +170,12 @@ fn a_kernel_thread_that_a_debugger_stops_keeps_its_seat() {
             assert_eq!(ptrace(libc::PTRACE_INTERRUPT, *thread), 0);
             await_change(*thread, libc::__WALL);
         }
-        // The others look, and the lookout.
+        // The others look, and the monitor.
         std::thread::sleep(Duration::from_millis(20));
         which.iter().for_each(|thread| assert_eq!(ptrace(libc::PTRACE_DETACH, *thread), 0));
-        stopped.handovers();
+        stopped.handoffs();
     }
-    let during = stopped.handovers() - before;
-    assert!(during <= PROCESSORS as u64, "{during} hand-overs in {STOPS} stops");
+    let during = stopped.handoffs() - before;
+    assert!(during <= PROCESSORS as u64, "{during} hand-offs in {STOPS} stops");
     stopped.end();
 }

@@ -1,5 +1,5 @@
-//! What threads of runtimes and of none wait for each other with: that it excludes, wakes, gives
-//! up, and survives panics.
+//! The locks and channels, with threads of runtimes and of none: they exclude, wake, give up, and
+//! survive panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use stanchion_activations::{Runtime, spawn, yield_now};
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin, HolderAware};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-// What a lock protects is sent to whoever locks it; the guard stays with its thread.
+// The protected value is sent to the thread that locks; the guard stays with its thread.
 assert_impl_all!(Mutex<std::cell::Cell<u32>>: Send, Sync);
 assert_not_impl_any!(Mutex<std::rc::Rc<u32>>: Send, Sync);
 assert_not_impl_any!(MutexGuard<'static, u32>: Send);
@@ -102,9 +102,9 @@ fn two_threads_on_one_processor_do_not_spin_each_other_out() {
     assert_eq!(order, [1, 2]);
 }
 
-/// On one processor whoever frees a lock and asks for it at once would have it for ever.
+/// On one processor a thread that frees a lock and asks for it at once would have it for ever.
 #[test]
-fn who_gives_a_lock_away_has_it_again_after_those_who_wait() {
+fn fair_unlock_serves_waiters_first() {
     let pushed = Runtime::new(1).unwrap().run(|| {
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut guard = order.lock();
@@ -167,7 +167,7 @@ fn timeouts_and_releases_that_meet_lose_nothing() {
         }
     });
     assert_eq!(*mutex.lock(), got.load(Ordering::Relaxed));
-    assert!(mutex.try_lock().is_some(), "and nobody is left with the lock");
+    assert!(mutex.try_lock().is_some(), "and the lock is free");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_panic_with_a_lock_releases_it() {
 }
 
 #[test]
-fn a_forgotten_guard_keeps_its_lock_and_harms_nobody_else() {
+fn forgotten_guard_keeps_its_lock_and_harms_no_other() {
     Runtime::new(2).unwrap().run(|| {
         let mutex = Arc::new(Mutex::new(1));
         let forgets = spawn({
@@ -217,7 +217,7 @@ fn a_forgotten_guard_keeps_its_lock_and_harms_nobody_else() {
 
 /// Threads pass a token around, each waiting for its turn.
 #[test]
-fn a_condition_wakes_whom_it_is_to_wake() {
+fn condition_wakes_the_right_threads() {
     for processors in 1..=4 {
         let ring = Arc::new((Mutex::new(0), Condvar::new()));
         let number = Arc::new(AtomicUsize::new(0));
@@ -269,7 +269,7 @@ fn a_wait_for_a_condition_times_out() {
             assert!(pair.1.wait_for(&mut guard, SOON).timed_out());
             drop(guard);
             assert!(pair.0.try_lock().is_some());
-            assert!(!pair.1.notify_one(), "nobody waits any more");
+            assert!(!pair.1.notify_one(), "no thread waits any more");
         });
     }
     let pair = (Mutex::new(()), Condvar::new());
@@ -296,7 +296,7 @@ fn no_more_than_its_permits_are_out() {
 }
 
 #[test]
-fn who_gives_up_in_front_lets_those_behind_have_what_there_is() {
+fn giving_up_lets_waiters_behind_have_the_permits() {
     Runtime::new(1).unwrap().run(|| {
         let semaphore = Arc::new(Semaphore::new(1));
         let wants_two = spawn({
@@ -340,7 +340,7 @@ fn permits_that_come_back_to_a_full_semaphore_do_not_panic() {
 }
 
 #[test]
-fn a_barrier_lets_nobody_pass_before_all_have_come() {
+fn barrier_lets_no_thread_pass_before_all_have_come() {
     for processors in 1..=4 {
         for (threads, strangers) in [(20, 0), (18, 2)] {
             const ROUNDS: usize = 10;
@@ -452,7 +452,7 @@ fn a_channel_gives_up_in_time() {
         assert!(sender.send_timeout(3, SOON).is_err());
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [1]);
         let (sender, receiver) = channel::bounded(0);
-        assert!(sender.send_timeout(1, SOON).is_err(), "nobody is there to take it");
+        assert!(sender.send_timeout(1, SOON).is_err(), "no thread is there to take it");
         assert_eq!(receiver.recv_timeout(SOON), Err(RecvTimeoutError::Timeout));
     });
 }

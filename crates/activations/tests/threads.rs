@@ -107,7 +107,7 @@ fn a_panic_is_the_joiners() {
 }
 
 #[test]
-fn dropping_a_runtime_waits_for_threads_that_nobody_joins() {
+fn dropping_a_runtime_waits_for_detached_threads() {
     let ran = Arc::new(AtomicUsize::new(0));
     let runtime = Runtime::new(2).unwrap();
     for _ in 0..100 {
@@ -151,7 +151,7 @@ fn a_kernel_thread_wakes_user_level_ones_and_the_other_way_round() {
 }
 
 #[test]
-fn a_time_comes_without_anybody_running() {
+fn time_comes_while_no_thread_runs() {
     let runtime = Runtime::new(2).unwrap();
     let sleepers: Vec<_> = (0..50)
         .map(|n| runtime.spawn(move || park_timeout(Duration::from_micros(n * 40))))
@@ -159,7 +159,7 @@ fn a_time_comes_without_anybody_running() {
     assert!(sleepers.into_iter().all(|sleeper| !sleeper.join().unwrap()));
 }
 
-/// What a thread returns, and what is done with it where it is dropped.
+/// The result of a thread, with a closure for its drop.
 struct Dropped<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for Dropped<F> {
@@ -169,13 +169,13 @@ impl<F: FnMut()> Drop for Dropped<F> {
 }
 
 #[test]
-fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
+fn detached_result_is_dropped_by_its_thread() {
     let runtime = Runtime::new(1).unwrap();
     let (sent, receives) = mpsc::channel();
     let (dropped, drops) = mpsc::channel();
     drop(runtime.spawn(move || {
         let me = current().id();
-        // Whoever drops the handle of a thread that has ended drops its result.
+        // The thread that drops the handle of an ended thread drops its result.
         drops.recv().unwrap();
         Dropped(move || {
             // It may wait, as any code of a thread.
@@ -191,7 +191,7 @@ fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
 }
 
 #[test]
-fn a_result_that_panics_when_dropped_harms_nobody() {
+fn result_that_panics_on_drop_harms_no_thread() {
     let runtime = Runtime::new(1).unwrap();
     for _ in 0..3 {
         let (dropped, drops) = mpsc::channel();

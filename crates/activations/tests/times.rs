@@ -1,4 +1,5 @@
-//! Times: that a thread which waits for one is called when it has come, by whoever is idle, and not after it has gone on.
+//! Times: an idle worker notifies a thread that waits for a time when that has come, and not after
+//! the thread has gone on.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +12,7 @@ use stanchion_activations::{
 };
 
 #[test]
-fn a_sleep_lasts_as_long_as_said_whoever_unparks_it() {
+fn sleep_lasts_as_long_as_asked_despite_unparks() {
     for processors in 1..=4 {
         let runtime = Runtime::new(processors).unwrap();
         let sleepers: Vec<_> = (0..20)
@@ -63,7 +64,8 @@ fn an_unpark_beside_the_time_is_never_lost() {
                 let (go, seen) = (go.clone(), seen.clone());
                 spawn(move || {
                     for round in 1..=500 {
-                        // As the time is short, it passes as the unpark comes. If both are told apart rightly, one of the parks says that it was unparked.
+                        // As the time is short, it passes as the unpark comes. If both are told
+                        // apart rightly, one of the parks says that it was unparked.
                         let mut told = 0;
                         while told == 0 {
                             told += usize::from(park_timeout(Duration::from_micros(round % 60)));
@@ -117,14 +119,15 @@ fn many_times_at_once() {
 }
 
 #[test]
-fn who_computes_keeps_nobody_from_a_time_that_others_could_see() {
+fn busy_worker_does_not_delay_timers() {
     let runtime = Runtime::new(2).unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let (started, tells) = std::sync::mpsc::channel();
     let computes = {
         let done = done.clone();
         runtime.spawn(move || {
-            // It adds a time, then computes without a scheduling point until somebody else has found that the time has come.
+            // It adds a time, then computes without a scheduling point until another thread has
+            // found that the time has come.
             let sleeper = {
                 let (done, me) = (done.clone(), current());
                 spawn(move || {
@@ -149,7 +152,8 @@ fn who_computes_keeps_nobody_from_a_time_that_others_could_see() {
     computes.join().unwrap();
 }
 
-/// A thread that migrates sleeps; then one on each processor blocks in the kernel until the first has gone on.
+/// A thread that migrates sleeps; then one on each processor blocks in the kernel until the first
+/// has gone on.
 fn sleeps_beside_threads_that_block(runtime: &Runtime) {
     for round in 0..5 {
         let (ends, others): (Vec<_>, Vec<_>) =
@@ -170,14 +174,14 @@ fn sleeps_beside_threads_that_block(runtime: &Runtime) {
 }
 
 #[test]
-fn who_blocks_in_the_kernel_keeps_nobody_from_a_time() {
+fn blocked_worker_does_not_delay_timers() {
     for processors in 1..=3 {
         sleeps_beside_threads_that_block(&Runtime::new(processors).unwrap());
     }
 }
 
 #[test]
-fn who_blocks_in_the_kernel_keeps_nobody_from_a_time_that_is_earlier_than_another() {
+fn blocked_worker_does_not_delay_an_earlier_timer() {
     let runtime = Runtime::new(1).unwrap();
     let late = runtime.spawn(|| park_timeout(Duration::from_secs(3_600)));
     sleeps_beside_threads_that_block(&runtime);
@@ -194,9 +198,10 @@ fn a_time_beyond_the_end_of_the_clock_never_comes() {
     assert!(!runtime.run(|| park_timeout(Duration::ZERO)));
 }
 
-/// Also if the others are run one after the other on the same stack, without a look at anything else in between.
+/// Also if the others are run one after the other on the same stack, without a look at anything
+/// else in between.
 #[test]
-fn short_threads_that_are_ready_keep_nobody_from_a_time_that_has_come() {
+fn short_ready_threads_do_not_delay_a_due_timer() {
     let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
     let behind = runtime.run(|| {
         let over = Arc::new(AtomicBool::new(false));

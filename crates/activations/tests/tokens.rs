@@ -11,7 +11,7 @@ use stanchion_activations::{Runtime, Thread, current, park_timeout, yield_now};
 /// No park of these tests lasts so long, unless its token is lost.
 const LONG: Duration = Duration::from_secs(20);
 
-/// What a thread is told while it waits, in rounds.
+/// The rounds of unparks while a thread waits.
 const ROUNDS: usize = 40;
 
 /// Something to wait for, and what ends the wait.
@@ -21,7 +21,7 @@ trait Thing: Default + Send + Sync + 'static {
     fn end(&self);
 }
 
-/// Who waits says who it is first.
+/// A meeting of a waiter and a waker. The waiter leaves its handle first.
 struct Meeting<T> {
     thing: T,
     waits: std::sync::Mutex<Option<Thread>>,
@@ -97,7 +97,7 @@ impl Thing for Held {
 }
 
 #[test]
-fn who_waits_for_a_mutex_keeps_its_token() {
+fn mutex_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<Held>();
 }
 
@@ -116,7 +116,7 @@ impl Thing for HeldForATime {
 }
 
 #[test]
-fn who_waits_for_a_mutex_for_a_time_keeps_its_token() {
+fn timed_mutex_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<HeldForATime>();
 }
 
@@ -135,7 +135,7 @@ impl Thing for Condition {
 }
 
 #[test]
-fn who_waits_for_a_condition_keeps_its_token() {
+fn condition_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<Condition>();
 }
 
@@ -158,7 +158,7 @@ impl Thing for NoPermits {
 }
 
 #[test]
-fn who_waits_for_a_permit_keeps_its_token() {
+fn permit_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<NoPermits>();
 }
 
@@ -181,7 +181,7 @@ impl Thing for OfTwo {
 }
 
 #[test]
-fn who_waits_at_a_barrier_keeps_its_token() {
+fn barrier_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<OfTwo>();
 }
 
@@ -205,6 +205,6 @@ impl Thing for Messages {
 }
 
 #[test]
-fn who_waits_for_a_message_keeps_its_token() {
+fn channel_waiter_keeps_its_token() {
     keeps_what_is_meant_for_its_parks::<Messages>();
 }

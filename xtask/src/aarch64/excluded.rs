@@ -94,7 +94,7 @@ pub(super) const EXCLUDED: &[Excluded] = &[
     Excluded {
         of: "activations",
         why: "a child that was forked beside other threads hangs in the emulator",
-        tests: &["a_forked_child_is_told_that_it_has_no_carriers"],
+        tests: &["forked_child_panics_instead_of_waiting_for_workers"],
     },
     Excluded {
         of: "activations",

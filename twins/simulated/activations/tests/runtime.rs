@@ -1,26 +1,35 @@
-//! The whole runtime on the simulated machines, under schedules that a seed chooses: the test for what is too large for loom.
+//! The whole runtime on the simulated machines, under schedules that a seed chooses: the test for
+//! what is too large for loom.
 //!
-//! A thread that nobody wakes is a deadlock in virtual time, and is reported as such. Slices end in the middle of everything, and a new kernel thread
-//! runs late. What this cannot find: what takes a memory ordering, because a simulated run has one order of all accesses. For that there are loom's
-//! models.
+//! A thread that is never woken is a deadlock in virtual time, and is reported as such. Slices end
+//! in the middle of everything, and a new kernel thread runs late. These tests cannot find an
+//! error that takes a memory ordering, because a simulated run has one order of all accesses.
+//! Loom's models are for those.
 //!
-//! This is what shuttle does, which has one order of all accesses as well, and two schedulers for what is too large to explore: one that lets any thread go
-//! on at each access, and PCT, by which threads have priorities and at a few accesses, chosen at random, one falls behind all others. For the first stand
-//! processors whose times differ and slices that end anywhere; for the second, delays: at one to three accesses, chosen at random, a thread stops for 1 µs to
-//! 8 ms, and all others go on (`crates/simulator/tests/delays.rs` has bugs that only they find). Shuttle itself is not used, because the runtime would
-//! have to be written against its types, and because there no kernel blocks a thread, or says that it has.
+//! This is what shuttle does, which has one order of all accesses as well, and two schedulers for
+//! what is too large to explore. One lets any thread go on at each access. The other is PCT, by
+//! which threads have priorities, and at a few accesses, chosen at random, one falls behind all
+//! others. Here, processors with different times and slices that end anywhere take the place of
+//! the first. Delays take the place of the second: at one to three accesses, chosen at random, a
+//! thread stops for 1 µs to 8 ms, and all others go on (`crates/simulator/tests/delays.rs` has
+//! bugs that only they find). Shuttle itself is not used, because the runtime would have to be
+//! written against its types, and because there no kernel blocks a thread, or reports it.
 //!
-//! | scene | what would go wrong |
-//! | --- | --- |
-//! | a stack of the runtime on the stack of a simulated thread | either goes on on the other's |
-//! | trees of threads that join their children | a joiner is not woken |
-//! | threads that wake each other in a ring, and yield | a wake-up is lost between the token, the stack laid aside and the queue |
-//! | threads from several kernel threads outside, with pauses in which all fall asleep | somebody sleeps beside a ready thread |
-//! | parks that end by time, by an unpark, or by both | a time is forgotten; a wake-up is lost |
-//! | a thread that waits for a time, and one outside that asks whether all wait for others | between the time and the wake-up nobody seems to have work |
-//! | threads that block in the kernel | a seat is lost; two have one; a carrier is forgotten |
-//! | threads that nobody joins, whose results say so | a thread is forgotten; a result is dropped twice |
-//! | a runtime dropped by its own thread | carriers stay |
+//! Each scene, and the failure that it looks for:
+//!
+//! - a stack of the runtime on the stack of a simulated thread: either continues on the other's;
+//! - trees of threads that join their children: a joiner is not woken;
+//! - threads that wake each other in a ring, and yield: a wake-up is lost between the token, the
+//!   stack laid aside and the queue;
+//! - threads from several kernel threads outside, with pauses in which all fall asleep: a worker
+//!   sleeps beside a ready thread;
+//! - parks that end by time, by an unpark, or by both: a time is forgotten; a wake-up is lost;
+//! - a thread that waits for a time, and one outside that asks whether all wait for others: between
+//!   the time and the wake-up no thread seems to have work;
+//! - threads that block in the kernel: a slot is lost; two have one; a worker is forgotten;
+//! - detached threads with results that count their drops: a thread is forgotten; a result is
+//!   dropped twice;
+//! - a runtime dropped by its own thread: workers stay.
 
 use std::time::Duration;
 
@@ -47,7 +56,8 @@ fn machine(seed: u64) -> Machine {
     machine
 }
 
-/// Twice with each seed: the second time, one to three threads are stopped for a while, each at any access of the run.
+/// Twice with each seed: the second time, one to three threads are stopped for a while, each at
+/// any access of the run.
 fn on_machines(name: &str, scene: fn(Runtime)) {
     for seed in 0..SEEDS {
         let run = |delays: usize, among: u64| {
@@ -61,7 +71,7 @@ fn on_machines(name: &str, scene: fn(Runtime)) {
     }
 }
 
-/// More carriers than processors, as often as not.
+/// More workers than processors, as often as not.
 fn builder(seed: u64) -> RuntimeBuilder {
     let builder = Runtime::builder()
         .processors(1 + (seed / 4) as usize % 4)
@@ -262,7 +272,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn nobody_joins() {
+fn detached_threads() {
     on_machines("nobody joins", |runtime| {
         let drops = Arc::new(AtomicU32::fresh(0));
         for _ in 0..6 {
@@ -303,7 +313,7 @@ fn dropped_inside() {
 }
 
 #[test]
-fn who_waits_for_a_time_is_not_stalled() {
+fn sleeping_thread_is_not_stalled() {
     on_machines("not stalled", |runtime| {
         let awake = Arc::new(AtomicU32::fresh(0));
         let sleepers: Vec<_> = (0..2)

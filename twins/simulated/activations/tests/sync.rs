@@ -1,22 +1,33 @@
-//! What threads wait for each other with, on the simulated machines, under schedules that a seed chooses. Those who use it are user-level threads, and kernel threads
-//! that are none of the runtime's.
+//! The locks and channels on the simulated machines, under schedules that a seed chooses.
+//! User-level threads use them, and kernel threads that do not belong to the runtime.
 //!
-//! There are more kernel threads than processors, so slices end in the middle of everything; and who is in the middle of a critical section computes there, yields,
-//! or blocks in the kernel. A wake-up that is lost leaves somebody waiting for ever, which is a deadlock in virtual time, and is reported as such. What takes a memory
-//! ordering is loom's (`twins/loom/activations/tests/sync.rs`).
+//! There are more kernel threads than processors, so slices end in the middle of everything. A
+//! thread in the middle of a critical section computes there, yields, or blocks in the kernel. A
+//! wake-up that is lost leaves a thread waiting for ever, which is a deadlock in virtual time, and
+//! is reported as such. Errors that take a memory ordering are for loom
+//! (`twins/loom/activations/tests/sync.rs`).
 //!
-//! | scene | what would go wrong |
-//! | --- | --- |
-//! | a mutex, by each way to wait for it; some give up in time | two have it; a release sends on nobody, or one that has given up |
-//! | a condition: places that are filled and emptied, by two conditions, some waits by time | a notification is lost, or goes to one that has given up |
-//! | the same by one condition, and all are notified | likewise, where they are moved from line to line |
-//! | the same, where each waits for its turn | a notification that comes between a waiter's release and its sleep is lost |
-//! | permits, one or more at a time; some give up in time | more are out than there are |
-//! | the same, while most of them stay out | who gives up in front keeps the line standing |
-//! | a barrier, again and again | one passes before all have come; two lead, or none |
-//! | a channel without places, with one, with some, with any number; one side leaves | a message is lost, or comes twice, or out of order; who waits for the last sender waits for ever |
-//! | the same, where each receiver takes its share | a message lies there, and who waits for it is not told |
-//! | a channel without places, whose senders and receivers give up in time | one has sent what nobody has got |
+//! Each scene, and the failure that it looks for:
+//!
+//! - a mutex, by each way to wait for it; some give up in time: two have it; a release wakes no
+//!   waiter, or one that has given up;
+//! - a condition: places that are filled and emptied, by two conditions, some waits by time: a
+//!   notification is lost, or goes to a waiter that has given up;
+//! - the same by one condition, and all are notified: the same, where they are moved from line to
+//!   line;
+//! - the same, where each waits for its turn: a notification that comes between a waiter's release
+//!   and its sleep is lost;
+//! - permits, one or more at a time; some give up in time: more are out than there are;
+//! - the same, while most of them stay out: a waiter that gives up in front keeps the line
+//!   standing;
+//! - a barrier, again and again: one passes before all have come; two lead, or none;
+//! - a channel without places, with one, with some, with any number; one side leaves: a message is
+//!   lost, or comes twice, or out of order; a receiver that waits for the last sender waits for
+//!   ever;
+//! - the same, where each receiver takes its share: a message lies there, and its receiver is not
+//!   woken;
+//! - a channel without places, with senders and receivers that give up in time: a message was sent
+//!   and not received.
 
 use std::time::Duration;
 
@@ -37,7 +48,7 @@ static ARENA: Arena = Arena;
 /// Seeds of each scene.
 const SEEDS: u64 = 64;
 
-/// Who uses it: user-level threads, and kernel threads that are no carriers.
+/// The users: user-level threads, and kernel threads that are no workers.
 const INSIDE: u32 = 6;
 const OUTSIDE: u32 = 3;
 const ALL: u32 = INSIDE + OUTSIDE;
@@ -96,7 +107,8 @@ fn patience() -> Duration {
     Duration::from_nanos(any(40_000).saturating_sub(4_000))
 }
 
-/// What a thread does now and then wherever it is: it computes, lets others run, or blocks in the kernel.
+/// Does what a thread does now and then wherever it is: it computes, lets others run, or blocks in
+/// the kernel.
 fn dawdle() {
     match any(8) {
         0 => thread::sleep(Duration::from_nanos(any(60_000))),
@@ -106,7 +118,7 @@ fn dawdle() {
     }
 }
 
-/// What only one may be in.
+/// A section for one thread at a time.
 #[derive(Default)]
 struct Room {
     taken: bool,
@@ -140,7 +152,7 @@ fn excludes<P: Policy + Send + Sync + 'static>(name: &str) {
             }
         },
         |(room, visits)| {
-            let room = room.try_lock().expect("nobody has it any more");
+            let room = room.try_lock().expect("no thread has it any more");
             assert_eq!(room.visits, visits.load(Relaxed));
         },
     );
@@ -152,17 +164,17 @@ fn a_mutex_by_default() {
 }
 
 #[test]
-fn a_mutex_whose_waiters_never_spin() {
+fn mutex_with_waiters_that_never_spin() {
     excludes::<AlwaysBlock>("a mutex, never spinning");
 }
 
 #[test]
-fn a_mutex_whose_waiters_always_spin() {
+fn mutex_with_waiters_that_always_spin() {
     excludes::<AlwaysSpin>("a mutex, always spinning");
 }
 
 #[test]
-fn a_mutex_whose_waiters_look_for_the_holder() {
+fn mutex_with_waiters_that_look_for_the_holder() {
     excludes::<HolderAware>("a mutex, fetching");
 }
 
@@ -181,7 +193,8 @@ impl Places {
         Self { full: Mutex::new(0), filled: Condvar::new(), emptied: Condvar::new() }
     }
 
-    /// Waits on that condition until `can`, in steps by time now and then; then does it, in the middle of which others may want to.
+    /// Waits on that condition until `can`, in steps by time now and then; then does it, in the
+    /// middle of which others may want to.
     fn step(&self, waits: &Condvar, can: fn(u32) -> bool, change: fn(u32) -> u32) {
         let mut full = self.full.lock();
         while !can(*full) {
@@ -292,7 +305,8 @@ fn permits() {
     );
 }
 
-/// One keeps all but one of them until the others have had that one; of these some want more, which they do not get.
+/// One keeps all but one of them until the others have had that one; of these some want more,
+/// which they do not get.
 #[test]
 fn permits_of_which_most_stay_out() {
     among(
@@ -330,7 +344,7 @@ fn a_barrier() {
                 dawdle();
                 came.fetch_add(1, Relaxed);
                 leaders.fetch_add(barrier.wait().is_leader().into(), Relaxed);
-                // Nobody comes a second time before all have looked.
+                // No thread comes a second time before all have looked.
                 assert_eq!(came.load(Relaxed), ALL * round);
                 barrier.wait();
             }
@@ -339,14 +353,14 @@ fn a_barrier() {
     );
 }
 
-/// Who has sent it, and which of his it is.
+/// The sender of a message, and the number among its messages.
 type Message = (u32, u32);
 /// Either end, or both.
 type Taken = (Option<Sender<Message>>, Option<Receiver<Message>>);
 
 /// Both ends, of which each user takes its own; then there are no others.
 struct Ends {
-    /// How many have come, and what is left for those that have not.
+    /// The number of messages that have come, and of those that are left.
     left: Mutex<(u32, Taken)>,
     sum: AtomicU64,
 }
@@ -426,9 +440,9 @@ fn a_channel_of_any_number() {
 }
 
 #[test]
-fn a_channel_whose_users_give_up() {
+fn channel_with_users_that_give_up() {
     among(
-        "a channel whose users give up",
+        "a channel with users that give up",
         || (channel::bounded(0), AtomicU32::fresh(0), AtomicU32::fresh(0)),
         |((sender, receiver), sent, received), number| {
             for _ in 0..8 {

@@ -1,17 +1,25 @@
-//! The runtime's upcalls on the simulated machines, held against the book that the simulator keeps: who was on which processor when.
+//! The runtime's upcalls on the simulated machines, compared with the simulator's record of which
+//! thread was on which processor when.
 //!
-//! There a record of a switch is the switch itself, without delay and without loss, and whoever looks sees it. So each upcall must have a cause in that book, at
-//! the very nanosecond that its latency says; none may be told twice; and what somebody looks at must be told, so late as the machine's own times allow.
+//! There a record of a switch is the switch itself, without delay and without loss, and every
+//! thread that looks sees it. So each upcall must have a cause in that record, at the very
+//! nanosecond that its latency gives. None may be counted twice. A switch that a thread looks at
+//! must be counted, as late as the machine's own times allow.
 //!
-//! | scene | what would go wrong |
-//! | --- | --- |
-//! | one thread blocks while others are ready, and nobody else runs | the lookout is told late, or not, or not again |
-//! | one thread blocks while others run past it | they tell what the others have told; a block of before, or none |
-//! | many threads block, with few kernel threads to stand in for them | a block that cannot be helped is told again and again; a return is not told |
-//! | kernel threads of others take the processors | a thread that was woken, and has no processor, is told to have been preempted |
-//! | threads block while others have the processors | likewise; a return is not told because the next thing is a preemption |
-//! | threads that wait for each other | something is told that the kernel has not done |
-//! | one seat | it is not told that it was given, or twice |
+//! Each scene, and the failure that it looks for:
+//!
+//! - one thread blocks while others are ready, and no other worker runs: the monitor is woken late,
+//!   or not, or not again;
+//! - one thread blocks while others run past it: they count what the others have counted; a block
+//!   of before, or none;
+//! - many threads block, with few kernel threads to stand in for them: a block without a spare is
+//!   counted again and again; a return is not counted;
+//! - kernel threads of others take the processors: a thread that was woken, and has no processor,
+//!   counts as preempted;
+//! - threads block while others have the processors: the same; a return is not counted because the
+//!   next event is a preemption;
+//! - threads that wait for each other: an upcall is counted that the kernel has not caused;
+//! - one slot: its assignment is not counted, or twice.
 
 #[path = "upcalls/book.rs"]
 mod book;
@@ -30,10 +38,10 @@ use stanchion_simulator::{Arena, Machine, Time, machines};
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// Seeds of each scene; a third of them for each number of seats.
+/// Seeds of each scene; a third of them for each number of slots.
 const SEEDS: u64 = 48;
 
-/// What a short thread computes, in ns.
+/// The time that a short thread computes, in ns.
 const SHORT: u64 = 4_000;
 /// A block that lasts.
 const NAP: u64 = 250_000;
@@ -59,11 +67,12 @@ fn stock(runtime: &Runtime, count: usize, nanos: u64) {
     (0..count).for_each(|_| drop(runtime.spawn(move || machine::work(nanos))));
 }
 
-/// From a switch until a sleeper that it wakes runs on an idle processor, and has looked at so many seats.
-fn until_woken(machine: &Machine, seats: usize) -> u64 {
+/// From a switch until a sleeper that it wakes runs on an idle processor, and has looked at so
+/// many slots.
+fn until_woken(machine: &Machine, slots: usize) -> u64 {
     let times = &machine.scheduling;
     // Arming each is a way into the kernel; beside that there are some accesses that miss.
-    let looks = (times.wake + Time::nanos(2_000)) * seats as u64;
+    let looks = (times.wake + Time::nanos(2_000)) * slots as u64;
     (times.wake + times.kick + times.wakeup + times.switch + looks).as_nanos()
 }
 
@@ -72,22 +81,23 @@ type Naps = Arc<Mutex<Vec<u64>>>;
 
 /// Blocks for so long, and writes it down. A lock of the standard library's takes no virtual time.
 fn nap(naps: &Naps, nanos: u64) {
-    naps.lock().expect("nobody panics with it").push(clock::monotonic() - EPOCH);
+    naps.lock().expect("no thread panics with it").push(clock::monotonic() - EPOCH);
     thread::sleep(Duration::from_nanos(nanos));
 }
 
-/// One thread that blocks now and then, while others are ready: what was told of each block, and how late.
-fn one_blocks(name: &str, seats: usize, rivals: u64, late: impl Fn(&Machine) -> u64) {
+/// One thread that blocks now and then, while others are ready: what was told of each block, and
+/// how late.
+fn one_blocks(name: &str, slots: usize, rivals: u64, late: impl Fn(&Machine) -> u64) {
     for seed in 0..SEEDS / 3 {
-        // One for the lookout, one for who comes back, one for the caller.
-        let machine = modern(seats + 3, seed);
+        // One for the monitor, one for the worker that comes back, one for the caller.
+        let machine = modern(slots + 3, seed);
         let late = late(&machine);
         let naps = Naps::default();
         let noted = naps.clone();
-        let ran = book::run(name, seed, machine, builder(seats), move |runtime| {
-            // They keep the other seats.
+        let ran = book::run(name, seed, machine, builder(slots), move |runtime| {
+            // They keep the other slots.
             let rivals: Vec<_> =
-                (1..seats).map(|_| runtime.spawn(move || machine::work(rivals))).collect();
+                (1..slots).map(|_| runtime.spawn(move || machine::work(rivals))).collect();
             let blocks = runtime.spawn(move || {
                 park();
                 for _ in 0..4 {
@@ -98,41 +108,41 @@ fn one_blocks(name: &str, seats: usize, rivals: u64, late: impl Fn(&Machine) -> 
             });
             // They begin before the others, and the one goes on when those are there.
             thread::sleep(Duration::from_micros(100));
-            stock(runtime, 1_000 * seats, SHORT);
+            stock(runtime, 1_000 * slots, SHORT);
             blocks.thread().unpark();
             rivals.into_iter().for_each(|rival| rival.join().expect("no panic"));
             blocks.join().expect("no panic");
         });
-        let naps = naps.lock().expect("nobody panics with it");
+        let naps = naps.lock().expect("no thread panics with it");
         assert_eq!(naps.len(), 4);
         for &from in naps.iter() {
             let off = ran.offs_for(Why::Blocked).find(|off| off.from == from);
             let off = off.expect("the simulator's book has it, at the same nanosecond");
-            let told = ran.told_at(Upcall::Blocked, from);
-            let told = told.unwrap_or_else(|| panic!("{name}, seed {seed}: nobody saw {off:?}"));
+            let told = ran.counted_at(Upcall::Blocked, from);
+            let told = told.unwrap_or_else(|| panic!("{name}, seed {seed}: {off:?} was not seen"));
             assert!(told.latency <= Some(late), "{name}, seed {seed}: {told:?}, not by {late}");
-            let back = ran.told_at(Upcall::Unblocked, off.until);
-            assert!(back.is_some(), "{name}, seed {seed}: nobody was told of the end of {off:?}");
+            let back = ran.counted_at(Upcall::Unblocked, off.until);
+            assert!(back.is_some(), "{name}, seed {seed}: the end of {off:?} was not counted");
         }
-        assert_eq!(ran.told_of(Upcall::Preempted).count(), 0, "{name}, seed {seed}");
-        assert!(ran.metrics.handovers >= 4, "{name}, seed {seed}");
+        assert_eq!(ran.counted_of(Upcall::Preempted).count(), 0, "{name}, seed {seed}");
+        assert!(ran.metrics.handoffs >= 4, "{name}, seed {seed}");
     }
 }
 
 #[test]
-fn the_lookout_tells_of_a_block_as_soon_as_it_can_be_woken() {
-    for seats in [1, 2, 4] {
-        let late = move |machine: &Machine| until_woken(machine, seats);
-        one_blocks("seen by the lookout", seats, 20_000_000, late);
+fn monitor_reports_a_block_as_soon_as_it_can_be_woken() {
+    for slots in [1, 2, 4] {
+        let late = move |machine: &Machine| until_woken(machine, slots);
+        one_blocks("seen by the monitor", slots, 20_000_000, late);
     }
 }
 
 #[test]
 fn a_running_processor_tells_of_a_block_at_its_next_scheduling_points() {
-    for seats in [2, 4] {
-        // It looks at one seat each time.
-        let late = move |_: &Machine| (SHORT + 1_500) * seats as u64;
-        one_blocks("seen in passing", seats, 0, late);
+    for slots in [2, 4] {
+        // It looks at one slot each time.
+        let late = move |_: &Machine| (SHORT + 1_500) * slots as u64;
+        one_blocks("seen in passing", slots, 0, late);
     }
 }
 
@@ -163,60 +173,61 @@ fn many_block(runtime: &Runtime, threads: usize) {
 }
 
 #[test]
-fn each_block_and_each_return_is_told_once_however_many_look() {
+fn each_block_and_return_is_counted_once() {
     let mut told = 0;
     for seed in 0..2 * SEEDS {
-        let seats = 1 + seed as usize % 4;
+        let slots = 1 + seed as usize % 4;
         let machine = modern([2, 4, 8][seed as usize % 3], seed);
-        let builder = builder(seats).spare_kernel_threads((seed / 4 % 5) as usize);
+        let builder = builder(slots).spare_kernel_threads((seed / 4 % 5) as usize);
         let ran =
             book::run("many block", seed, machine, builder, |runtime| many_block(runtime, 12));
-        told += ran.told_of(Upcall::Blocked).count();
+        told += ran.counted_of(Upcall::Blocked).count();
     }
     assert!(told > 1_000, "only {told} blocks were seen");
 }
 
-/// Kernel threads that are no carriers, and compute for so long.
+/// Kernel threads that are no workers, and compute for so long.
 fn others(count: usize, nanos: u64) -> Vec<thread::JoinHandle<()>> {
     (0..count).map(|_| thread::spawn(move || machine::work(nanos))).collect()
 }
 
 #[test]
-fn a_slice_that_ends_is_told_once_if_anybody_runs_who_looks() {
+fn preemption_is_counted_once_if_a_running_worker_looks() {
     let mut seen = 0;
     for seed in 0..SEEDS {
-        let seats = 2 + seed as usize % 3;
+        let slots = 2 + seed as usize % 3;
         let ran = book::run(
             "others compute",
             seed,
-            modern(seats, seed),
-            builder(seats),
+            modern(slots, seed),
+            builder(slots),
             move |runtime| {
                 let others = others(1 + seed as usize % 3, 2_000_000);
-                stock(runtime, 300 * seats, SHORT);
+                stock(runtime, 300 * slots, SHORT);
                 others.into_iter().for_each(|other| other.join().expect("no panic"));
             },
         );
         for off in ran.offs_for(Why::Preempted) {
-            // It looks at one seat each time, and the book's stays are not quite its scheduling points.
-            if ran.is_in_thread(off) && ran.looks_meanwhile(off) > 2 * seats {
+            // It looks at one slot each time, and the book's stays are not quite its scheduling
+            // points.
+            if ran.is_in_thread(off) && ran.looks_meanwhile(off) > 2 * slots {
                 seen += 1;
-                let told = ran.told_at(Upcall::Preempted, off.from);
-                assert!(told.is_some(), "seed {seed}: nobody was told of {off:?}");
+                let told = ran.counted_at(Upcall::Preempted, off.from);
+                assert!(told.is_some(), "seed {seed}: {off:?} was not counted");
             }
         }
         let blocks = ran.offs_for(Why::Blocked).filter(|off| ran.is_in_thread(off)).count();
-        assert!(ran.told_of(Upcall::Blocked).count() <= blocks, "seed {seed}");
+        assert!(ran.counted_of(Upcall::Blocked).count() <= blocks, "seed {seed}");
     }
-    assert!(seen > 100, "only {seen} slices ended beside somebody who looks");
+    assert!(seen > 100, "only {seen} slices ended beside a worker that looks");
 }
 
 #[test]
-fn who_was_woken_and_waits_for_a_processor_was_not_preempted() {
+fn woken_thread_without_a_processor_was_not_preempted() {
     for seed in 0..SEEDS {
-        let seats = 1 + seed as usize % 4;
-        let builder = builder(seats).spare_kernel_threads((seed % 3) as usize);
-        book::run("others compute, many block", seed, modern(seats, seed), builder, |runtime| {
+        let slots = 1 + seed as usize % 4;
+        let builder = builder(slots).spare_kernel_threads((seed % 3) as usize);
+        book::run("others compute, many block", seed, modern(slots, seed), builder, |runtime| {
             let others = others(3, 3_000_000);
             many_block(runtime, 8);
             others.into_iter().for_each(|other| other.join().expect("no panic"));
@@ -225,11 +236,11 @@ fn who_was_woken_and_waits_for_a_processor_was_not_preempted() {
 }
 
 #[test]
-fn who_waits_for_another_thread_has_not_blocked() {
+fn waiting_thread_has_not_blocked() {
     for seed in 0..SEEDS {
-        let seats = 1 + seed as usize % 4;
-        let machine = modern(seats + 2, seed);
-        let ran = book::run("they wait for each other", seed, machine, builder(seats), |runtime| {
+        let slots = 1 + seed as usize % 4;
+        let machine = modern(slots + 2, seed);
+        let ran = book::run("they wait for each other", seed, machine, builder(slots), |runtime| {
             let trees: Vec<_> = (0..6)
                 .map(|_| {
                     runtime.spawn(|| {
@@ -256,12 +267,12 @@ fn who_waits_for_another_thread_has_not_blocked() {
 }
 
 #[test]
-fn a_seat_that_is_given_is_told_once() {
+fn assigned_slot_is_counted_once() {
     for seed in 0..SEEDS {
         let machine = modern(3, seed);
-        // A new kernel thread, which is made before it is given the seat, and one that is woken.
+        // A new kernel thread, which is made before it is given the slot, and one that is woken.
         let late = until_woken(&machine, 1) + machine.scheduling.switch.as_nanos();
-        let ran = book::run("one seat", seed, machine, builder(1), move |runtime| {
+        let ran = book::run("one slot", seed, machine, builder(1), move |runtime| {
             let blocks = runtime.spawn(move || {
                 for round in 0..6 {
                     machine::work(any(9_000));
@@ -277,11 +288,11 @@ fn a_seat_that_is_given_is_told_once() {
             stock(runtime, 1_500, SHORT);
             blocks.join().expect("no panic");
         });
-        let mut stays: Vec<_> = ran.stays.iter().map(|stay| (stay.from, stay.carrier)).collect();
+        let mut stays: Vec<_> = ran.stays.iter().map(|stay| (stay.from, stay.worker)).collect();
         stays.sort_unstable();
         let moves = stays.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
-        assert_eq!(ran.told_of(Upcall::ProcessorAdded).count(), moves, "seed {seed}");
-        for told in ran.told_of(Upcall::ProcessorAdded) {
+        assert_eq!(ran.counted_of(Upcall::ProcessorAdded).count(), moves, "seed {seed}");
+        for told in ran.counted_of(Upcall::ProcessorAdded) {
             assert!(told.latency <= Some(late), "seed {seed}: {told:?}, not by {late}");
         }
     }

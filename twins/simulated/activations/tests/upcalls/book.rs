@@ -6,7 +6,7 @@ use machine::{clock, thread};
 use stanchion_activations_simulated::{Metrics, Runtime, RuntimeBuilder, Upcall};
 use stanchion_simulator::{Activity, Machine, Run, Simulation, Span};
 
-/// What the clock reads when a run begins.
+/// The time on the clock when a run begins.
 pub(crate) const EPOCH: u64 = 1_000_000_000;
 
 /// Why a kernel thread left its processor.
@@ -16,25 +16,25 @@ pub(crate) enum Why {
     Preempted,
 }
 
-/// One time that a carrier was on no processor; in ns of the run.
+/// One time that a worker was on no processor; in ns of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Off {
-    pub(crate) carrier: usize,
+    pub(crate) worker: usize,
     pub(crate) why: Why,
     pub(crate) from: u64,
     pub(crate) until: u64,
 }
 
-/// What the runtime was told.
+/// An upcall that the runtime has counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Counted {
     pub(crate) upcall: Upcall,
     pub(crate) at: u64,
     pub(crate) latency: Option<u64>,
 }
 
-impl Told {
-    /// When that happened which it was told of.
+impl Counted {
+    /// When that happened which it was counted of.
     pub(crate) fn cause(&self) -> Option<u64> {
         self.latency.map(|latency| self.at - latency)
     }
@@ -43,7 +43,7 @@ impl Told {
 /// A user-level thread ran there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
-    pub(crate) carrier: usize,
+    pub(crate) worker: usize,
     pub(crate) from: u64,
     pub(crate) until: u64,
 }
@@ -51,12 +51,13 @@ pub(crate) struct Stay {
 /// A run.
 pub(crate) struct Ran {
     pub(crate) offs: Vec<Off>,
-    pub(crate) told: Vec<Told>,
+    pub(crate) counted: Vec<Counted>,
     pub(crate) stays: Vec<Stay>,
     pub(crate) metrics: Metrics,
 }
 
-/// Runs a scene in a runtime, whose threads have all ended when the scene has, and checks what holds of any run.
+/// Runs a scene in a runtime. All its threads have ended when the scene has. Checks what
+/// holds of any run.
 pub(crate) fn run(
     name: &str,
     seed: u64,
@@ -68,11 +69,11 @@ pub(crate) fn run(
         let began = clock::monotonic();
         let runtime = builder.build().expect("simulated threads are free");
         scene(&runtime);
-        // Whoever was away comes back.
+        // Workers that were away come back.
         thread::sleep(Duration::from_millis(2));
         let mut json = Vec::new();
         let trace = runtime.trace().expect("it is traced");
-        assert_eq!(trace.left_out(), 0);
+        assert_eq!(trace.dropped(), 0);
         trace.write_chrome(&mut json).expect("memory takes all");
         (began, runtime.metrics(), String::from_utf8(json).expect("text"))
     };
@@ -81,7 +82,7 @@ pub(crate) fn run(
         Ok(run) => {
             let ran = Ran::new(&run);
             if let Some(wrong) = ran.wrong() {
-                panic!("{name}, seed {seed}: {wrong}\n{:#?}", ran.told);
+                panic!("{name}, seed {seed}: {wrong}\n{:#?}", ran.counted);
             }
             ran
         }
@@ -94,83 +95,86 @@ impl Ran {
         assert_eq!(*began, EPOCH, "the run and the trace begin together");
         let threads = &run.statistics.threads;
         let name_of = |thread: usize| threads[thread].name.as_deref().unwrap_or_default();
-        let carrier_of =
-            |thread: usize| name_of(thread).strip_prefix("carrier-").map(|it| it.parse().unwrap());
+        let worker_of =
+            |thread: usize| name_of(thread).strip_prefix("worker-").map(|it| it.parse().unwrap());
         let spans = run.timeline.as_ref().expect("it was asked for").spans();
         let mut offs = Vec::new();
         for thread in 0..threads.len() {
-            let Some(carrier) = carrier_of(thread) else { continue };
-            offs.extend(offs_of(carrier, spans.iter().filter(|span| span.thread == thread)));
+            let Some(worker) = worker_of(thread) else { continue };
+            offs.extend(offs_of(worker, spans.iter().filter(|span| span.thread == thread)));
         }
-        let (told, stays) = read(json);
-        Self { offs, told, stays, metrics: metrics.clone() }
+        let (counted, stays) = read(json);
+        Self { offs, counted, stays, metrics: metrics.clone() }
     }
 
-    /// What was told of that kind.
-    pub(crate) fn told_of(&self, upcall: Upcall) -> impl Iterator<Item = &Told> {
-        self.told.iter().filter(move |told| told.upcall == upcall)
+    /// Returns the upcalls of this kind.
+    pub(crate) fn counted_of(&self, upcall: Upcall) -> impl Iterator<Item = &Counted> {
+        self.counted.iter().filter(move |counted| counted.upcall == upcall)
     }
 
-    /// The times that a carrier was off its processor for that reason.
+    /// The times that a worker was off its processor for that reason.
     pub(crate) fn offs_for(&self, why: Why) -> impl Iterator<Item = &Off> {
         self.offs.iter().filter(move |off| off.why == why)
     }
 
-    /// What was told of the switch at that time.
-    pub(crate) fn told_at(&self, upcall: Upcall, cause: u64) -> Option<&Told> {
-        self.told_of(upcall).find(|told| told.cause() == Some(cause))
+    /// Returns the upcall for the switch at this time.
+    pub(crate) fn counted_at(&self, upcall: Upcall, cause: u64) -> Option<&Counted> {
+        self.counted_of(upcall).find(|counted| counted.cause() == Some(cause))
     }
 
-    /// How many threads have begun, or gone on, on another carrier meanwhile: of that which has looked around most often.
+    /// Returns the number of threads that began or continued on another worker meanwhile, of the
+    /// one that has looked around most often.
     pub(crate) fn looks_meanwhile(&self, off: &Off) -> usize {
-        let looks = |carrier| {
-            let stays = self.stays.iter().filter(|stay| stay.carrier == carrier);
+        let looks = |worker| {
+            let stays = self.stays.iter().filter(|stay| stay.worker == worker);
             stays.filter(|stay| stay.from > off.from && stay.from < off.until).count()
         };
-        let others = (0..self.metrics.kernel_threads).filter(|carrier| *carrier != off.carrier);
+        let others = (0..self.metrics.kernel_threads).filter(|worker| *worker != off.worker);
         others.map(looks).max().unwrap_or(0)
     }
 
-    /// Whether that was in the middle of a thread; what is within a microsecond of its ends may have been in the scheduler.
+    /// Returns whether that was in the middle of a thread. A time within a microsecond of its ends
+    /// may have been in the scheduler.
     pub(crate) fn is_in_thread(&self, off: &Off) -> bool {
         self.stays.iter().any(|stay| {
-            stay.carrier == off.carrier && stay.from + 1_000 < off.from && off.until < stay.until
+            stay.worker == off.worker && stay.from + 1_000 < off.from && off.until < stay.until
         })
     }
 
-    /// What must not be in any run, if it is there.
+    /// Returns an error that must not be in any run, if there is one.
     fn wrong(&self) -> Option<String> {
         for (upcall, why) in [(Upcall::Blocked, Why::Blocked), (Upcall::Preempted, Why::Preempted)]
         {
             let mut causes: Vec<_> = self.offs_for(why).map(|off| off.from).collect();
-            for told in self.told_of(upcall) {
-                let cause = told.cause();
+            for counted in self.counted_of(upcall) {
+                let cause = counted.cause();
                 let Some(place) = causes.iter().position(|from| Some(*from) == cause) else {
-                    return Some(format!("{told:?} has no cause, or was told before"));
+                    return Some(format!("{counted:?} has no cause, or was counted before"));
                 };
                 causes.swap_remove(place);
             }
         }
         let mut returns: Vec<_> = self.offs.iter().map(|off| off.until).collect();
-        for told in self.told_of(Upcall::Unblocked) {
+        for counted in self.counted_of(Upcall::Unblocked) {
             // One that has been preempted since has no time.
-            let Some(cause) = told.cause() else { continue };
+            let Some(cause) = counted.cause() else { continue };
             let Some(place) = returns.iter().position(|until| *until == cause) else {
-                return Some(format!("{told:?} has no cause, or was told before"));
+                return Some(format!("{counted:?} has no cause, or was counted before"));
             };
             returns.swap_remove(place);
         }
-        let count = |upcall| self.told_of(upcall).count();
+        let count = |upcall| self.counted_of(upcall).count();
         if count(Upcall::Blocked) != count(Upcall::Unblocked) {
-            return Some("not as many are told to be back as were told to be blocked".into());
+            return Some("not as many returns are counted as blocks".into());
         }
-        let counted = Upcall::ALL.map(|upcall| count(upcall) as u64);
-        (counted != self.metrics.upcalls).then(|| "the trace and the metrics differ".into())
+        let counts = Upcall::ALL.map(|upcall| count(upcall) as u64);
+        (counts != self.metrics.upcalls).then(|| "the trace and the metrics differ".into())
     }
 }
 
-/// The stretches in which the thread of these spans was on no processor, without the one before its first.
-fn offs_of<'a>(carrier: usize, spans: impl Iterator<Item = &'a Span>) -> Vec<Off> {
+/// The stretches in which the thread of these spans was on no processor, without the one before
+/// its first.
+fn offs_of<'a>(worker: usize, spans: impl Iterator<Item = &'a Span>) -> Vec<Off> {
     let mut offs: Vec<Off> = Vec::new();
     let mut ran = false;
     let mut was_off = false;
@@ -185,7 +189,7 @@ fn offs_of<'a>(carrier: usize, spans: impl Iterator<Item = &'a Span>) -> Vec<Off
                 _ => Why::Blocked,
             };
             let (from, until) = (span.start.as_nanos(), span.end.as_nanos());
-            offs.push(Off { carrier, why, from, until });
+            offs.push(Off { worker, why, from, until });
         }
         was_off = off && ran;
         ran |= !off;
@@ -194,8 +198,8 @@ fn offs_of<'a>(carrier: usize, spans: impl Iterator<Item = &'a Span>) -> Vec<Off
 }
 
 /// Upcalls and threads' stays, from the trace's lines.
-fn read(json: &str) -> (Vec<Told>, Vec<Stay>) {
-    let (mut told, mut stays) = (Vec::new(), Vec::new());
+fn read(json: &str) -> (Vec<Counted>, Vec<Stay>) {
+    let (mut counted, mut stays) = (Vec::new(), Vec::new());
     for line in json.lines() {
         let Some(at) = field(line, "\"ts\":").map(nanos) else { continue };
         let upcall = Upcall::ALL
@@ -204,17 +208,17 @@ fn read(json: &str) -> (Vec<Told>, Vec<Stay>) {
         if let Some(upcall) = upcall {
             let latency =
                 field(line, "\"latency_ns\":").map(|it| it.parse().expect("whole nanoseconds"));
-            told.push(Told { upcall, at, latency });
+            counted.push(Counted { upcall, at, latency });
         } else if line.contains("\"name\":\"thread ") {
-            let carrier = field(line, "\"tid\":").expect("a track").parse().expect("a number");
+            let worker = field(line, "\"tid\":").expect("a track").parse().expect("a number");
             let until = at + field(line, "\"dur\":").map(nanos).expect("a length");
-            stays.push(Stay { carrier, from: at, until });
+            stays.push(Stay { worker, from: at, until });
         }
     }
-    (told, stays)
+    (counted, stays)
 }
 
-/// What follows that name on the line.
+/// Returns the text after this name on the line.
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.split_once(name)?.1;
     Some(&rest[..rest.find([',', '}']).unwrap_or(rest.len())])
