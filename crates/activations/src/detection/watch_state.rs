@@ -15,18 +15,23 @@
 //!
 //! # Orderings
 //!
-//! All accesses are Relaxed. Fences order them, in two instances of Dekker's protocol. In each, at
-//! least one of the two sides sees the other:
-//!
-//! - the monitor stores `UNWATCHED`, fence of [`leave`](WatchState::leave), looks whether there is
-//!   work. The other side: a thread makes work ready, fence of `parking.rs`, looks whether the
-//!   word is `UNWATCHED`.
-//! - a thread stores `ARMED`, fence of [`arm`](WatchState::arm), looks which workers are
-//!   registered, and arms them. The other side: a worker registers, fence of
-//!   [`worker_begins`](WatchState::worker_begins), looks whether the word is `ARMED`, and arms
-//!   itself.
+//! All accesses are Relaxed. The fences of two handshakes, `LEAVE` and `ARM`, order them. In
+//! each, at least one of the two sides sees the other.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::handshake::{Handshake, Reach, Symmetric};
+
+/// Ready work against a monitor that leaves: the thread that makes work ready sees `UNWATCHED`, or
+/// the monitor sees the work when it looks once more. Any thread may make work ready, and its fence
+/// is that of `processors/parking.rs`, which it needs for the sleeping slots.
+const LEAVE: Handshake<Symmetric> =
+    Handshake::symmetric("ready work", "WatchState", Reach::AllThreads);
+
+/// A worker that registers against a thread that arms the workers: the worker sees `ARMED` and
+/// arms itself, or the thread sees the worker and arms it. Any thread may become a worker. Both
+/// sides are rare.
+const ARM: Handshake<Symmetric> =
+    Handshake::symmetric("WorkerRecord", "WatchState", Reach::AllThreads);
 
 const UNWATCHED: u32 = 0;
 const ARMED: u32 = 1;
@@ -58,8 +63,7 @@ impl WatchState {
     pub fn arm(&self) {
         // Relaxed: see the header.
         self.0.store(ARMED, Ordering::Relaxed);
-        // Pairs with the fence of `worker_begins`.
-        fence(Ordering::SeqCst);
+        ARM.fence();
     }
 
     /// Says that the monitor looks every so often.
@@ -73,14 +77,12 @@ impl WatchState {
     pub fn leave(&self) {
         // Relaxed: see the header.
         self.0.store(UNWATCHED, Ordering::Relaxed);
-        // Pairs with the fence of `ParkedSlots::wake`.
-        fence(Ordering::SeqCst);
+        LEAVE.fence();
     }
 
     /// Returns whether a worker that has just registered is to arm itself.
     pub fn worker_begins(&self) -> bool {
-        // Pairs with the fence of `arm`.
-        fence(Ordering::SeqCst);
+        ARM.fence();
         self.is_armed()
     }
 }

@@ -23,17 +23,23 @@
 //!
 //! # Orderings
 //!
-//! A worker sets its ownership to `IDLE` or `WAITING`, then has a fence, then looks at its
-//! mailbox. A thread that sends it a thread has a fence, then looks at the ownership. At least one
-//! of the two sees the other.
+//! A worker sets its ownership to `IDLE` or `WAITING`, then looks at its mailbox. A thread that
+//! fills the mailbox then looks at the ownership. At least one of the two sees the other, by the
+//! handshake `REST`.
 
 use std::collections::VecDeque;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering, fence};
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::handshake::{Handshake, Reach, Symmetric};
 use stanchion_competitive::Mutex;
 
 use super::ownership::Ownership;
 use crate::thread::priority::Priority;
+
+/// A thread in a mailbox against the mailbox's worker, which goes to rest: the sender sees the
+/// worker at rest, or the worker sees the thread. Any thread may send. A sender comes about as
+/// often as a worker rests, so both sides pay for the same fence.
+const REST: Handshake<Symmetric> = Handshake::symmetric("Mailbox", "Ownership", Reach::AllThreads);
 
 #[derive(Default)]
 struct Lists {
@@ -113,7 +119,7 @@ impl IdleWorkers {
             return Rest::Slot(slot);
         }
         ownership.rest(ready.is_some());
-        fence(Ordering::SeqCst);
+        REST.fence();
         // It has ready threads: it waits for a slot.
         if let Some(priority) = ready.max(mailed()) {
             ownership.rest(true);
@@ -194,7 +200,7 @@ impl IdleWorkers {
     /// Tells a worker of a thread of this priority in its mailbox. Returns whether the worker was
     /// idle and now waits for a slot, so that the caller wakes another worker.
     pub fn notify(&self, index: usize, ownership: &Ownership, priority: Priority) -> bool {
-        fence(Ordering::SeqCst);
+        REST.fence();
         // It waits for a slot already.
         if ownership.is_waiting() {
             self.raise(index, priority);

@@ -8,7 +8,7 @@
 //!   looks once more for work                 looks at the bits: clears one, wakes that slot
 //! ```
 //!
-//! At least one of the two sees the other: the fences are what Dekker's protocol needs.
+//! At least one of the two sees the other, by the handshake `SLEEP`.
 //!
 //! # Timed parks
 //!
@@ -28,14 +28,21 @@
 //!
 //! # Orderings
 //!
-//! The two fences pair with each other. The bits of timed parks are Relaxed. The fence of the
-//! waking thread also makes a Release of the store after it, which pairs with the sleeper's
+//! `SLEEP` orders the bits against the ready work. The bits of timed parks are Relaxed. The
+//! waker's fence also makes a Release of the store after it, which pairs with the sleeper's
 //! Acquire.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
+use machine::handshake::{Handshake, Reach, Symmetric};
 use machine::park::{self, Woken};
+
+/// Ready work against a slot that goes to sleep: the waker sees the slot's bit, or the slot's
+/// worker sees the work when it looks once more. Any thread may make work ready. Both sides run
+/// about equally often, so both pay for the same fence, which the waker's store needs as well.
+const SLEEP: Handshake<Symmetric> =
+    Handshake::symmetric("ready work", "ParkedSlots::bits", Reach::AllThreads);
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -82,7 +89,7 @@ impl ParkedSlots {
         // Release: the thread that clears the bit makes the word `AWAKE` after this. It also pairs
         // with the Acquire of `count`.
         self.bits[slot / BITS].fetch_or(1 << (slot % BITS), Ordering::Release);
-        fence(Ordering::SeqCst);
+        SLEEP.fence();
     }
 
     fn set_timed(&self, slot: usize, is_timed: bool) {
@@ -163,7 +170,7 @@ impl ParkedSlots {
     /// lies on the caller's slot, and timed parks are left alone. Returns the number of slots that
     /// were woken.
     pub fn wake(&self, count: usize, is_local: bool) -> usize {
-        fence(Ordering::SeqCst);
+        SLEEP.fence();
         let mut woken = 0;
         for (group, bits) in self.bits.iter().enumerate() {
             // Relaxed: after the fence.
@@ -183,7 +190,7 @@ impl ParkedSlots {
 
     /// Wakes this slot if it sleeps, for work that only its worker can do.
     pub fn wake_slot(&self, slot: usize) {
-        fence(Ordering::SeqCst);
+        SLEEP.fence();
         // Relaxed: after the fence.
         if self.bits[slot / BITS].load(Ordering::Relaxed) & 1 << (slot % BITS) != 0 {
             self.wake_parker(slot);
