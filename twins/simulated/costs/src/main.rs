@@ -6,9 +6,12 @@
 mod measure;
 mod operation;
 mod operations;
+mod pools;
 
 use clap::Parser;
-use stanchion_simulator::Arena;
+use machine::sync::Arc;
+use measure::Cost;
+use stanchion_simulator::{Arena, Failure};
 use std::process::ExitCode;
 
 /// Addresses must not depend on this process.
@@ -27,23 +30,38 @@ fn main() -> ExitCode {
     let filter = Arguments::parse().filter.unwrap_or_default();
     let mut operations = operations::all();
     operations.retain(|operation| operation.name.contains(&filter));
-    if operations.is_empty() {
+    let mut pools = pools::all();
+    pools.retain(|operation| operation.name.contains(&filter));
+    if operations.is_empty() && pools.is_empty() {
         eprintln!(
             "costs: no operation's name contains `{filter}`; without a filter all are listed"
         );
         return ExitCode::FAILURE;
     }
     println!("{}", measure::heading());
-    for operation in &operations {
-        for processors in measure::PROCESSORS {
-            match measure::measure(operation, processors) {
-                Ok(cost) => println!("{}", measure::row(operation.name, processors, cost)),
-                Err(failure) => {
-                    eprintln!("costs: {} with {processors} processors: {failure}", operation.name);
-                    return ExitCode::FAILURE;
-                }
-            }
+    let measured = operations
+        .iter()
+        .try_for_each(|operation| rows(operation.name, |n| measure::measure(operation, n)))
+        .and_then(|()| {
+            pools.into_iter().map(Arc::new).try_for_each(|operation| {
+                rows(operation.name, |n| measure::measure_pool(&operation, n))
+            })
+        });
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("costs: {failure}");
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
+}
+
+/// Prints the rows of one operation.
+fn rows(name: &str, measure: impl Fn(usize) -> Result<Cost, Failure>) -> Result<(), String> {
+    for processors in measure::PROCESSORS {
+        let cost = measure(processors)
+            .map_err(|failure| format!("{name} with {processors} processors: {failure}"))?;
+        println!("{}", measure::row(name, processors, cost));
+    }
+    Ok(())
 }

@@ -10,7 +10,8 @@ use machine::wait::{Spin, WaitPolicy, wait_until};
 use machine::{clock, thread, topology};
 use stanchion_simulator::{Failure, Simulation, Time, machines};
 
-use crate::operation::Operation;
+use crate::operation::{Operation, Round};
+use crate::pools::PoolOperation;
 
 /// At how many processors each operation is counted.
 pub(crate) const PROCESSORS: [usize; 4] = [1, 2, 8, 64];
@@ -27,18 +28,44 @@ pub(crate) struct Cost {
 /// Rounds of each thread.
 const ROUNDS: u64 = 100;
 
+/// The rounds that were timed.
+pub(crate) struct Rounds {
+    /// Their times together.
+    pub(crate) nanos: u64,
+    pub(crate) count: u64,
+}
+
 /// Counts `operation` on the machine `modern` with so many processors and threads.
 pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, Failure> {
-    let long = run(operation, processors, 2 * ROUNDS)?;
+    cost(processors, |rounds| {
+        let set_up = operation.set_up;
+        run(processors, move || rounds_of(set_up(processors), processors, rounds))
+    })
+}
+
+/// Counts an operation of a pool on the machine `modern` with so many processors.
+pub(crate) fn measure_pool(
+    operation: &Arc<PoolOperation>,
+    processors: usize,
+) -> Result<Cost, Failure> {
+    cost(processors, |rounds| {
+        let operation = operation.clone();
+        run(processors, move || operation.run(processors, rounds))
+    })
+}
+
+fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Result<Cost, Failure> {
+    let long = run(2 * ROUNDS)?;
     if processors > 1 {
-        return Ok(long.each(2 * ROUNDS * processors as u64));
+        return Ok(long.each(long.rounds));
     }
-    let short = run(operation, processors, ROUNDS)?;
+    let short = run(ROUNDS)?;
     Ok(Total {
         nanos: long.nanos - short.nanos,
         misses: long.misses - short.misses,
         transfers: long.transfers - short.transfers,
         exchanges: long.exchanges - short.exchanges,
+        rounds: long.rounds - short.rounds,
     }
     .each(ROUNDS))
 }
@@ -50,6 +77,7 @@ struct Total {
     misses: u64,
     transfers: u64,
     exchanges: u64,
+    rounds: u64,
 }
 
 impl Total {
@@ -64,47 +92,54 @@ impl Total {
     }
 }
 
-fn run(operation: &Operation, processors: usize, rounds: u64) -> Result<Total, Failure> {
+/// Runs `rounds` on the machine, and counts what all threads did.
+fn run(
+    processors: usize,
+    rounds: impl FnOnce() -> Rounds + Send + 'static,
+) -> Result<Total, Failure> {
     let mut machine = machines::modern(processors);
     // Threads are made in no time: what is counted is the operation.
     machine.scheduling.spawn = Time::ZERO;
-    let set_up = operation.set_up;
-    let run = Simulation::new(machine).run(move || {
-        let all_there = Arc::new(AtomicU32::new(0));
-        let threads: Vec<_> = set_up(processors)
-            .into_iter()
-            .enumerate()
-            .map(|(number, round)| {
-                let all_there = all_there.clone();
-                thread::spawn(move || {
-                    let _pinned = topology::pin(number);
-                    // Relaxed: only to begin together.
-                    all_there.fetch_add(1, Ordering::Relaxed);
-                    let all = processors as u32;
-                    wait_until(
-                        &*all_there,
-                        Ordering::Relaxed,
-                        |there| there == all,
-                        &mut Spin::start(),
-                    );
-                    let begin = clock::now();
-                    for _ in 0..rounds {
-                        round();
-                    }
-                    clock::now().nanos_since(begin)
-                })
-            })
-            .collect();
-        let took = threads.into_iter().map(|thread| thread.join().expect("no operation panics"));
-        took.sum()
-    })?;
+    let run = Simulation::new(machine).run(rounds)?;
     let accesses = run.statistics.accesses;
     Ok(Total {
-        nanos: run.result,
+        nanos: run.result.nanos,
         misses: accesses.misses,
         transfers: accesses.transfers,
         exchanges: accesses.exchanges,
+        rounds: run.result.count,
     })
+}
+
+/// Has a thread for each of `operations` do so many rounds.
+fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
+    let all_there = Arc::new(AtomicU32::new(0));
+    let threads: Vec<_> = operations
+        .into_iter()
+        .enumerate()
+        .map(|(number, round)| {
+            let all_there = all_there.clone();
+            thread::spawn(move || {
+                let _pinned = topology::pin(number);
+                // Relaxed: only to begin together.
+                all_there.fetch_add(1, Ordering::Relaxed);
+                let all = processors as u32;
+                wait_until(
+                    &*all_there,
+                    Ordering::Relaxed,
+                    |there| there == all,
+                    &mut Spin::start(),
+                );
+                let begin = clock::now();
+                for _ in 0..rounds {
+                    round();
+                }
+                clock::now().nanos_since(begin)
+            })
+        })
+        .collect();
+    let took = threads.into_iter().map(|thread| thread.join().expect("no operation panics"));
+    Rounds { nanos: took.sum(), count: rounds * processors as u64 }
 }
 
 /// The names of the columns.
