@@ -9,35 +9,8 @@
 //! others, as it is found by thieves at any time. When the worker comes back there is one thread
 //! too many until some spare has ended its task.
 
-use core::fmt;
-
-use crate::registry::Core;
-use crate::worker::Worker;
-
-/// A spare thread takes part while this is alive.
-pub(crate) struct Lent<'c> {
-    core: &'c dyn Core,
-    at_once: bool,
-}
-
-impl<'c> Lent<'c> {
-    /// Lends one, as soon as there is one to be had.
-    pub(crate) fn to(core: &'c dyn Core) -> Self {
-        Self { core, at_once: core.lend() }
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        self.core.take_back();
-    }
-}
-
-impl fmt::Debug for Lent<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("at_once", &self.at_once).finish_non_exhaustive()
-    }
-}
+use crate::workers::core::Lent;
+use crate::workers::worker::Worker;
 
 /// The worker has said that it blocks.
 struct Blocks<'w>(&'w Worker);
@@ -81,24 +54,4 @@ pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
         let _lent = first.map(|worker| Lent::to(worker.core()));
         body()
     })
-}
-
-/// Creates a task on the pool of the calling worker that may block: [`spawn`](crate::spawn) and
-/// [`blocking`] in one.
-///
-/// # Panics
-///
-/// If the calling thread is no worker, and there is no global pool.
-///
-/// ```
-/// use stanchion_threadpool::{ThreadPool, spawn_blocking};
-///
-/// let pool = ThreadPool::new(1)?;
-/// pool.install(|| spawn_blocking(|| std::thread::sleep(std::time::Duration::from_millis(1))));
-/// pool.shutdown();
-/// # Ok::<(), stanchion_threadpool::BuildError>(())
-/// ```
-#[track_caller]
-pub fn spawn_blocking<F: FnOnce() + Send + 'static>(body: F) {
-    crate::spawn(move || blocking(body));
 }

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::common::{Common, Mail, MailOf};
-use crate::countdown::Countdown;
-use crate::job::Fate;
-use crate::join::Outcome;
-use crate::pool::{Owner, Sent};
-use crate::registry::Core;
-use crate::worker::{UNWOUND, Worker};
+use crate::sync::count_latch::Countdown;
+use crate::waiter::{Owner, Sent};
+use crate::workers::core::Core;
+use crate::workers::join::Outcome;
+use crate::workers::pool_state::{Common, Fate};
+use crate::workers::wait::UNWOUND;
+use crate::workers::worker::Worker;
+use crate::workers::worker_info::{Mail, MailOf};
 
 /// A broadcast, on the stack of the thread that waits for it.
 struct Calls<'b, B, R> {
@@ -87,8 +88,7 @@ where
 /// Has `body` run on each member, and does not wait.
 pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, body: B) {
     let body = Arc::new(body);
-    send_to_all(
-        common,
+    common.send_to_all(
         |_| (),
         || {
             let body = body.clone();
@@ -103,16 +103,6 @@ pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, bod
             })
         },
     );
-}
-
-/// Sends mail to each member that has a thread. `before` is called first, with their number.
-pub(crate) fn send_to_all(common: &Common, before: impl FnOnce(usize), mail: impl Fn() -> Mail) {
-    // The members do not change while the mail is sent.
-    let roster = common.roster.lock();
-    before(roster.present().count());
-    for seat in roster.present() {
-        common.send(seat, mail());
-    }
 }
 
 impl<B, R> Calls<'_, B, R>

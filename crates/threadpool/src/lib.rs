@@ -1,54 +1,55 @@
 #![doc = include_str!("../README.md")]
 
-mod biased;
+mod api;
 mod blocking;
 mod broadcast;
-mod builder;
-mod closing;
-mod common;
-mod control_block;
-mod countdown;
-mod ending;
 mod error;
-mod fifo;
-mod forks;
-mod free_list;
 mod future;
-mod global;
-mod guest;
-mod handler;
-mod job;
-mod join;
-mod latch;
-mod listed;
-mod locked;
-mod lookout;
+mod install;
 mod metrics;
-mod pool;
+mod queues;
 mod registry;
-mod roster;
 mod scope;
-mod slab;
-mod sleeping;
+mod shutdown;
+mod sleep;
+mod spawn;
 pub mod strategy;
-mod visit;
-mod worker;
+mod sync;
+mod threads;
+mod waiter;
+mod workers;
 
 pub use lock_api;
 
-pub use blocking::{blocking, spawn_blocking};
-pub use builder::ThreadPoolBuilder;
-pub use control_block::{Link, Stack, Task, WORDS};
-pub use error::{BuildError, Cancelled, ResizeError};
-pub use future::{JoinHandle, spawn_future};
-pub use global::{
+pub use api::builder::ThreadPoolBuilder;
+pub use api::global::{
     FnContext, broadcast, current_num_threads, current_thread_index, in_place_scope,
-    in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
-    yield_local, yield_now,
+    in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_blocking,
+    spawn_broadcast, spawn_fifo, spawn_future, yield_local, yield_now,
 };
-pub use handler::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
+pub use api::thread_pool::ThreadPool;
+pub use blocking::blocking;
+pub use error::{BuildError, Cancelled, ResizeError};
+pub use future::JoinHandle;
 pub use metrics::{Metrics, WorkerMetrics};
-pub use pool::ThreadPool;
 pub use scope::{Scope, ScopeFifo};
+pub use strategy::blocks::control_block::{Link, Stack, Task, WORDS};
 pub use strategy::{Place, Plan, Strategy, Told};
-pub use worker::{MOST_NESTED, Wait, Worker};
+pub use threads::custom::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
+pub use workers::config::{MOST_NESTED, Wait};
+pub use workers::worker::Worker;
+
+/// Parts that the models in this workspace check one by one. Not part of the crate's interface:
+/// what is in here may change or go with any release.
+#[doc(hidden)]
+pub mod __internal {
+    #![allow(missing_docs)]
+    pub use crate::future::state::{Finished, Shared};
+    pub use crate::queues::fork_stack::Forks;
+    pub use crate::shutdown::drain::Ending;
+    pub use crate::shutdown::termination::{AllRest, Closing};
+    pub use crate::sleep::{Looks, Sleeping};
+    pub use crate::strategy::work_stealing::biased::Biased;
+    pub use crate::sync::count_latch::Countdown;
+    pub use crate::sync::latch::Latch;
+}

@@ -21,16 +21,15 @@ use std::sync::Arc;
 
 use stanchion_competitive::Mutex;
 
-use crate::broadcast;
-use crate::common::{Common, Mail, MailOf};
-use crate::countdown::Countdown;
-use crate::fifo::Fifo;
-use crate::job::{self, Fate};
-use crate::listed::{Own, voucher};
-use crate::pool::{Owner, Sent};
-use crate::registry::{Core, Order, Registry};
-use crate::strategy::Strategy;
-use crate::worker::Worker;
+use crate::queues::fifo::Fifo;
+use crate::sync::count_latch::Countdown;
+use crate::waiter::{Owner, Sent};
+use crate::workers::config::Wait;
+use crate::workers::core::{Core, Order};
+use crate::workers::job;
+use crate::workers::pool_state::{Common, Fate};
+use crate::workers::worker::Worker;
+use crate::workers::worker_info::{Mail, MailOf, Own};
 
 /// Where tasks can be created that borrow what lives longer than the scope.
 ///
@@ -165,7 +164,7 @@ impl<'scope> Scope<'scope> {
         let common = unsafe { &*self.core }.common();
         // All are counted before one can end (Invariant 2).
         let count = |members| (0..members).for_each(|_| self.count.add());
-        broadcast::send_to_all(common, count, || {
+        common.send_to_all(count, || {
             let body = body.clone();
             let sent = Sent(ptr(self));
             let call: MailOf<'_> = Box::new(move |common, worker| {
@@ -325,17 +324,33 @@ pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -
 }
 
 /// A scope of a pool that the calling thread is no worker of.
-pub(crate) fn from_outside<'scope, S: Strategy, R>(
-    registry: Arc<Registry<S>>,
+pub(crate) fn from_outside<'scope, R>(
+    core: &(dyn Core + 'static),
     current: Option<&Worker>,
     body: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
-    let core: &dyn Core = &*registry;
     let mut scope = Scope::new(core);
     if let Owner::Stranger(core, index) = Owner::visitor(current) {
         scope.stranger = Some((core, index));
     }
     scope.run(current, body)
+}
+
+/// A task that runs one of the list of `seat`. Also when tasks are dropped that have not begun: for these somebody waits.
+fn voucher(seat: usize) -> impl FnOnce(&Worker, Fate) + Send {
+    move |worker, _| {
+        let common = worker.common();
+        // What it waits for is among the newest; else the outermost are the largest.
+        let innermost_first = common.wait() == Wait::Leapfrog;
+        let (task, another) = common.seat(seat).listed.redeem(innermost_first, common.seats());
+        if another {
+            // SAFETY: it borrows nothing, and is `Send`.
+            unsafe { worker.create(Order::Usual, voucher(seat)) };
+        }
+        if let Some(task) = task {
+            task(worker);
+        }
+    }
 }
 
 impl fmt::Debug for Scope<'_> {

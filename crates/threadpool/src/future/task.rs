@@ -18,13 +18,14 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::task::Wake;
 
-use super::held::Abort;
-use super::shared::{Finished, Shared};
-use crate::job::{self, Fate};
-use crate::latch::Latch;
-use crate::pool::{Owner, set};
-use crate::registry::{Core, Order};
-use crate::worker::Worker;
+use super::state::{Finished, Shared};
+use crate::sync::latch::Latch;
+use crate::waiter::{Owner, set};
+use crate::workers::core::{Core, Order};
+use crate::workers::job;
+use crate::workers::pool_state::Fate;
+use crate::workers::waiting_futures::Abort;
+use crate::workers::worker::Worker;
 
 /// Why there is no output.
 pub(super) enum Failure {

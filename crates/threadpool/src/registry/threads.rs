@@ -19,11 +19,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::Registry;
-use crate::common::SERVE;
-use crate::handler::{Done, Thread, ThreadBuilder};
-use crate::roster::Roster;
-use crate::strategy::{Place, Strategy};
-use crate::worker::Worker;
+use crate::strategy::Strategy;
+use crate::threads::custom::{Done, Thread, ThreadBuilder};
+use crate::threads::table::Roster;
+use crate::workers::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
     /// A thread has done its last task. Whether its seat is a member's again, so that it goes on;
@@ -57,7 +56,12 @@ impl<S: Strategy> Registry<S> {
     }
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
-    fn hire(&self, roster: &mut Roster, seat: usize, name: Option<String>) -> io::Result<()> {
+    pub(super) fn hire(
+        &self,
+        roster: &mut Roster,
+        seat: usize,
+        name: Option<String>,
+    ) -> io::Result<()> {
         if self.common.behaviour.foreign {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -136,7 +140,7 @@ impl<S: Strategy> Registry<S> {
     }
 
     /// A foreign thread was hired for that seat, and will not come.
-    fn never_works(&self, seat: usize) {
+    pub(super) fn never_works(&self, seat: usize) {
         self.common.abandon(seat);
         if self.common.closing.release() {
             self.common.sleeping.tell_all();
@@ -176,137 +180,6 @@ impl<S: Strategy> Registry<S> {
         }
         self.strategy.resize(roster.target.max(1));
         (roster.target, hired)
-    }
-
-    /// Tells all threads to end when they find nothing more, and nobody to begin.
-    pub(crate) fn close(&self) {
-        let mut roster = self.common.roster.lock();
-        roster.closed = true;
-        // Who has left, and was wanted again before this, takes part: two tasks may need as many
-        // threads.
-        for seat in 0..roster.handles.len() {
-            if roster.handles[seat].is_some() && self.common.is_wanted_again(&roster, seat) {
-                self.common.closing.enlist();
-                roster.again[seat] = true;
-            }
-        }
-        // Before anybody is told to leave by it: who sees that sees this.
-        self.common.closing.close();
-        for seat in 0..self.common.seats() {
-            if roster.handles[seat].is_some() {
-                self.common.dismiss(seat);
-            }
-        }
-    }
-
-    /// Waits until all threads have ended, apart from the calling one.
-    pub(crate) fn join_all(&self) {
-        // A guest has worked until all is over.
-        let is_mine = |worker: &&Worker| {
-            worker.belongs_to(&self.common) && !self.common.is_guest(worker.index())
-        };
-        let mine = Worker::with_current(|current| current.filter(is_mine).map(Worker::index));
-        let _away = mine.and_then(|seat| self.common.seat_away(seat));
-        let lent = Worker::with_current(|current| {
-            current.filter(is_mine).map(|worker| self.rest_in_shutdown(worker.place()))
-        });
-        for seat in 0..self.common.seats() {
-            let itself = Worker::with_current(|current| {
-                current
-                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
-            });
-            let (handle, past) = {
-                let mut roster = self.common.roster.lock();
-                let handle = if itself { None } else { roster.handles[seat].take() };
-                (handle, roster.past[seat].take())
-            };
-            for thread in [past, handle].into_iter().flatten() {
-                thread.join();
-            }
-        }
-        if lent == Some(true) {
-            // The lease alone: all spares have ended.
-            self.common.roster.lock().leases -= 1;
-        }
-        if lent.is_some() {
-            self.common.closing.go_on();
-        } else if let Some(lookout) = &self.common.lookout
-            && !self.common.behaviour.guest
-        {
-            // It ends after the last worker; one that calls this is still there, and so is a guest.
-            lookout.join();
-        }
-    }
-
-    /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for
-    /// what is ready.
-    fn rest_in_shutdown(&self, place: &Place) -> bool {
-        let closing = &self.common.closing;
-        let mut lent = false;
-        loop {
-            // Somebody runs what is ready, if the pool has no other thread.
-            if !lent && self.strategy.is_ready(place) {
-                lent = true;
-                self.lend_spare();
-            }
-            closing.rest();
-            let Some(rested) = closing.all_rest() else { return lent };
-            let ready = self.strategy.is_ready(place);
-            if ready && !lent {
-                closing.go_on();
-                continue;
-            }
-            // There may be nobody else who would say so: only spares that are not needed. If
-            // somebody has gone on meanwhile, he looks afterwards.
-            if !ready {
-                closing.declare(rested);
-            }
-            // It is over, or what was ready may have been run meanwhile: those who rest look again.
-            self.common.sleeping.tell_all();
-            return lent;
-        }
-    }
-
-    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are
-    /// met.
-    pub(crate) fn lend_spare(&self) -> bool {
-        self.lend_spare_if(|_| true)
-    }
-
-    /// The same for one more lease, if `may` says so under the roster's lock. Says whether all
-    /// leases are met.
-    pub(crate) fn lend_spare_if(&self, may: impl FnOnce(&Roster) -> bool) -> bool {
-        let common = &self.common;
-        let mut named: Option<(usize, io::Result<Option<String>>)> = None;
-        let mut roster = common.roster.lock();
-        if !may(&roster) {
-            return false;
-        }
-        roster.leases += 1;
-        while roster.serving < roster.leases {
-            if let Some(seat) = roster.idle_spares.pop_front() {
-                common.closing.enlist();
-                common.order(seat, SERVE);
-            } else {
-                let seat = roster.regular + roster.spares;
-                if seat == common.seats() {
-                    break;
-                }
-                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
-                    drop(roster);
-                    named = Some((seat, common.name(seat)));
-                    roster = common.roster.lock();
-                    continue;
-                };
-                if name.and_then(|name| self.hire(&mut roster, seat, name)).is_err() {
-                    break;
-                }
-                roster.spares += 1;
-            }
-            roster.serving += 1;
-        }
-        common.note_surplus(&roster);
-        roster.serving >= roster.leases
     }
 }
 

@@ -12,16 +12,12 @@
 //! But for the first nobody sleeps in these: `light` and `heavy`, which are fences in a model, would make up for an ordering that is missing.
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/threadpool/src/closing.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod closing;
-
-use closing::{AllRest, Closing};
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
+use stanchion_threadpool_loom::__internal::{AllRest, Closing};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

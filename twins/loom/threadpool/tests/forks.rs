@@ -17,19 +17,11 @@
 //! All but the last run a second time, with `_fenced` behind the name, for a stack that does not
 //! rely on the kernel's barrier. Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/threadpool/src/forks.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod forks;
-#[path = "../../../../crates/threadpool/src/sleeping.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod sleeping;
-
-use forks::Forks;
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Acquire, Ordering::Release};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::{Model, thread};
-use sleeping::Sleeping;
+use stanchion_threadpool_loom::__internal::{Forks, Sleeping};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

@@ -19,20 +19,12 @@
 //! | `ending_the_threads_leave_bounded` | two threads of the pool, one from outside | the last does not have what the other did at its place |
 //! | `ending_what_is_dropped_creates` | the last thread, one from outside | taking out goes on inside of itself, or stops too soon |
 
-#[path = "../../../../crates/threadpool/src/ending.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod ending;
-#[path = "../../../../crates/threadpool/src/future/shared.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod shared;
-
-use ending::Ending;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, wait_until};
 use machine::{Model, thread};
-use shared::{Finished, Shared};
+use stanchion_threadpool_loom::__internal::{Ending, Finished, Shared};
 
 use Ordering::{Acquire, Relaxed, Release};
 

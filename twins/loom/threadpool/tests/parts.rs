@@ -11,24 +11,12 @@
 //!
 //! Payloads are checked cells, and every latch is dropped as soon as its owner may go on. Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/threadpool/src/biased.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod biased;
-#[path = "../../../../crates/threadpool/src/countdown.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod countdown;
-#[path = "../../../../crates/threadpool/src/latch.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod latch;
-
-use biased::Biased;
-use countdown::Countdown;
-use latch::Latch;
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
+use stanchion_threadpool_loom::__internal::{Biased, Countdown, Latch};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

@@ -17,14 +17,10 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/threadpool/src/sleeping.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod sleeping;
-
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::{Model, thread};
-use sleeping::{Looks, Sleeping};
+use stanchion_threadpool_loom::__internal::{Looks, Sleeping};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

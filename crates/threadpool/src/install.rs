@@ -1,0 +1,66 @@
+//! Visits: closures that a thread outside of a pool has run by one of its workers.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use machine::bomb::AbortOnUnwind;
+use machine::cell::UnsafeCell;
+
+use crate::sync::latch::Latch;
+use crate::waiter::{Owner, Sent, set};
+use crate::workers::core::{Core, Order};
+use crate::workers::job;
+use crate::workers::join::Outcome;
+use crate::workers::pool_state::Fate;
+use crate::workers::wait::UNWOUND;
+use crate::workers::worker::Worker;
+
+/// A closure that a thread outside of the pool waits for, on that thread's stack.
+struct Visit<B, R> {
+    body: UnsafeCell<Option<B>>,
+    outcome: UnsafeCell<Option<Outcome<R>>>,
+    latch: Latch,
+}
+
+/// Runs `body` on a worker of the pool, and waits for it.
+pub(crate) fn install_on<R: Send>(
+    core: &dyn Core,
+    current: Option<&Worker>,
+    body: impl FnOnce(&Worker) -> R + Send,
+) -> R {
+    let visit = Visit {
+        body: UnsafeCell::new(Some(body)),
+        outcome: UnsafeCell::new(None),
+        latch: Latch::new(),
+    };
+    let mut owner = Some(Owner::visitor(current));
+    let sent = Sent(&raw const visit);
+    let mut run = Some(move |worker: &Worker, _: Fate| {
+        // SAFETY: the owner of the visit waits for the latch.
+        let visit = unsafe { &*sent.get() };
+        // SAFETY: this runs once.
+        let body = visit.body.with_mut(|body| unsafe { (*body).take() });
+        let outcome = body.map(|body| panic::catch_unwind(AssertUnwindSafe(|| body(worker))));
+        // SAFETY: the owner looks when the latch is set.
+        visit.outcome.with_mut(|place| unsafe { *place = outcome });
+        let latch = &raw const visit.latch;
+        // SAFETY: alive until it is set.
+        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker.common()) };
+    });
+    // From here on a worker may use the visit.
+    let bomb = AbortOnUnwind::armed(UNWOUND);
+    core.create(None, Order::Usual, &mut |task| {
+        if let Some(run) = run.take() {
+            // SAFETY: what it borrows waits below; body and result are `Send`.
+            unsafe { job::fill(task, run) };
+        }
+    });
+    Owner::wait(core, current, &visit.latch, None);
+    bomb.defuse();
+    // SAFETY: the latch is set: the worker does not touch it any more.
+    let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
+    match outcome {
+        Some(Ok(result)) => result,
+        Some(Err(payload)) => panic::resume_unwind(payload),
+        None => unreachable!("a visit ends with an outcome"),
+    }
+}

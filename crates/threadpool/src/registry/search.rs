@@ -1,0 +1,111 @@
+//! How a worker finds what is ready, and whom it tells.
+
+use super::Registry;
+use crate::sleep::Looks;
+use crate::strategy::blocks::control_block::Task;
+use crate::strategy::{Place, Strategy, Told};
+use crate::workers::core::Work;
+use crate::workers::worker::Worker;
+
+impl<S: Strategy> Registry<S> {
+    pub(super) fn tell(&self, told: Told) -> usize {
+        match told {
+            Told::Anyone(ready) => self.common.sleeping.tell(ready),
+            Told::Lone => self.common.sleeping.tell_lone(),
+            Told::Place(place) => usize::from(self.common.sleeping.tell_only(place)),
+        }
+    }
+
+    /// Creates a task that its creator may not run soon, though it is the creator's only one.
+    pub(super) fn create_for_others(
+        &self,
+        place: Option<&Place>,
+        fill: &mut dyn FnMut(&Task),
+    ) -> Told {
+        match self.strategy.create(place, fill) {
+            Told::Lone => Told::Anyone(1),
+            told => told,
+        }
+    }
+
+    /// The strategy's next task; tells whoever should know of those that were moved on the way.
+    #[inline]
+    pub(super) fn take_next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
+        let task = self.strategy.next(place, finished, &mut None);
+        if let Some(told) = self.strategy.moved(place) {
+            self.tell(told);
+        }
+        // While tasks were on their way from one place to another none seemed ready, and the
+        // lookout may have gone off duty.
+        if let Some(lookout) = &self.common.lookout
+            && task.is_some()
+            && self.strategy.len() > 0
+        {
+            lookout.created();
+        }
+        task
+    }
+
+    /// Searches for the worker, which has found nothing: see [`Core::search`].
+    pub(super) fn search_until(
+        &self,
+        worker: &Worker,
+        stop: &dyn Fn() -> bool,
+        watch: &dyn Fn() -> bool,
+    ) -> Option<Work> {
+        let common = &self.common;
+        let place = worker.place();
+        let _away = common.away(worker);
+        common.sleeping.begin();
+        let mut kept_awake = false;
+        let work = loop {
+            self.strategy.idle(place);
+            let found = common.spin(|| {
+                if stop() || common.has_mail(worker) {
+                    return Some(None);
+                }
+                if self.strategy.is_ready(place) {
+                    if let Some(task) = self.take_next(place, None) {
+                        return Some(Some(Work::Task(task)));
+                    }
+                    self.strategy.idle(place);
+                }
+                worker.steal_fork().map(|stolen| Some(Work::Fork(stolen)))
+            });
+            if let Some(work) = found {
+                break work;
+            }
+            // What is handed to a place that sleeps waits for a wake-up: it is better left to
+            // whoever comes first.
+            if let Some(told) = self.strategy.leave(place) {
+                self.tell(told);
+            }
+            let doze = common.others_work().then(|| worker.doze()).flatten();
+            let slept = common.sleeping.sleep(place.index(), doze, |looks| {
+                let ready = match looks {
+                    Looks::AtAll => self.strategy.is_ready(place),
+                    Looks::PastLone => self.strategy.has_backlog(place),
+                };
+                ready || common.has_forks() || !watch() || common.has_mail(worker)
+            });
+            worker.counters().parks.add(usize::from(slept));
+            if kept_awake && !slept {
+                // What keeps it awake may be forks that their owners pop at once. An owner may need
+                // this processor, and so may a worker that was woken and has not run yet.
+                machine::thread::yield_now();
+            }
+            kept_awake = !slept;
+        };
+        if work.is_some() {
+            worker.wake();
+        }
+        // It does not wait for a task any more.
+        if !matches!(work, Some(Work::Task(_)))
+            && let Some(told) = self.strategy.leave(place)
+        {
+            self.tell(told);
+        }
+        worker.counters().wakeups.add(common.sleeping.found(|| self.has_ready()));
+        work
+    }
+}

@@ -1,0 +1,316 @@
+//! Free control blocks: a list a place without a lock, and a global pool under a lock that balances
+//! them.
+//!
+//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local
+//! lists: where some places create and others finish, those would collect the blocks and these ask
+//! the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the
+//! T/2, in one piece, and comes back in one piece.
+//!
+//! Why two chains a place, where the paper has one list: half of a list must be walked over to be
+//! cut off, T/2 lines that other processors may have written last. Of two chains of T/2, one is
+//! handed over as it is.
+//!
+//! ```text
+//! place 0: current ─► b ─► b            (fewer than T/2)     spare ─► b ─► … (T/2, or none)
+//! place 1: current                      (empty)              spare            (none)
+//! outside: the same, under the pool's lock
+//!
+//! pool:  chains ─► b ─► b ─► … T/2      a list of lists: the words of a chain's first block say where the next chain is
+//!                  └─► b ─► b ─► … T/2
+//!                      └─► …
+//!        slabs: what was never used
+//! ```
+//!
+//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from
+//! a slab. Either is O(1) under the lock; slabs are asked of the heap without it. A place whose two
+//! chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of
+//! either kind need no lock.
+//!
+//! # Memory
+//!
+//! A cut is made only when the pool has no chains. At that moment every block is in use or in the
+//! chains of a place, at most T each, and those of the place that asks are empty. So there are
+//! never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's
+//! O(P·T). What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is
+//! more, but at most 4,096. A T beyond twice that bounds what a place keeps, and not how much it
+//! asks for.
+//!
+//! # Invariants
+//!
+//! 1. The chains of a place are touched only through its [`Place`], of which there is one.
+//! 2. A place has fewer than T/2 blocks in `current` between two operations, and T/2 or none in
+//!    `spare`.
+//! 3. Every chain of the pool has T/2 blocks.
+//!
+//! No atomics: local lists need none, and the pool has its lock.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3; two chains instead of one is Bonwick and
+//! Adams's magazine layer (USENIX 2001).
+
+mod central;
+mod stacks;
+
+use crossbeam_utils::CachePadded;
+use lock_api::RawMutex;
+use machine::cell::UnsafeCell;
+
+use crate::strategy::blocks::control_block::{Chain, Task};
+use crate::strategy::blocks::slab;
+use crate::strategy::blocks::slab::{Cut, Slab, Slabs};
+use crate::strategy::interface::Place;
+use crate::sync::locked::Locked;
+
+pub(crate) use central::{CentralList, with_slabs};
+pub(crate) use stacks::{FreeStacks, LocalStacks};
+
+/// The free blocks of a strategy whose places keep some for themselves.
+pub(crate) struct FreeBlocks<L> {
+    places: Box<[CachePadded<Local>]>,
+    pool: CachePadded<Locked<L, Pool>>,
+    /// T/2.
+    half: usize,
+    /// How many blocks that were never used are fetched at a time: T/2, or [`LARGEST`].
+    cut: usize,
+}
+
+/// The most blocks that are asked of the heap at a time, however high the threshold is: 512 kB.
+const LARGEST: usize = machine::sized(4_096, 4);
+
+/// What a place has, for this place only (Invariant 1).
+struct Local(UnsafeCell<Chains>);
+
+// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1,
+// and what `Place::new` was promised).
+unsafe impl Sync for Local {}
+
+/// Two chains, in which up to T blocks are kept (Invariant 2).
+struct Chains {
+    current: Chain<Task>,
+    spare: Chain<Task>,
+}
+
+struct Pool {
+    /// The first chain of the list of lists, or nothing. The words of its first block hold the next
+    /// chain, or an empty one.
+    chains: Chain<Task>,
+    /// For those who have no place.
+    outside: Chains,
+    slabs: Slabs,
+    uses: u64,
+}
+
+/// Half a list full of free blocks, or less.
+enum Half {
+    Used(Chain<Task>),
+    New(Cut),
+}
+
+impl Half {
+    fn into_chain(self) -> Chain<Task> {
+        match self {
+            Self::Used(chain) => chain,
+            Self::New(cut) => cut.into_chain(),
+        }
+    }
+}
+
+impl<L: RawMutex> FreeBlocks<L> {
+    /// None yet, for so many places that keep at most `threshold` blocks each; 2, if that is less.
+    pub(crate) fn new(places: usize, threshold: usize) -> Self {
+        let half = (threshold / 2).max(1);
+        let local = || CachePadded::new(Local(UnsafeCell::new(Chains::new())));
+        let pool =
+            Pool { chains: Chain::new(), outside: Chains::new(), slabs: Slabs::new(), uses: 0 };
+        Self {
+            places: core::iter::repeat_with(local).take(places).collect(),
+            pool: CachePadded::new(Locked::new(pool)),
+            half,
+            cut: half.min(LARGEST),
+        }
+    }
+
+    /// A free block; a new one, if there is none. Without a place it is taken under the pool's
+    /// lock.
+    #[inline]
+    pub(crate) fn take(&self, place: Option<&Place>) -> Task {
+        match place {
+            Some(place) => {
+                self.with_place(place, Chains::take).unwrap_or_else(|| self.take_fetching(place))
+            }
+            None => self.take_outside(),
+        }
+    }
+
+    /// Keeps a block that is not used any more.
+    #[inline]
+    pub(crate) fn put(&self, place: Option<&Place>, block: Task) {
+        match place {
+            Some(place) => {
+                if let Some(surplus) = self.with_place(place, |local| local.put(block, self.half)) {
+                    self.hand_over(surplus);
+                }
+            }
+            None => self.put_outside(block),
+        }
+    }
+
+    #[inline]
+    fn with_place<R>(&self, place: &Place, section: impl FnOnce(&mut Chains) -> R) -> R {
+        self.places[place.index()].0.with_mut(|local| {
+            // SAFETY: this is the place's thread (Invariant 1), and no section comes here again.
+            let local = unsafe { &mut *local };
+            section(local)
+        })
+    }
+
+    #[cold]
+    fn take_fetching(&self, place: &Place) -> Task {
+        let mut fetched = self.take_half();
+        let first = fetched.pop_front().expect("half a list has at least one block");
+        self.with_place(place, |local| local.current = fetched);
+        first
+    }
+
+    /// Half a list of free blocks, for whoever keeps some for those who have no place.
+    #[cold]
+    pub(crate) fn take_half(&self) -> Chain<Task> {
+        self.fetch(|pool| pool.half(self.cut)).into_chain()
+    }
+
+    #[cold]
+    fn take_outside(&self) -> Task {
+        let found = self.fetch(Pool::outside_one).into_chain().pop_front();
+        found.expect("one was asked for")
+    }
+
+    #[cold]
+    fn put_outside(&self, block: Task) {
+        self.pool.with(|pool| {
+            pool.uses += 1;
+            if let Some(surplus) = pool.outside.put(block, self.half) {
+                pool.push(surplus);
+            }
+        });
+    }
+
+    #[cold]
+    fn hand_over(&self, surplus: Chain<Task>) {
+        self.pool.with(|pool| {
+            pool.uses += 1;
+            pool.push(surplus);
+        });
+    }
+
+    /// What `find` finds in the pool, which grows by a slab when it finds nothing.
+    fn fetch<R>(&self, mut find: impl FnMut(&mut Pool) -> Option<R>) -> R {
+        let mut slab = None;
+        loop {
+            let found = self.pool.with(|pool| {
+                pool.uses += 1;
+                let found = find(pool);
+                if found.is_some() || slab.is_none() {
+                    return found;
+                }
+                pool.slabs.add(&mut slab);
+                find(pool)
+            });
+            // A slab that somebody else has made superfluous goes back to the heap here, without
+            // the lock.
+            match found {
+                Some(found) => return found,
+                None => slab = Some(Slab::allocate(slab::FEWEST.next_multiple_of(self.cut))),
+            }
+        }
+    }
+
+    /// How many blocks there are, free or not. Takes the pool's lock.
+    pub(crate) fn made(&self) -> usize {
+        self.pool.with(|pool| pool.slabs.made())
+    }
+
+    /// How often the pool's lock was taken for a block. Takes it.
+    pub(crate) fn pool_uses(&self) -> u64 {
+        self.pool.with(|pool| pool.uses)
+    }
+
+    pub(crate) fn label(&self) {
+        machine::label(&*self.places, "free lists");
+        machine::label(&*self.pool, "pool of free blocks");
+    }
+}
+
+impl Chains {
+    const fn new() -> Self {
+        Self { current: Chain::new(), spare: Chain::new() }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Task> {
+        let task = self.current.pop_front();
+        if task.is_some() {
+            return task;
+        }
+        core::mem::swap(&mut self.current, &mut self.spare);
+        self.current.pop_front()
+    }
+
+    /// Returns half of the blocks, if there are T now.
+    #[inline]
+    fn put(&mut self, block: Task, half: usize) -> Option<Chain<Task>> {
+        self.current.push_front(block);
+        if self.current.len() < half {
+            return None;
+        }
+        let full = core::mem::replace(&mut self.current, Chain::new());
+        let surplus = core::mem::replace(&mut self.spare, full);
+        (!surplus.is_empty()).then_some(surplus)
+    }
+}
+
+impl Pool {
+    /// Takes a chain of T/2 free blocks, or `cut` that were never used; `None` if a slab is needed.
+    fn half(&mut self, cut: usize) -> Option<Half> {
+        match self.pop() {
+            Some(chain) => Some(Half::Used(chain)),
+            None => self.slabs.cut(cut).map(Half::New),
+        }
+    }
+
+    /// A chain of one for somebody without a place; `None` if a slab is needed.
+    fn outside_one(&mut self) -> Option<Half> {
+        let task = self.outside.take().or_else(|| {
+            self.outside.current = self.pop()?;
+            self.outside.take()
+        });
+        match task {
+            Some(task) => {
+                let mut one = Chain::new();
+                one.push_front(task);
+                Some(Half::Used(one))
+            }
+            None => self.slabs.cut(1).map(Half::New),
+        }
+    }
+
+    fn push(&mut self, chain: Chain<Task>) {
+        let rest = core::mem::replace(&mut self.chains, chain);
+        if let Some(words) = self.chains.front_words() {
+            // SAFETY: the words of a free block are its chain's; they are aligned for a chain, and
+            // enough, as is asserted below.
+            unsafe { words.cast::<Chain<Task>>().write(rest) };
+        }
+    }
+
+    fn pop(&mut self) -> Option<Chain<Task>> {
+        let words = self.chains.front_words()?;
+        // SAFETY: written by `push` when this chain became the first of the list, and read once.
+        let rest = unsafe { words.cast::<Chain<Task>>().read() };
+        Some(core::mem::replace(&mut self.chains, rest))
+    }
+}
+
+const _: () = assert!(size_of::<Chain<Task>>() <= crate::WORDS * size_of::<usize>());
+const _: () = assert!(align_of::<Chain<Task>>() <= align_of::<usize>());
+
+#[cfg(test)]
+mod tests;

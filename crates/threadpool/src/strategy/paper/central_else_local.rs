@@ -1,0 +1,115 @@
+//! A central ready queue under a lock; and a queue a place, for tasks that find that lock busy.
+//!
+//! Why: while few places create, one queue is found at once; when its lock is a bottleneck, creators do not wait for it. Why not: who looks for a
+//! task has one more queue to look into, and the central lock is touched by everybody all the same. The paper names this hybrid and doubts it:
+//! complexity adds a cost that may outweigh the benefit, which `cargo study all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both:
+//! under a test-and-set lock a task costs 133 ns with 8 processors, where `LocalFreeList` has 82; with 64 it is 1.6 µs against 8.7.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.6, the first of the two hybrids at its end.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+use stanchion_competitive::RawPolicyMutex;
+
+use super::ready_queue::ReadyQueue;
+use crate::strategy::blocks::control_block::{Stack, Task};
+use crate::strategy::blocks::resources::{Resources, keeps_resources};
+use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::order::{Fifo, Order};
+
+/// A central ready queue under a lock `L`, else one a place, each leaving in the order `O`. Free blocks are in local lists.
+///
+/// | | |
+/// | --- | --- |
+/// | acquisitions in a task's life | 2, and a try that failed if it went to a local queue; at most 4/T for its block |
+/// | looks of a place that finds nothing | one a place, and one |
+/// | memory | as [`LocalFreeList`](super::LocalFreeList) |
+///
+/// A place takes from its own queue first: it has one when the central lock is busy. A task in the central queue may then wait for as long as all
+/// places find that lock busy and work for themselves. Who has no place waits for the central lock. The default lock is the one that sleeps when its
+/// holder does not run, as for [`SingleLock`](super::SingleLock).
+///
+/// ```
+/// use stanchion_threadpool::strategy::{CentralElseLocal, Place, Plan, Strategy};
+///
+/// let ready: CentralElseLocal = CentralElseLocal::new(&Plan::new(2));
+/// // SAFETY: the only one of this number for this strategy.
+/// let place = unsafe { Place::new(0) };
+/// let _ = ready.create(Some(&place), |_| {});
+/// assert!(ready.next(&place, None, &mut None).is_some());
+/// ```
+pub struct CentralElseLocal<L = RawPolicyMutex, O = Fifo> {
+    central: CachePadded<ReadyQueue<L, O>>,
+    local: Box<[CachePadded<ReadyQueue<L, O>>]>,
+    resources: Resources<L>,
+}
+
+impl<L: Lock, O: Order> CentralElseLocal<L, O> {
+    /// All queues: the place's own, the central one, then the others'.
+    #[inline]
+    fn in_order(&self, place: &Place) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
+        let (before, rest) = self.local.split_at(place.index());
+        let (own, after) = rest.split_at(1);
+        own.iter().chain([&self.central]).chain(after).chain(before)
+    }
+
+    #[inline]
+    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
+        let task = self.resources.blocks.take(place);
+        fill(&task);
+        let Some(place) = place else { return Told::Anyone(self.central.push(task, last)) };
+        let ready = self.central.try_push(task, last);
+        Told::Anyone(ready.unwrap_or_else(|task| self.local[place.index()].push(task, last)))
+    }
+}
+
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block is free from then on until it comes back.
+// `is_ready` looks at all lengths, which the last changes have left.
+unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
+    const NAME: &'static str = "central else local";
+
+    fn new(plan: &Plan) -> Self {
+        let resources = Resources::new(plan);
+        let queue = || CachePadded::new(ReadyQueue::new());
+        let local = core::iter::repeat_with(queue).take(plan.places).collect();
+        Self { central: queue(), local, resources }
+    }
+
+    #[inline]
+    fn next(
+        &self,
+        place: &Place,
+        finished: Option<Task>,
+        hand: &mut Option<Stack>,
+    ) -> Option<Task> {
+        self.resources.finish(place, finished);
+        let task = self.in_order(place).find_map(|queue| queue.pop())?;
+        self.resources.start(place, hand);
+        Some(task)
+    }
+
+    #[inline]
+    fn is_ready(&self, place: &Place) -> bool {
+        self.in_order(place).any(|queue| queue.len() > 0)
+    }
+
+    fn len(&self) -> usize {
+        let local: usize = self.local.iter().map(|queue| queue.len()).sum();
+        self.central.len() + local
+    }
+
+    fn label(&self) {
+        machine::label(&*self.central, "ready queue");
+        machine::label(&*self.local, "local ready queues");
+        self.resources.label();
+    }
+
+    keeps_resources!();
+}
+
+impl<L: Lock, O: Order> fmt::Debug for CentralElseLocal<L, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CentralElseLocal").field("ready", &self.len()).finish_non_exhaustive()
+    }
+}

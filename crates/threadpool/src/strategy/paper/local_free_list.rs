@@ -1,0 +1,100 @@
+//! A central ready queue under a lock; free blocks in local lists that need none.
+//!
+//! Why: it takes both acquisitions for the block out of a task's life, and adds a pool's once in T/2 tasks. So it is faster than either central form
+//! when nobody else is there and when everybody is. Why not: the ready queue's lock still limits all places together.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3; the lists are in `free_list.rs`.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+use stanchion_competitive::RawPolicyMutex;
+
+use super::ready_queue::ReadyQueue;
+use crate::strategy::blocks::control_block::{Stack, Task};
+use crate::strategy::blocks::resources::{Resources, keeps_resources};
+use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::order::{Fifo, Order};
+
+/// A ready queue under a lock `L`, which leaves in the order `O`, and local lists of free blocks.
+///
+/// | | |
+/// | --- | --- |
+/// | acquisitions in a task's life | 2: into the queue, out of it; and at most 4/T for its block |
+/// | memory | as many blocks as were in use at a time, and at most `T` for each place and for those outside |
+/// | throughput | that of the lock of the ready queue |
+///
+/// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
+///
+/// ```
+/// use stanchion_threadpool::strategy::{LocalFreeList, Place, Plan, Strategy};
+///
+/// let ready: LocalFreeList = LocalFreeList::new(&Plan { threshold: Some(32), ..Plan::new(1) });
+/// // SAFETY: the only one of this strategy.
+/// let place = unsafe { Place::new(0) };
+/// let mut finished = None;
+/// for _ in 0..100 {
+///     let _ = ready.create(Some(&place), |_| {});
+///     finished = ready.next(&place, finished, &mut None);
+/// }
+/// assert!(ready.blocks() <= 2 + 32);
+/// ```
+pub struct LocalFreeList<L = RawPolicyMutex, O = Fifo> {
+    ready: CachePadded<ReadyQueue<L, O>>,
+    resources: Resources<L>,
+}
+
+impl<L: Lock, O: Order> LocalFreeList<L, O> {
+    #[inline]
+    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
+        let task = self.resources.blocks.take(place);
+        fill(&task);
+        Told::Anyone(self.ready.push(task, last))
+    }
+}
+
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready`
+// looks at the length that the last change has left.
+unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
+    const NAME: &'static str = "local free lists";
+
+    fn new(plan: &Plan) -> Self {
+        let resources = Resources::new(plan);
+        Self { ready: CachePadded::new(ReadyQueue::new()), resources }
+    }
+
+    #[inline]
+    fn next(
+        &self,
+        place: &Place,
+        finished: Option<Task>,
+        hand: &mut Option<Stack>,
+    ) -> Option<Task> {
+        self.resources.finish(place, finished);
+        let task = self.ready.pop()?;
+        self.resources.start(place, hand);
+        Some(task)
+    }
+
+    #[inline]
+    fn is_ready(&self, _: &Place) -> bool {
+        self.ready.len() > 0
+    }
+
+    fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    fn label(&self) {
+        machine::label(&*self.ready, "ready queue");
+        self.resources.label();
+    }
+
+    keeps_resources!();
+}
+
+impl<L: Lock, O: Order> fmt::Debug for LocalFreeList<L, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalFreeList").field("ready", &self.ready.len()).finish_non_exhaustive()
+    }
+}

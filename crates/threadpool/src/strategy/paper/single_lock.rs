@@ -1,0 +1,189 @@
+//! One lock around everything: the ready queue, the free blocks and the free stacks.
+//!
+//! Why one: it is the fewest acquisitions that a thread's life can have with central data, one to create it and one to finish the last and start the
+//! next. Why not: nearly all of that life is then under one lock, and two places are enough to wait for each other.
+//!
+//! ```text
+//! lock ┌ ready: first ─► … ─► last
+//!      │ free blocks ─► …             length of `ready`: looked at without the lock
+//!      └ free stacks ─► …
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. `length` is the length of the ready queue whenever nobody holds the lock.
+//!
+//! # Orderings
+//!
+//! `length` is Relaxed: a hint whether to take the lock, which orders the rest.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.1.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_competitive::RawPolicyMutex;
+
+use super::ready_queue::put;
+use crate::strategy::blocks::control_block::{Chain, Stack, Task};
+use crate::strategy::blocks::free_list::{CentralList, with_slabs};
+use crate::strategy::interface::{Lock, NO_STACKS, Place, Plan, Strategy, Told};
+use crate::strategy::order::{Fifo, Order};
+use crate::sync::locked::Locked;
+
+/// Central data under one lock `L`; ready tasks leave in the order `O`.
+///
+/// | | |
+/// | --- | --- |
+/// | acquisitions in a task's life | 2: create; finish and start the next |
+/// | memory | as many blocks as were in use at a time |
+/// | throughput | that of one lock: a second processor adds little, a third nothing |
+///
+/// The default lock is the one that sleeps when its holder does not run: places are threads, and a thread may be preempted under the lock. The
+/// paper's is [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of [`create`](Strategy::create) runs under it.
+///
+/// ```
+/// use stanchion_threadpool::strategy::{Place, Plan, SingleLock, Strategy, Told};
+///
+/// let ready: SingleLock = SingleLock::new(&Plan::new(1));
+/// // SAFETY: the only one of this strategy.
+/// let place = unsafe { Place::new(0) };
+/// // SAFETY: whoever fills a task has it alone.
+/// let told = ready.create(None, |task| unsafe { task.words().write(7) });
+/// assert_eq!(told, Told::Anyone(1));
+///
+/// let task = ready.next(&place, None, &mut None).unwrap();
+/// // SAFETY: the task is ours, and was filled.
+/// assert_eq!(unsafe { task.words().read() }, 7);
+/// assert_eq!(ready.next(&place, Some(task), &mut None), None);
+/// ```
+pub struct SingleLock<L = RawPolicyMutex, O = Fifo> {
+    central: CachePadded<Central<L>>,
+    order: PhantomData<fn() -> O>,
+}
+
+struct Central<L> {
+    length: AtomicUsize,
+    all: Locked<L, All>,
+}
+
+struct All {
+    ready: Chain<Task>,
+    blocks: CentralList,
+    /// `None` if tasks have no stacks.
+    stacks: Option<Chain<Stack>>,
+}
+
+impl<L: Lock, O: Order> SingleLock<L, O> {
+    #[inline]
+    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> Told {
+        let mut fill = Some(fill);
+        with_slabs(|slab| {
+            self.central.all.with(|all| {
+                let task = all.blocks.take(slab)?;
+                if let Some(fill) = fill.take() {
+                    fill(&task);
+                }
+                put::<O>(&mut all.ready, task, last);
+                self.central.now(all);
+                Some(Told::Anyone(all.ready.len()))
+            })
+        })
+    }
+}
+
+impl<L> Central<L> {
+    /// Under the lock: the queue has changed.
+    #[inline]
+    fn now(&self, all: &All) {
+        // Relaxed: a hint, written under the lock (Invariant 1).
+        self.length.store(all.ready.len(), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under the lock; a block is free from then on until it
+// comes back. `is_ready` looks at the length that the last change has left (Invariant 1).
+unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
+    const NAME: &'static str = "single lock";
+
+    fn new(plan: &Plan) -> Self {
+        plan.check();
+        let stacks = plan.stacks.then(Chain::new);
+        let all = All { ready: Chain::new(), blocks: CentralList::new(), stacks };
+        let central = Central { length: AtomicUsize::fresh(0), all: Locked::new(all) };
+        Self { central: CachePadded::new(central), order: PhantomData }
+    }
+
+    #[inline]
+    fn create(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create_at(false, fill)
+    }
+
+    fn create_last(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create_at(true, fill)
+    }
+
+    #[inline]
+    fn next(&self, _: &Place, finished: Option<Task>, hand: &mut Option<Stack>) -> Option<Task> {
+        if finished.is_none() && self.len() == 0 {
+            return None;
+        }
+        self.central.all.with(|all| {
+            if let Some(finished) = finished {
+                all.blocks.put(finished);
+                if let Some(stacks) = &mut all.stacks
+                    && let Some(stack) = hand.take()
+                {
+                    stacks.push_front(stack);
+                }
+            }
+            let task = all.ready.pop_front()?;
+            self.central.now(all);
+            if let Some(stacks) = &mut all.stacks
+                && hand.is_none()
+            {
+                *hand = stacks.pop_front();
+            }
+            Some(task)
+        })
+    }
+
+    fn release(&self, _: Option<&Place>, finished: Task) {
+        self.central.all.with(|all| all.blocks.put(finished));
+    }
+
+    fn give_stack(&self, _: Option<&Place>, stack: Stack) {
+        self.central.all.with(|all| all.stacks.as_mut().expect(NO_STACKS).push_front(stack));
+    }
+
+    fn take_stack(&self, _: Option<&Place>) -> Option<Stack> {
+        self.central.all.with(|all| all.stacks.as_mut()?.pop_front())
+    }
+
+    #[inline]
+    fn is_ready(&self, _: &Place) -> bool {
+        self.len() > 0
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        // Relaxed: a hint.
+        self.central.length.load(Ordering::Relaxed)
+    }
+
+    fn blocks(&self) -> usize {
+        self.central.all.with(|all| all.blocks.made())
+    }
+
+    fn label(&self) {
+        machine::label(&*self.central, "ready queue and free lists");
+    }
+}
+
+impl<L: Lock, O: Order> fmt::Debug for SingleLock<L, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SingleLock").field("ready", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! The biased lock: its owner enters with two plain stores, anybody else with an interruption of the owner's processor.
+//!
+//! A queue that one worker uses for every task, and thieves now and then. Why not Chase and Lev's deque: its owner needs a fence for each pop,
+//! thieves take one task at a time, and its slots are read while they are overwritten. Why not a lock that both take: two locked instructions for
+//! each task.
+//!
+//! | `owner` | `thief` | who is inside |
+//! | --- | --- | --- |
+//! | outside | none | nobody |
+//! | inside | none | the owner |
+//! | inside | there | the owner, if it saw nobody when it came; the thief waits a moment, then gives up. Else it is about to go outside |
+//! | outside | there | the thief, once it has seen the owner outside after [`heavy`]; the owner waits for it |
+//!
+//! # Invariants
+//!
+//! 1. The owner is inside only after it has said so and has seen no thief since; a thief only after it has said so and has seen the owner outside
+//!    since. So one of the two sees the other ([`light`] and [`heavy`] are between each one's store and its look).
+//! 2. There is one thief at a time: it exchanged `none` for `there`.
+//!
+//! # Orderings
+//!
+//! Going out is a Release store, looking for the other an Acquire load: whoever comes in sees what was done by the last one inside. Saying that one
+//! comes is Relaxed: [`light`] and [`heavy`] order it.
+//!
+//! Source: biased locking, Kawachiya, Koseki and Onodera 2002, with the barrier on the revoker's side only; queues of one's own with requests are
+//! Acar, Charguéraud and Rainey's (2013), whose owners must look for requests: here they need not.
+//!
+//! [`light`]: machine::asymmetric::light
+//! [`heavy`]: machine::asymmetric::heavy
+
+use core::fmt;
+
+use machine::asymmetric;
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::wait::{self, Patient, WaitPolicy};
+
+const OUTSIDE: u32 = 0;
+const INSIDE: u32 = 1;
+
+const NONE: u32 = 0;
+const THERE: u32 = 1;
+
+/// How long a thief waits for an owner that is inside. Sections are a few instructions, unless their owner has lost its processor.
+const PATIENCE_NS: u64 = 500;
+
+/// A value with an owner and thieves.
+pub struct Biased<T> {
+    owner: AtomicU32,
+    thief: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: one is inside at a time (Invariant 1), and gets the value.
+unsafe impl<T: Send> Sync for Biased<T> {}
+
+impl<T> Biased<T> {
+    /// One with nobody inside.
+    pub fn new(value: T) -> Self {
+        Self {
+            owner: AtomicU32::fresh(OUTSIDE),
+            thief: AtomicU32::fresh(NONE),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// What `section` makes of the value, for the owner. Waits while a thief is inside. `section` must not unwind.
+    ///
+    /// # Safety
+    ///
+    /// There is one owner at a time, and it is not inside already.
+    #[inline]
+    pub unsafe fn own<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
+        // Relaxed: ordered by `light`, which pairs with the thief's `heavy`.
+        self.owner.store(INSIDE, Ordering::Relaxed);
+        asymmetric::light();
+        // Acquire: pairs with the Release of a thief that went out.
+        if self.thief.load(Ordering::Acquire) != NONE {
+            self.make_way();
+        }
+        // SAFETY: Invariant 1.
+        let result = self.value.with_mut(|value| section(unsafe { &mut *value }));
+        // Release: pairs with the Acquire of the next thief.
+        self.owner.store(OUTSIDE, Ordering::Release);
+        result
+    }
+
+    /// The owner, which has said that it comes, has seen a thief.
+    #[cold]
+    #[inline(never)]
+    fn make_way(&self) {
+        let mut waiting = Patient::<4_000>::start();
+        loop {
+            // Release: as in `own`; nothing was done inside, but a thief may see this store and not the last one.
+            self.owner.store(OUTSIDE, Ordering::Release);
+            // Relaxed: the look below, of the same word, acquires.
+            wait::wait_until(&self.thief, Ordering::Relaxed, |thief| thief == NONE, &mut waiting);
+            // Relaxed: as in `own`.
+            self.owner.store(INSIDE, Ordering::Relaxed);
+            asymmetric::light();
+            // Acquire: as in `own`.
+            if self.thief.load(Ordering::Acquire) == NONE {
+                return;
+            }
+        }
+    }
+
+    /// Whether the owner is inside. A hint.
+    pub fn is_owned(&self) -> bool {
+        // Relaxed: out of date when it is returned.
+        self.owner.load(Ordering::Relaxed) == INSIDE
+    }
+
+    /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come
+    /// out. `section` must not unwind.
+    ///
+    /// Interrupts the owner's processor, if it runs: some microseconds, of which `cargo run --release -p stanchion-machine --example costs` prints
+    /// how many (`asymmetric::heavy`).
+    pub fn steal<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
+        // Relaxed: a hint.
+        if self.thief.load(Ordering::Relaxed) != NONE {
+            return None;
+        }
+        // Acquire: pairs with the Release of the last thief. The owner sees this through `heavy`.
+        let came = self.thief.compare_exchange(NONE, THERE, Ordering::Acquire, Ordering::Relaxed);
+        if came.is_err() {
+            return None;
+        }
+        asymmetric::heavy();
+        // Acquire: pairs with the owner's Release.
+        let outside =
+            wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, PATIENCE_NS);
+        // SAFETY: Invariants 1 and 2.
+        let result = outside.map(|_| self.value.with_mut(|value| section(unsafe { &mut *value })));
+        // Release: pairs with the Acquire of the owner and of the next thief.
+        self.thief.store(NONE, Ordering::Release);
+        result
+    }
+}
+
+impl<T> fmt::Debug for Biased<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Biased").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,242 @@
+//! `join`: a fork, whose second half lies on the stack of the call until its own worker or another
+//! one runs it.
+//!
+//! The worker pushes the fork onto its stack of forks (`forks.rs`), runs the first half, and pops
+//! the fork. If a thief has it, the worker waits for the fork's latch as the pool's [`Wait`] says.
+//!
+//! [`Wait`]: crate::Wait
+//!
+//! # If a half panics
+//!
+//! The second half always runs, here or on its thief, and `join` returns after both have ended. Why
+//! not drop a second half that has not begun when the first one panics: its captures may panic when
+//! they are dropped, and then the process would abort in the middle of the first panic. rayon runs
+//! it as well.
+//!
+//! # Invariants
+//!
+//! 1. A call of `join` is not left before its fork is popped or its latch is set.
+//! 2. A pointer to a fork was made from its `Half`, so it reaches the second half as well.
+//! 3. The second half is taken out once: by the worker that has popped the fork, or by its thief.
+//!
+//! # Orderings
+//!
+//! A thief sees the fork because `forks.rs` hands it over. The latch hands the result back.
+
+use core::any::Any;
+use core::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
+
+use machine::cell::UnsafeCell;
+
+use crate::sync::latch::Latch;
+use crate::workers::wait::Awaited;
+use crate::workers::worker::{Fork, Stolen, Worker};
+
+/// What a task that may panic leaves behind.
+pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+#[repr(C)]
+struct Half<B, R> {
+    fork: Fork,
+    /// The second half, and after the latch is set what has become of it.
+    content: UnsafeCell<Content<B, R>>,
+}
+
+union Content<B, R> {
+    body: ManuallyDrop<B>,
+    outcome: ManuallyDrop<Outcome<R>>,
+}
+
+impl Worker {
+    /// Runs `a` and `b`, perhaps at the same time, and returns what they return. `a` runs here; `b`
+    /// too, unless another worker takes it meanwhile.
+    ///
+    /// If a worker is idle when this is called, or becomes idle while `a` runs, it can take `b`
+    /// within 10 µs, whether or not `a` forks again. Not counted are its own wake-up, the time for
+    /// which the machine runs something else in its place, and older forks of this worker, which it
+    /// takes first.
+    ///
+    /// A fork that no other worker takes costs a few loads and stores beside the two calls; the
+    /// crate's README names the command that measures them.
+    ///
+    /// # Panics
+    ///
+    /// If `a` or `b` does, with what it panicked with; `a`'s if both do. Both run in any case, and
+    /// nothing returns before both have ended.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&Self) -> RA,
+        B: FnOnce(&Self) -> RB + Send,
+        RB: Send,
+    {
+        let half = Half::<B, RB> {
+            fork: Fork { run: Half::<B, RB>::run, latch: Latch::new() },
+            content: UnsafeCell::new(Content { body: ManuallyDrop::new(b) }),
+        };
+        // SAFETY: this is the owner's thread. The fork is alive until it is popped or was run
+        // (Invariant 1), and `B` and `RB` are `Send`.
+        let at = unsafe { self.forks.push((&raw const half).cast()) };
+        if self.common().sleeping.wanted() {
+            self.tell_of_forks();
+        }
+        let ra = match panic::catch_unwind(AssertUnwindSafe(|| a(self))) {
+            Ok(ra) => ra,
+            Err(payload) => self.first_has_panicked(at, &half, payload),
+        };
+        // SAFETY: what `a` pushed it has popped (Invariant 1).
+        if unsafe { self.forks.pop(at) } {
+            // SAFETY: popped.
+            let b = unsafe { half.take_body() };
+            return (ra, b(self));
+        }
+        match self.await_thief(&half) {
+            Ok(rb) => (ra, rb),
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+
+    /// Sees to the second half, and goes on with the first half's panic.
+    #[cold]
+    #[inline(never)]
+    fn first_has_panicked<B, RB>(
+        &self,
+        at: usize,
+        half: &Half<B, RB>,
+        payload: Box<dyn Any + Send>,
+    ) -> !
+    where
+        B: FnOnce(&Self) -> RB,
+    {
+        // SAFETY: as in `join`.
+        let outcome = if unsafe { self.forks.pop(at) } {
+            // SAFETY: popped.
+            let b = unsafe { half.take_body() };
+            panic::catch_unwind(AssertUnwindSafe(|| b(self)))
+        } else {
+            self.await_thief(half)
+        };
+        // The first half's panic goes before, and what the second one left may panic in its drop.
+        if let Err(second) = panic::catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
+            // Its drop may panic as well.
+            core::mem::forget(second);
+        }
+        panic::resume_unwind(payload)
+    }
+
+    /// Waits until the thief has run the second half.
+    #[cold]
+    #[inline(never)]
+    fn await_thief<B, RB>(&self, half: &Half<B, RB>) -> Outcome<RB> {
+        self.wait_for(&half.fork.latch, Awaited::Fork);
+        // SAFETY: the latch is set.
+        unsafe { half.take_outcome() }
+    }
+
+    /// Wakes as many idle workers as there are forks that they could take.
+    #[cold]
+    #[inline(never)]
+    fn tell_of_forks(&self) {
+        let common = self.common();
+        let woken = common.sleeping.tell(self.forks.ready());
+        if woken > 0 {
+            self.counters().wakeups.add(woken);
+        }
+        if let Some(lookout) = &common.lookout {
+            lookout.created();
+        }
+    }
+
+    /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose
+    /// first half waits below on the worker's stack.
+    pub(crate) fn steal_fork(&self) -> Option<Stolen> {
+        let used = self.common().used_seats().len();
+        let start = self.random() as usize % used.max(1);
+        let own = self.index();
+        let others = (start..used).chain(0..start).filter(|&victim| victim != own);
+        others.chain([own]).find_map(|victim| self.steal_fork_of(victim))
+    }
+
+    /// Takes the oldest fork of the worker `victim`, if there is one that no other thief takes.
+    pub(crate) fn steal_fork_of(&self, victim: usize) -> Option<Stolen> {
+        let common = self.common();
+        let forks = common.seat(victim).forks();
+        let fork = forks.steal(self.index())?;
+        // SAFETY: alive until its latch is set (Invariant 1).
+        let latch = unsafe { &raw const (*fork).latch };
+        // SAFETY: as above.
+        unsafe { &*latch }.name_thief(self.index());
+        let left = forks.ready();
+        if left > 0 {
+            // A worker that went to sleep while this one was at that stack has not minded them.
+            common.sleeping.tell(left);
+        }
+        Some(Stolen { fork, owner: victim })
+    }
+
+    /// Runs a fork of another worker.
+    pub(crate) fn run_stolen(&self, stolen: Stolen) {
+        self.counters().tasks.add(1);
+        self.counters().stolen_forks.add(1);
+        let Stolen { fork, owner } = stolen;
+        // SAFETY: the owner waits for the latch (Invariant 1).
+        let run = unsafe { (*fork).run };
+        // SAFETY: as above; `run` is the function of this fork, which is taken once.
+        if unsafe { run(fork, self) } {
+            self.common().sleeping.tell_only(owner);
+        }
+    }
+}
+
+impl<B, R> Half<B, R> {
+    /// Runs the second half on its thief.
+    ///
+    /// # Safety
+    ///
+    /// `fork` is that of a `Half<B, R>` that the caller has stolen.
+    unsafe fn run(fork: *const Fork, worker: &Worker) -> bool
+    where
+        B: FnOnce(&Worker) -> R,
+    {
+        // SAFETY: the owner waits for the latch, and Invariant 2.
+        let half = unsafe { &*fork.cast::<Self>() };
+        // SAFETY: the caller's promise.
+        let body = unsafe { half.take_body() };
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(worker)));
+        let outcome = Content { outcome: ManuallyDrop::new(outcome) };
+        // SAFETY: the owner looks after the latch is set. What was there has been taken out.
+        half.content.with_mut(|content| unsafe { content.write(outcome) });
+        // SAFETY: alive until it is set.
+        let latch = unsafe { &raw const (*fork).latch };
+        // SAFETY: as above; this is the last access.
+        unsafe { Latch::set(latch) }
+    }
+
+    /// # Safety
+    ///
+    /// The caller has popped or stolen the fork, and this is called once (Invariant 3).
+    #[inline]
+    unsafe fn take_body(&self) -> B {
+        self.content.with(|content| {
+            // SAFETY: alive, as `self` is.
+            let body = unsafe { &raw const (*content).body };
+            // SAFETY: the caller's promise: it holds the body, which no other thread touches.
+            let body = unsafe { body.read() };
+            ManuallyDrop::into_inner(body)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// The latch is set, and this is called once.
+    unsafe fn take_outcome(&self) -> Outcome<R> {
+        self.content.with(|content| {
+            // SAFETY: alive, as `self` is.
+            let outcome = unsafe { &raw const (*content).outcome };
+            // SAFETY: the thief has written it, and its last access was to set the latch.
+            let outcome = unsafe { outcome.read() };
+            ManuallyDrop::into_inner(outcome)
+        })
+    }
+}

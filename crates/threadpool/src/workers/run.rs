@@ -1,0 +1,84 @@
+//! What a worker does with tasks: it creates them, and runs those that are ready.
+
+use super::core::{Order, Work};
+use super::job;
+use super::pool_state::Fate;
+use super::worker::Worker;
+use crate::strategy::blocks::control_block::Task;
+
+impl Worker {
+    /// Creates a task that is `body`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`job::fill`].
+    #[inline]
+    pub(crate) unsafe fn create<F: FnOnce(&Worker, Fate)>(&self, order: Order, body: F) {
+        let mut body = Some(body);
+        self.core().create(Some(&self.place), order, &mut |task| {
+            if let Some(body) = body.take() {
+                // SAFETY: the caller's promise.
+                unsafe { job::fill(task, body) };
+            }
+        });
+    }
+
+    /// Runs a task that is ready, if there is one: for a task that has to wait for something that
+    /// the pool does not know of.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// assert!(!pool.install_with(|worker| worker.yield_now()), "nothing was ready");
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn yield_now(&self) -> bool {
+        self.common().run_mail(self);
+        self.run_if_some(self.core().next(self))
+    }
+
+    /// Does what [`yield_now`](Self::yield_now) does with a task that the worker need not take from
+    /// another worker: one that it created, or that came from outside the pool. A strategy with
+    /// central queues has no other tasks.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPool, spawn};
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// let ran = pool.install_with(|worker| {
+    ///     spawn(|| ());
+    ///     [worker.yield_local(), worker.yield_local()]
+    /// });
+    /// assert_eq!(ran, [true, false]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn yield_local(&self) -> bool {
+        self.common().run_mail(self);
+        self.run_if_some(self.core().next_here(self))
+    }
+
+    fn run_if_some(&self, work: Option<Work>) -> bool {
+        let found = work.is_some();
+        if let Some(work) = work {
+            self.run_work(work);
+        }
+        found
+    }
+
+    /// Runs a task or a fork.
+    pub(crate) fn run_work(&self, work: Work) {
+        match work {
+            Work::Task(task) => self.run(task),
+            Work::Fork(stolen) => self.run_stolen(stolen),
+        }
+    }
+
+    /// Runs a task and gives its block back.
+    pub(crate) fn run(&self, task: Task) {
+        self.counters().tasks.add(1);
+        // SAFETY: out of the strategy, so filled and not run yet.
+        let block = unsafe { job::run(task, self, self.common().fate()) };
+        self.core().release(&self.place, block);
+    }
+}
