@@ -9,7 +9,7 @@
 //! others, as it is found by thieves at any time. When the worker comes back there is one thread
 //! too many until some spare has ended its task.
 
-use crate::workers::core::Lent;
+use crate::workers::core::SpareLease;
 use crate::workers::worker::Worker;
 
 /// The worker has said that it blocks.
@@ -17,7 +17,7 @@ struct Blocks<'w>(&'w Worker);
 
 impl Drop for Blocks<'_> {
     fn drop(&mut self) {
-        self.0.blocks.set(false);
+        self.0.in_blocking.set(false);
     }
 }
 
@@ -48,10 +48,10 @@ impl Drop for Blocks<'_> {
 pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
     Worker::with_current(|worker| {
         // One thread takes part in place of one that blocks, however often that says so.
-        let first = worker.filter(|worker| !worker.blocks.replace(true));
+        let first = worker.filter(|worker| !worker.in_blocking.replace(true));
         let _blocks = first.map(Blocks);
-        let _away = first.and_then(|worker| worker.common().away(worker));
-        let _lent = first.map(|worker| Lent::to(worker.core()));
+        let _excused = first.and_then(|worker| worker.pool().excuse(worker));
+        let _lease = first.map(|worker| SpareLease::take(worker.core()));
         body()
     })
 }

@@ -8,7 +8,7 @@
 //!
 //! A member may have no thread any more, or never get one: the thread that built the pool has
 //! ended, or the program has dropped its `ThreadBuilder`. It gets no call. If it had a call in its
-//! mailbox, that call ends without having run (`Common::abandon`).
+//! mailbox, that call ends without having run (`PoolState::abandon`).
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use std::sync::Arc;
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::sync::count_latch::Countdown;
-use crate::waiter::{Owner, Sent};
+use crate::sync::count_latch::CountLatch;
+use crate::waiter::{SendPtr, Waiter};
 use crate::workers::core::Core;
-use crate::workers::join::Outcome;
-use crate::workers::pool_state::{Common, Fate};
+use crate::workers::join::JobResult;
+use crate::workers::pool_state::{Fate, PoolState};
 use crate::workers::wait::UNWOUND;
 use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Mail, MailOf};
+use crate::workers::worker_info::{Call, CallOf};
 
 /// A broadcast, on the stack of the thread that waits for it.
 struct Calls<'b, B, R> {
     body: &'b B,
-    outcomes: Box<[UnsafeCell<Option<Outcome<R>>>]>,
-    count: Countdown,
+    outcomes: Box<[UnsafeCell<Option<JobResult<R>>>]>,
+    count: CountLatch,
 }
 
 /// Runs `body` on each member and returns what the calls return, by index.
@@ -39,37 +39,37 @@ where
     R: Send,
 {
     Worker::with_current(|current| {
-        let mine = current.filter(|worker| worker.belongs_to(core.common()));
+        let mine = current.filter(|worker| worker.belongs_to(core.pool()));
         // The members do not change while the mail is sent.
-        let roster = core.common().roster.lock();
-        let members = roster.present().count();
+        let table = core.pool().threads.lock();
+        let members = table.present_members().count();
         if members == 0 {
             return Vec::new();
         }
         let calls = Calls {
             body,
             outcomes: (0..members).map(|_| UnsafeCell::new(None)).collect(),
-            count: Countdown::new(members),
+            count: CountLatch::new(members),
         };
         // From here on workers may use the calls.
         let bomb = AbortOnUnwind::armed(UNWOUND);
-        for (place, seat) in roster.present().enumerate() {
-            let owner = match mine {
-                Some(worker) => Owner::Worker(worker.index()),
-                None => Owner::visitor(current),
+        for (place, slot) in table.present_members().enumerate() {
+            let waiter = match mine {
+                Some(worker) => Waiter::Worker(worker.index()),
+                None => Waiter::outsider(current),
             };
-            let sent = Sent(&raw const calls);
-            let call: MailOf<'_> = Box::new(move |common, worker| {
+            let sent = SendPtr(&raw const calls);
+            let call: CallOf<'_> = Box::new(move |pool, worker| {
                 // SAFETY: the owner of the calls waits for the latch. The outcome of this place
                 // belongs to this call.
-                unsafe { Calls::<B, R>::call(sent.get(), place, owner, common, worker) };
+                unsafe { Calls::<B, R>::call(sent.get(), place, waiter, pool, worker) };
             });
             // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
-            let call: Mail = unsafe { core::mem::transmute(call) };
-            core.common().send(seat, call);
+            let call: Call = unsafe { core::mem::transmute(call) };
+            core.pool().send_call(slot, call);
         }
-        drop(roster);
-        Owner::wait(core, current, calls.count.latch(), None);
+        drop(table);
+        Waiter::wait(core, current, calls.count.latch(), None);
         bomb.defuse();
         let outcomes = calls.outcomes.into_iter().map(UnsafeCell::into_inner);
         let mut results = Vec::with_capacity(members);
@@ -86,15 +86,15 @@ where
 }
 
 /// Has `body` run on each member, and does not wait.
-pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, body: B) {
+pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(pool: &PoolState, body: B) {
     let body = Arc::new(body);
-    common.send_to_all(
+    pool.call_all(
         |_| (),
         || {
             let body = body.clone();
-            Box::new(move |common, worker| {
-                common.contain(|| {
-                    if let Some(worker) = worker.filter(|_| common.fate() == Fate::Run) {
+            Box::new(move |pool, worker| {
+                pool.contain(|| {
+                    if let Some(worker) = worker.filter(|_| pool.fate() == Fate::Run) {
                         body(worker);
                     }
                     // Inside, because its drop may panic.
@@ -117,8 +117,8 @@ where
     unsafe fn call(
         calls: *const Self,
         place: usize,
-        owner: Owner,
-        common: &Common,
+        waiter: Waiter,
+        pool: &PoolState,
         worker: Option<&Worker>,
     ) {
         // SAFETY: the caller's promise.
@@ -129,8 +129,8 @@ where
             these.outcomes[place].with_mut(|place| unsafe { *place = Some(outcome) });
         }
         // SAFETY: each call does this once, as its last access.
-        if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
-            owner.tell(latch, common);
+        if let Some(latch) = unsafe { CountLatch::decrement(&raw const these.count) } {
+            waiter.wake(latch, pool);
         }
     }
 }

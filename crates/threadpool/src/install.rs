@@ -6,18 +6,18 @@ use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
 use crate::sync::latch::Latch;
-use crate::waiter::{Owner, Sent, set};
-use crate::workers::core::{Core, Order};
+use crate::waiter::{SendPtr, Waiter, set_and_wake};
+use crate::workers::core::{Core, QueuePosition};
 use crate::workers::job;
-use crate::workers::join::Outcome;
+use crate::workers::join::JobResult;
 use crate::workers::pool_state::Fate;
 use crate::workers::wait::UNWOUND;
 use crate::workers::worker::Worker;
 
 /// A closure that a thread outside of the pool waits for, on that thread's stack.
-struct Visit<B, R> {
+struct InstallJob<B, R> {
     body: UnsafeCell<Option<B>>,
-    outcome: UnsafeCell<Option<Outcome<R>>>,
+    outcome: UnsafeCell<Option<JobResult<R>>>,
     latch: Latch,
 }
 
@@ -27,13 +27,13 @@ pub(crate) fn install_on<R: Send>(
     current: Option<&Worker>,
     body: impl FnOnce(&Worker) -> R + Send,
 ) -> R {
-    let visit = Visit {
+    let visit = InstallJob {
         body: UnsafeCell::new(Some(body)),
         outcome: UnsafeCell::new(None),
         latch: Latch::new(),
     };
-    let mut owner = Some(Owner::visitor(current));
-    let sent = Sent(&raw const visit);
+    let mut waiter = Some(Waiter::outsider(current));
+    let sent = SendPtr(&raw const visit);
     let mut run = Some(move |worker: &Worker, _: Fate| {
         // SAFETY: the owner of the visit waits for the latch.
         let visit = unsafe { &*sent.get() };
@@ -44,17 +44,17 @@ pub(crate) fn install_on<R: Send>(
         visit.outcome.with_mut(|place| unsafe { *place = outcome });
         let latch = &raw const visit.latch;
         // SAFETY: alive until it is set.
-        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker.common()) };
+        unsafe { set_and_wake(latch, waiter.take().unwrap_or(Waiter::Outside), worker.pool()) };
     });
     // From here on a worker may use the visit.
     let bomb = AbortOnUnwind::armed(UNWOUND);
-    core.create(None, Order::Usual, &mut |task| {
+    core.create(None, QueuePosition::Usual, &mut |task| {
         if let Some(run) = run.take() {
             // SAFETY: what it borrows waits below; body and result are `Send`.
             unsafe { job::fill(task, run) };
         }
     });
-    Owner::wait(core, current, &visit.latch, None);
+    Waiter::wait(core, current, &visit.latch, None);
     bomb.defuse();
     // SAFETY: the latch is set: the worker does not touch it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });

@@ -44,12 +44,12 @@ pub use workers::worker::Worker;
 #[doc(hidden)]
 pub mod __internal {
     #![allow(missing_docs)]
-    pub use crate::future::state::{Finished, Shared};
-    pub use crate::queues::fork_stack::Forks;
-    pub use crate::shutdown::drain::Ending;
-    pub use crate::shutdown::termination::{AllRest, Closing};
-    pub use crate::sleep::{Looks, Sleeping};
-    pub use crate::strategy::work_stealing::biased::Biased;
-    pub use crate::sync::count_latch::Countdown;
+    pub use crate::future::state::{Finished, FutureState};
+    pub use crate::queues::fork_stack::ForkStack;
+    pub use crate::shutdown::drain::Drain;
+    pub use crate::shutdown::termination::{AllIdle, Termination};
+    pub use crate::sleep::{LastCheck, Sleep};
+    pub use crate::strategy::work_stealing::biased::BiasedLock;
+    pub use crate::sync::count_latch::CountLatch;
     pub use crate::sync::latch::Latch;
 }

@@ -22,14 +22,14 @@ use std::sync::Arc;
 use stanchion_competitive::Mutex;
 
 use crate::queues::fifo::Fifo;
-use crate::sync::count_latch::Countdown;
-use crate::waiter::{Owner, Sent};
+use crate::sync::count_latch::CountLatch;
+use crate::waiter::{SendPtr, Waiter};
 use crate::workers::config::Wait;
-use crate::workers::core::{Core, Order};
+use crate::workers::core::{Core, QueuePosition};
 use crate::workers::job;
-use crate::workers::pool_state::{Common, Fate};
+use crate::workers::pool_state::{Fate, PoolState};
 use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Mail, MailOf, Own};
+use crate::workers::worker_info::{Call, CallOf, ScopeTask};
 
 /// Where tasks can be created that borrow what lives longer than the scope.
 ///
@@ -71,15 +71,15 @@ use crate::workers::worker_info::{Mail, MailOf, Own};
 /// ```
 pub struct Scope<'scope> {
     core: *const dyn Core,
-    count: Countdown,
+    count: CountLatch,
     /// A worker of the pool, if that waits.
     owner: Option<usize>,
     stranger: Option<(Arc<dyn Core>, usize)>,
     /// What `spawn_fifo` has created.
-    fifo: Fifo<Own>,
+    fifo: Fifo<ScopeTask>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Its level in the list of its owner's seat, if its tasks lie there.
-    listed: Option<usize>,
+    level: Option<usize>,
     /// Invariant in the lifetime: neither shorter nor longer.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -97,12 +97,12 @@ impl<'scope> Scope<'scope> {
     fn new(core: *const dyn Core) -> Self {
         Self {
             core,
-            count: Countdown::new(1),
+            count: CountLatch::new(1),
             owner: None,
             stranger: None,
             fifo: Fifo::new(),
             panic: Mutex::new(None),
-            listed: None,
+            level: None,
             borrows: PhantomData,
         }
     }
@@ -124,9 +124,9 @@ impl<'scope> Scope<'scope> {
         let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(self.counted(body));
         // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
         self.fifo.push(unsafe {
-            core::mem::transmute::<Box<dyn FnOnce(&Worker) + Send + '_>, Own>(run)
+            core::mem::transmute::<Box<dyn FnOnce(&Worker) + Send + '_>, ScopeTask>(run)
         });
-        let sent = Sent(ptr(self));
+        let sent = SendPtr(ptr(self));
         self.make_ready(move |worker: &Worker| {
             // SAFETY: the queue has a closure for each ticket that has not taken one, and the scope
             // waits for it (Invariant 1).
@@ -161,13 +161,13 @@ impl<'scope> Scope<'scope> {
     {
         let body = Arc::new(body);
         // SAFETY: the pool lives longer than its scopes.
-        let common = unsafe { &*self.core }.common();
+        let pool = unsafe { &*self.core }.pool();
         // All are counted before one can end (Invariant 2).
-        let count = |members| (0..members).for_each(|_| self.count.add());
-        common.send_to_all(count, || {
+        let count = |members| (0..members).for_each(|_| self.count.increment());
+        pool.call_all(count, || {
             let body = body.clone();
-            let sent = Sent(ptr(self));
-            let call: MailOf<'_> = Box::new(move |common, worker| {
+            let sent = SendPtr(ptr(self));
+            let call: CallOf<'_> = Box::new(move |pool, worker| {
                 // SAFETY: the scope waits for this call (Invariant 1).
                 let scope = unsafe { &*sent.get().cast::<Self>() };
                 let called = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -181,10 +181,10 @@ impl<'scope> Scope<'scope> {
                     scope.keep(payload);
                 }
                 // SAFETY: counted above, once.
-                unsafe { Self::end(scope, common) };
+                unsafe { Self::end(scope, pool) };
             });
             // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
-            unsafe { core::mem::transmute::<MailOf<'_>, Mail>(call) }
+            unsafe { core::mem::transmute::<CallOf<'_>, Call>(call) }
         });
         // The caller is counted, so the scope has not ended, and the drop may use what it borrows.
         drop(body);
@@ -196,8 +196,8 @@ impl<'scope> Scope<'scope> {
         body: F,
     ) -> impl FnOnce(&Worker) + Send + use<'scope, F> {
         // Before it can end, by a caller that is counted itself (Invariant 2).
-        self.count.add();
-        let sent = Sent(ptr(self));
+        self.count.increment();
+        let sent = SendPtr(ptr(self));
         move |worker: &Worker| {
             // SAFETY: the scope waits for this task (Invariant 1).
             let scope = unsafe { &*sent.get().cast::<Self>() };
@@ -205,29 +205,30 @@ impl<'scope> Scope<'scope> {
                 scope.keep(payload);
             }
             // SAFETY: counted above, once.
-            unsafe { Self::end(scope, worker.common()) };
+            unsafe { Self::end(scope, worker.pool()) };
         }
     }
 
     /// Creates a task that calls `run`.
     #[inline]
     fn make_ready<F: FnOnce(&Worker) + Send>(&self, run: F) {
-        match (self.owner, self.listed) {
+        match (self.owner, self.level) {
             (Some(owner), Some(level)) => {
                 let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(run);
                 // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
-                let run: Own = unsafe { core::mem::transmute(run) };
+                let run: ScopeTask = unsafe { core::mem::transmute(run) };
                 // SAFETY: the pool lives longer than its scopes.
-                let common = unsafe { &*self.core }.common();
-                let (ready, another) = common.seat(owner).listed.push(level, run, common.seats());
+                let pool = unsafe { &*self.core }.pool();
+                let (ready, another) =
+                    pool.info(owner).scope_tasks.push(level, run, pool.num_slots());
                 if another {
                     self.create(voucher(owner));
                 } else {
                     // The vouchers that there are may lie where nobody looks who was told of
                     // nothing.
-                    common.sleeping.tell(ready);
+                    pool.sleep.notify(ready);
                 }
-                common.sleeping.tell_only(owner);
+                pool.sleep.notify_worker(owner);
             }
             _ => self.create(move |worker: &Worker, _: Fate| run(worker)),
         }
@@ -238,10 +239,9 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the pool lives longer than its scopes.
         let core = unsafe { &*self.core };
         Worker::with_current(|current| {
-            let place =
-                current.filter(|worker| worker.belongs_to(core.common())).map(Worker::place);
+            let place = current.filter(|worker| worker.belongs_to(core.pool())).map(Worker::place);
             let mut run = Some(run);
-            core.create(place, Order::Usual, &mut |task| {
+            core.create(place, QueuePosition::Usual, &mut |task| {
                 if let Some(run) = run.take() {
                     // SAFETY: what it borrows lives until it has run: the scope waits.
                     unsafe { job::fill(task, run) };
@@ -259,7 +259,7 @@ impl<'scope> Scope<'scope> {
         }
         drop(kept);
         // SAFETY: as in `create`.
-        unsafe { &*self.core }.common().panicked(payload);
+        unsafe { &*self.core }.pool().panicked(payload);
     }
 
     /// A task has ended.
@@ -267,27 +267,27 @@ impl<'scope> Scope<'scope> {
     /// # Safety
     ///
     /// Once for each that was counted, as its last access.
-    unsafe fn end(scope: *const Self, common: &Common) {
+    unsafe fn end(scope: *const Self, pool: &PoolState) {
         // SAFETY: alive until all have ended, of which this is one.
         let this = unsafe { &*scope };
-        let owner = match (this.owner, &this.stranger) {
-            (Some(index), _) => Owner::Worker(index),
-            (None, Some((core, index))) => Owner::Stranger(core.clone(), *index),
-            (None, None) => Owner::Outside,
+        let waiter = match (this.owner, &this.stranger) {
+            (Some(index), _) => Waiter::Worker(index),
+            (None, Some((core, index))) => Waiter::OtherPool(core.clone(), *index),
+            (None, None) => Waiter::Outside,
         };
         // SAFETY: as the caller promises.
-        if let Some(latch) = unsafe { Countdown::end(&raw const this.count) } {
-            owner.tell(latch, common);
+        if let Some(latch) = unsafe { CountLatch::decrement(&raw const this.count) } {
+            waiter.wake(latch, pool);
         }
     }
 
     /// Runs the body, waits for the tasks, and hands on what was panicked with.
     fn run<R>(&self, current: Option<&Worker>, body: impl FnOnce(&Self) -> R) -> R {
         let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
-        if !self.count.end_own() {
+        if !self.count.decrement_own() {
             // SAFETY: as in `create`.
             let core = unsafe { &*self.core };
-            Owner::wait(core, current, self.count.latch(), self.listed);
+            Waiter::wait(core, current, self.count.latch(), self.level);
         }
         let panicked = self.panic.lock().take();
         match (result, panicked) {
@@ -295,7 +295,7 @@ impl<'scope> Scope<'scope> {
             (Err(payload), None) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
             (Err(payload), Some(second)) => {
                 // SAFETY: as in `create`.
-                unsafe { &*self.core }.common().panicked(second);
+                unsafe { &*self.core }.pool().panicked(second);
                 panic::resume_unwind(payload)
             }
         }
@@ -312,13 +312,13 @@ pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -
     struct End<'w>(&'w Worker);
     impl Drop for End<'_> {
         fn drop(&mut self) {
-            self.0.listed().end();
+            self.0.scope_tasks().end_scope();
         }
     }
     let mut scope = Scope::new(worker.core());
     scope.owner = Some(worker.index());
-    let lists = !worker.helps();
-    scope.listed = lists.then(|| worker.listed().begin());
+    let lists = !worker.runs_any_task();
+    scope.level = lists.then(|| worker.scope_tasks().begin_scope());
     let _end = lists.then(|| End(worker));
     scope.run(Some(worker), body)
 }
@@ -330,22 +330,22 @@ pub(crate) fn from_outside<'scope, R>(
     body: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
     let mut scope = Scope::new(core);
-    if let Owner::Stranger(core, index) = Owner::visitor(current) {
+    if let Waiter::OtherPool(core, index) = Waiter::outsider(current) {
         scope.stranger = Some((core, index));
     }
     scope.run(current, body)
 }
 
-/// A task that runs one of the list of `seat`. Also when tasks are dropped that have not begun: for these somebody waits.
-fn voucher(seat: usize) -> impl FnOnce(&Worker, Fate) + Send {
+/// A task that runs one of the list of `slot`. Also when tasks are dropped that have not begun: for these somebody waits.
+fn voucher(slot: usize) -> impl FnOnce(&Worker, Fate) + Send {
     move |worker, _| {
-        let common = worker.common();
+        let pool = worker.pool();
         // What it waits for is among the newest; else the outermost are the largest.
-        let innermost_first = common.wait() == Wait::Leapfrog;
-        let (task, another) = common.seat(seat).listed.redeem(innermost_first, common.seats());
+        let innermost_first = pool.wait() == Wait::Leapfrog;
+        let (task, another) = pool.info(slot).scope_tasks.redeem(innermost_first, pool.num_slots());
         if another {
             // SAFETY: it borrows nothing, and is `Send`.
-            unsafe { worker.create(Order::Usual, voucher(seat)) };
+            unsafe { worker.create(QueuePosition::Usual, voucher(slot)) };
         }
         if let Some(task) = task {
             task(worker);
@@ -355,6 +355,6 @@ fn voucher(seat: usize) -> impl FnOnce(&Worker, Fate) + Send {
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("open", &self.count.open()).finish_non_exhaustive()
+        f.debug_struct("Scope").field("open", &self.count.count()).finish_non_exhaustive()
     }
 }

@@ -8,10 +8,10 @@
 //!
 //! ```text
 //! state    | call | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8
-//!                                                               (call, the lookout's, is 1 of dozing's)
+//!                                                               (call, the monitor's, is 1 of dozing's)
 //!
 //!   busy --begin--> searching --sleep--> asleep --(wait returns)--> searching --found--> busy
-//!                                          ^ waking: a producer has claimed one of them, who has not come yet
+//!                                          ^ waking: a producer has claimed one of them, index has not come yet
 //! ```
 //!
 //! | who | counts |
@@ -39,7 +39,7 @@
 //! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves
 //!    `asleep` takes one from each.
 //! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or
-//!    nobody is asleep, or its producer has not yet come to [`tell`](Sleeping::tell).
+//!    nobody is asleep, or its producer has not yet come to [`tell`](Sleep::notify).
 //! 3. The last searcher to find something wakes another before it goes to work, if there is more to
 //!    do: producers left tasks to it.
 //! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
@@ -47,7 +47,7 @@
 //! # Orderings
 //!
 //! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is
-//! ordered by `light` in [`tell`](Sleeping::tell) and `heavy` in [`EventCount::prepare`].
+//! ordered by `light` in [`tell`](Sleep::notify) and `heavy` in [`EventCount::prepare`].
 //!
 //! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their
 //! way is what lets a burst of k tasks wake k.
@@ -89,47 +89,47 @@ fn dozing(state: usize) -> usize {
 }
 
 /// The lookout wants to be called when a fork is made. The highest bit: one worker dozes at most.
-const CALL: usize = 1 << (usize::BITS - 1);
+const MONITOR: usize = 1 << (usize::BITS - 1);
 
 /// Where idle workers are counted, and sleep.
-pub struct Sleeping {
+pub struct Sleep {
     state: CachePadded<AtomicUsize>,
     /// Invariant 4.
     events: EventCount,
     /// Where those sleep who are told by name only.
-    apart: EventCount,
+    named: EventCount,
 }
 
-impl Sleeping {
+impl Sleep {
     /// One without workers.
     pub fn new() -> Self {
         Self {
             state: CachePadded::new(AtomicUsize::fresh(0)),
             events: EventCount::new(),
-            apart: EventCount::new(),
+            named: EventCount::new(),
         }
     }
 
     /// The lookout wants to be called when a fork is made, or does not any more.
-    pub fn call_for_forks(&self, wanted: bool) {
+    pub fn watch_forks(&self, wanted: bool) {
         // Relaxed, both: `heavy` follows, if it is wanted; else a hint.
         if wanted {
-            self.state.fetch_or(CALL, Ordering::Relaxed);
+            self.state.fetch_or(MONITOR, Ordering::Relaxed);
         } else {
-            self.state.fetch_and(!CALL, Ordering::Relaxed);
+            self.state.fetch_and(!MONITOR, Ordering::Relaxed);
         }
     }
 
     /// Whether some worker has nothing to do, or the lookout wants to be called. A hint, one load
     /// of a word that changes only when a worker goes idle or comes back.
     #[inline]
-    pub fn wanted(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         // Relaxed: a hint.
         self.state.load(Ordering::Relaxed) != 0
     }
 
     /// The calling worker has found nothing and begins to search.
-    pub fn begin(&self) {
+    pub fn start_searching(&self) {
         // Relaxed, as all that follows: see the head of the file.
         self.state.fetch_add(SEARCHING, Ordering::Relaxed);
     }
@@ -137,7 +137,7 @@ impl Sleeping {
     /// The calling worker, which was searching, goes to work. If it was the last that searched, and
     /// `more` says that there is more to do, it wakes another to search on. Returns how many it
     /// woke.
-    pub fn found(&self, more: impl Fn() -> bool) -> usize {
+    pub fn stop_searching(&self, more: impl Fn() -> bool) -> usize {
         // What the caller has moved is seen by whoever searches on.
         asymmetric::light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
@@ -158,16 +158,21 @@ impl Sleeping {
     ///
     /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then
     /// `look` is told so, and need not mind a task that is alone in its creator's queue.
-    pub fn sleep(&self, who: usize, doze: Option<u64>, look: impl FnOnce(Looks) -> bool) -> bool {
+    pub fn sleep(
+        &self,
+        index: usize,
+        doze: Option<u64>,
+        look: impl FnOnce(LastCheck) -> bool,
+    ) -> bool {
         let mut added = ASLEEP;
-        let mut looks = Looks::AtAll;
+        let mut looks = LastCheck::All;
         let _ = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             let dozes = doze.is_some() && dozing(state) == 0;
             added = if dozes { ASLEEP + DOZING } else { ASLEEP };
-            looks = if doze.is_some() { Looks::PastLone } else { Looks::AtAll };
+            looks = if doze.is_some() { LastCheck::SkipLone } else { LastCheck::All };
             Some(state - SEARCHING + added)
         });
-        let back = Back { sleeping: self, added };
+        let back = WakeGuard { sleep: self, added };
         let key = self.events.prepare();
         // Somebody on the way may be me: who raised `waking` before this look may not find me in
         // the queue of sleepers.
@@ -177,7 +182,7 @@ impl Sleeping {
                 Some(nanos) if added != ASLEEP => Deadline::after(Duration::from_nanos(nanos)),
                 _ => Deadline::NEVER,
             };
-            self.events.wait_as(key, who, deadline);
+            self.events.wait_as(key, index, deadline);
         }
         drop(back);
         slept
@@ -186,7 +191,7 @@ impl Sleeping {
     /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks
     /// for beyond those who search already. Returns how many.
     #[inline]
-    pub fn tell(&self, ready: usize) -> usize {
+    pub fn notify(&self, ready: usize) -> usize {
         asymmetric::light();
         let state = self.state.load(Ordering::Relaxed);
         if asleep(state) <= waking(state) || searching(state) + waking(state) >= ready {
@@ -195,10 +200,10 @@ impl Sleeping {
         self.wake(ready)
     }
 
-    /// [`tell`](Self::tell) of one task that its creator will most likely run next: nobody is woken
+    /// [`tell`](Self::notify) of one task that its creator will most likely run next: nobody is woken
     /// while somebody dozes.
     #[inline]
-    pub fn tell_lone(&self) -> usize {
+    pub fn notify_lone(&self) -> usize {
         asymmetric::light();
         let state = self.state.load(Ordering::Relaxed);
         if asleep(state) <= waking(state) || searching(state) + waking(state) + dozing(state) > 0 {
@@ -207,28 +212,28 @@ impl Sleeping {
         self.wake(1)
     }
 
-    /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is
+    /// Sleeps until [`notify_worker`](Self::notify_worker) names this worker, if `may` says that there is
     /// nothing yet: for a worker that does not look for tasks and is not counted.
-    pub fn sleep_apart(&self, who: usize, may: impl FnOnce() -> bool) {
-        let key = self.apart.prepare();
+    pub fn sleep_until_named(&self, index: usize, may: impl FnOnce() -> bool) {
+        let key = self.named.prepare();
         if may() {
-            self.apart.wait_as(key, who, Deadline::NEVER);
+            self.named.wait_as(key, index, Deadline::NEVER);
         }
     }
 
     /// There is something for this worker only, wherever it sleeps. Says whether it did.
-    pub fn tell_only(&self, who: usize) -> bool {
-        let searched = self.events.notify_only(who);
+    pub fn notify_worker(&self, index: usize) -> bool {
+        let searched = self.events.notify_only(index);
         // Both, always: a worker that is about to sleep in one of them is let through by a
         // notification that finds nobody.
-        let waited = self.apart.notify_only(who);
+        let waited = self.named.notify_only(index);
         searched || waited
     }
 
     /// Something concerns all.
-    pub fn tell_all(&self) {
+    pub fn notify_all(&self) {
         self.events.notify_all();
-        self.apart.notify_all();
+        self.named.notify_all();
     }
 
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are
@@ -261,23 +266,23 @@ impl Sleeping {
 
 /// At what a worker looks before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looks {
+pub enum LastCheck {
     /// At all that is ready.
-    AtAll,
+    All,
     /// Not at tasks that are alone in their creators' queues: somebody dozes.
-    PastLone,
+    SkipLone,
 }
 
 /// Takes a worker from `asleep` to `searching`, also if its last look unwinds.
-struct Back<'s> {
-    sleeping: &'s Sleeping,
+struct WakeGuard<'s> {
+    sleep: &'s Sleep,
     /// As what it was counted.
     added: usize,
 }
 
-impl Drop for Back<'_> {
+impl Drop for WakeGuard<'_> {
     fn drop(&mut self) {
-        let state = &self.sleeping.state;
+        let state = &self.sleep.state;
         let _ = state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             // Invariant 1.
             let waking = if waking(state) > 0 { WAKING } else { 0 };
@@ -286,7 +291,7 @@ impl Drop for Back<'_> {
     }
 }
 
-impl fmt::Debug for Sleeping {
+impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.load(Ordering::Relaxed);
         f.debug_struct("Sleeping")

@@ -1,13 +1,13 @@
 //! Tasks that no thread waits for.
 
-use crate::workers::core::Order;
-use crate::workers::pool_state::{Common, Fate};
+use crate::workers::core::QueuePosition;
+use crate::workers::pool_state::{Fate, PoolState};
 use crate::workers::worker::Worker;
 
 /// What a task does for which nobody waits.
 pub(crate) fn detached<F: FnOnce() + Send + 'static>(body: F) -> impl FnOnce(&Worker, Fate) + Send {
     move |worker, fate| {
-        worker.common().contain(|| match fate {
+        worker.pool().contain(|| match fate {
             Fate::Run => body(),
             Fate::Dropped => drop(body),
         });
@@ -18,22 +18,22 @@ pub(crate) fn detached<F: FnOnce() + Send + 'static>(body: F) -> impl FnOnce(&Wo
 #[inline]
 pub(crate) fn spawn_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
     // SAFETY: it borrows nothing, and is `Send`.
-    unsafe { worker.create(Order::Usual, detached(body)) };
+    unsafe { worker.create(QueuePosition::Usual, detached(body)) };
 }
 
 /// Creates a task that no thread waits for, behind those that the worker has created so before.
 pub(crate) fn spawn_fifo_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
-    let ticket = ticket(worker.common(), Some(worker.index()), body);
+    let ticket = ticket(worker.pool(), Some(worker.index()), body);
     // SAFETY: it borrows nothing, and is `Send`.
-    unsafe { worker.create(Order::Usual, ticket) };
+    unsafe { worker.create(QueuePosition::Usual, ticket) };
 }
 
 /// Puts `body` into the creator's queue and returns the ticket for it.
 pub(crate) fn ticket<F: FnOnce() + Send + 'static>(
-    common: &Common,
+    pool: &PoolState,
     creator: Option<usize>,
     body: F,
 ) -> impl FnOnce(&Worker, Fate) + Send + 'static {
-    common.fifo(creator).push(Box::new(detached(body)));
-    move |worker, fate| worker.common().fifo(creator).pop()(worker, fate)
+    pool.fifo(creator).push(Box::new(detached(body)));
+    move |worker, fate| worker.pool().fifo(creator).pop()(worker, fate)
 }

@@ -14,10 +14,12 @@ use crate::error::BuildError;
 use crate::registry::Registry;
 use crate::sleep::MOST_WORKERS;
 use crate::strategy::{Plan, Strategy};
-use crate::threads::custom::{Borrowing, CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
-use crate::threads::table::{Names, Roster};
-use crate::workers::config::{Behaviour, IndexHandler, PanicHandler, Wait};
-use crate::workers::pool_state::Common;
+use crate::threads::custom::{
+    CustomSpawn, DefaultSpawn, ScopedThreads, ThreadBuilder, ThreadSpawn,
+};
+use crate::threads::table::{Names, ThreadTable};
+use crate::workers::config::{Config, IndexHandler, PanicHandler, Wait};
+use crate::workers::pool_state::PoolState;
 
 /// Says how a [`ThreadPool`] is to be, then builds it.
 ///
@@ -51,7 +53,7 @@ pub struct ThreadPoolBuilder<H = DefaultSpawn> {
     start_handler: Option<Box<IndexHandler>>,
     exit_handler: Option<Box<IndexHandler>>,
     /// The building thread is to have the first seat.
-    guest: bool,
+    current: bool,
     handler: H,
 }
 
@@ -80,7 +82,7 @@ impl ThreadPoolBuilder {
             panic_handler: None,
             start_handler: None,
             exit_handler: None,
-            guest: false,
+            current: false,
             handler: DefaultSpawn,
         }
     }
@@ -124,7 +126,7 @@ impl ThreadPoolBuilder {
         W: Fn(ThreadBuilder) + Sync,
         F: FnOnce(&ThreadPool) -> R,
     {
-        let mut threads = Borrowing::new();
+        let mut threads = ScopedThreads::new();
         let built = {
             // SAFETY: `threads` is dropped before `wrapper`, which is a parameter, and before
             // anything that `wrapper` borrows.
@@ -163,7 +165,7 @@ impl<H> ThreadPoolBuilder<H> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn use_current_thread(mut self) -> Self {
-        self.guest = true;
+        self.current = true;
         self
     }
 
@@ -210,7 +212,7 @@ impl<H> ThreadPoolBuilder<H> {
             panic_handler,
             start_handler,
             exit_handler,
-            guest,
+            current,
             handler: _,
         } = self;
         ThreadPoolBuilder {
@@ -228,7 +230,7 @@ impl<H> ThreadPoolBuilder<H> {
             panic_handler,
             start_handler,
             exit_handler,
-            guest,
+            current,
             handler: CustomSpawn(handler),
         }
     }
@@ -408,7 +410,7 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many
     /// [queues](Self::queues).
     pub fn build_with<S: Strategy>(mut self) -> Result<ThreadPool<S>, BuildError> {
-        if self.guest && current_thread::is_worker() {
+        if self.current && current_thread::is_worker() {
             return Err(BuildError::CurrentThreadWorks);
         }
         let threads = match self.threads {
@@ -420,48 +422,48 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
             Some(_) => (threads, 0),
             None => (threads.max(self.most.unwrap_or_else(topology::parallelism)), self.spares),
         };
-        let seats = regular.saturating_add(spares);
-        if seats > MOST_WORKERS {
-            return Err(BuildError::TooManyThreads { asked: seats, most: MOST_WORKERS });
+        let slots = regular.saturating_add(spares);
+        if slots > MOST_WORKERS {
+            return Err(BuildError::TooManyThreads { asked: slots, most: MOST_WORKERS });
         }
-        let mut roster = Roster::new(regular, spares);
-        roster.stack_size = self.stack_size;
-        roster.target = usize::from(self.guest);
-        let behaviour = Behaviour {
+        let mut table = ThreadTable::new(regular, spares);
+        table.stack_size = self.stack_size;
+        table.members = usize::from(self.current);
+        let config = Config {
             wait: self.wait,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             pinned: self.pinned,
-            compensates: self.compensates,
-            foreign: foreign.is_some(),
-            guest: self.guest,
-            names: self.names.map(Mutex::new),
+            compensate_blocking: self.compensates,
+            custom_threads: foreign.is_some(),
+            uses_current_thread: self.current,
+            thread_names: self.names.map(Mutex::new),
             panic_handler: self.panic_handler,
             start_handler: self.start_handler,
             exit_handler: self.exit_handler,
         };
-        let mut plan = Plan::new(seats);
+        let mut plan = Plan::new(slots);
         plan.active = threads;
         plan.threshold = self.threshold;
         // Spare threads have none of their own.
         plan.queues = self.queues.or(Some(regular));
-        let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
+        let registry = Registry::new(PoolState::new(slots, config, table), S::new(&plan));
         // Dropping it closes it, also if this unwinds.
         let pool = ThreadPool::of(registry.clone());
         // SAFETY: no thread has been started, and none is for the first seat: it is a member's.
-        let seated = self.guest.then(|| unsafe { current_thread::seat(&registry) });
+        let bound = self.current.then(|| unsafe { current_thread::bind(&registry) });
         let (started, hired) = match foreign {
-            Some(start) => registry.hire_foreign(threads, start),
+            Some(start) => registry.spawn_custom_threads(threads, start),
             None => registry.resize(threads),
         };
-        match hired.and_then(|()| registry.post_lookout()) {
+        match hired.and_then(|()| registry.start_monitor()) {
             Ok(()) => {
-                if let Some(seated) = seated {
-                    seated.stay();
+                if let Some(bound) = bound {
+                    bound.stay();
                 }
                 Ok(pool)
             }
             Err(source) => {
-                drop(seated);
+                drop(bound);
                 pool.shutdown();
                 Err(BuildError::Spawn { started, asked: threads, source })
             }

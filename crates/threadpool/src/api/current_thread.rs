@@ -21,21 +21,21 @@ use machine::atomic::Ordering;
 
 use crate::registry::Registry;
 use crate::strategy::Strategy;
-use crate::workers::pool_state::CURRENT_THREAD_SEAT;
+use crate::workers::pool_state::CURRENT_THREAD_SLOT;
 use crate::workers::worker::Worker;
 
 machine::thread_local! {
     /// The pool of which the thread is a guest, if it is one.
-    static GUEST: Cell<Option<Guest>> = Cell::new(None);
+    static CURRENT_THREAD: Cell<Option<CurrentThread>> = Cell::new(None);
 }
 
 /// A thread's seat in a pool that it has built.
-struct Guest {
+struct CurrentThread {
     /// Frees the seat. Owns the registry (Invariant 2), in which the worker lies.
     leave: Option<Box<dyn FnOnce()>>,
 }
 
-impl Drop for Guest {
+impl Drop for CurrentThread {
     fn drop(&mut self) {
         if let Some(leave) = self.leave.take() {
             leave();
@@ -50,18 +50,18 @@ pub(crate) fn is_worker() -> bool {
 
 /// The calling thread has the first seat of a pool that is being built. If that fails, it gives the
 /// seat up: no frame has a reference to the worker yet.
-pub(crate) struct Seated(());
+pub(crate) struct Bound(());
 
-impl Seated {
+impl Bound {
     /// The pool has been built: the thread stays.
     pub(crate) fn stay(self) {
         core::mem::forget(self);
     }
 }
 
-impl Drop for Seated {
+impl Drop for Bound {
     fn drop(&mut self) {
-        GUEST.with(|guest| drop(guest.take()));
+        CURRENT_THREAD.with(|current| drop(current.take()));
     }
 }
 
@@ -70,21 +70,22 @@ impl Drop for Seated {
 /// # Safety
 ///
 /// The seat is free, and no thread is started for it.
-pub(crate) unsafe fn seat<S: Strategy>(registry: &Arc<Registry<S>>) -> Seated {
-    let common = registry.common();
-    common.ending.hire();
+pub(crate) unsafe fn bind<S: Strategy>(registry: &Arc<Registry<S>>) -> Bound {
+    let pool = registry.pool();
+    pool.drain.register();
     // Relaxed: a hint.
-    common.members.fetch_add(1, Ordering::Relaxed);
+    pool.active_threads.fetch_add(1, Ordering::Relaxed);
     let owned = registry.clone();
     // SAFETY: the caller's promise. The guest owns the registry, and drops it after it has left the
     // seat (Invariant 2).
-    unsafe { common.seat(CURRENT_THREAD_SEAT).begin_worker(&raw const *owned) }.stay(true);
+    unsafe { pool.info(CURRENT_THREAD_SLOT).bind_worker(&raw const *owned) }.set_current(true);
     let leave = move || {
         // SAFETY: the seat is this thread's until it leaves it below.
-        let worker = unsafe { owned.common().seat(CURRENT_THREAD_SEAT).worker() };
-        worker.stay(false);
-        owned.leave_seat(worker);
+        let worker = unsafe { owned.pool().info(CURRENT_THREAD_SLOT).worker() };
+        worker.set_current(false);
+        owned.leave_slot(worker);
     };
-    GUEST.with(|guest| guest.set(Some(Guest { leave: Some(Box::new(leave)) })));
-    Seated(())
+    CURRENT_THREAD
+        .with(|current| current.set(Some(CurrentThread { leave: Some(Box::new(leave)) })));
+    Bound(())
 }

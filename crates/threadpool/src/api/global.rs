@@ -335,7 +335,7 @@ pub fn broadcast<R: Send>(body: impl Fn(&Worker) -> R + Sync) -> Vec<R> {
 #[track_caller]
 pub fn spawn_broadcast(body: impl Fn(&Worker) + Send + Sync + 'static) {
     Worker::with_current(|worker| match worker {
-        Some(worker) => crate::broadcast::spawn(worker.common(), body),
+        Some(worker) => crate::broadcast::spawn(worker.pool(), body),
         None => global().spawn_broadcast(body),
     });
 }
@@ -379,7 +379,7 @@ pub fn yield_local() -> Option<bool> {
 #[track_caller]
 pub fn current_num_threads() -> usize {
     Worker::with_current(|worker| match worker {
-        Some(worker) => worker.common().threads(),
+        Some(worker) => worker.pool().num_threads(),
         None => global().current_num_threads(),
     })
 }
@@ -428,7 +428,7 @@ where
     F::Output: Send + 'static,
 {
     Worker::with_current(|worker| match worker {
-        Some(worker) => match worker.core().arc() {
+        Some(worker) => match worker.core().to_arc() {
             Some(core) => crate::future::spawn(core, future),
             None => unreachable!("a worker's thread owns its registry"),
         },

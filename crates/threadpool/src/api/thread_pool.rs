@@ -10,7 +10,7 @@ use crate::metrics::Metrics;
 use crate::registry::Registry;
 use crate::scope::{Scope, ScopeFifo};
 use crate::strategy::{Strategy, WorkStealing};
-use crate::workers::core::{Core, Order};
+use crate::workers::core::{Core, QueuePosition};
 use crate::workers::job;
 use crate::workers::pool_state::Fate;
 use crate::workers::worker::Worker;
@@ -72,7 +72,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// If `body` does.
     pub fn install_with<R: Send>(&self, body: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|current| match current {
-            Some(worker) if worker.belongs_to(self.registry.common()) => body(worker),
+            Some(worker) if worker.belongs_to(self.registry.pool()) => body(worker),
             current => install::install_on(self.core(), current, body),
         })
     }
@@ -140,7 +140,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// ```
     pub fn in_place_scope<'scope, R>(&self, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
         Worker::with_current(|current| match current {
-            Some(worker) if worker.belongs_to(self.registry.common()) => {
+            Some(worker) if worker.belongs_to(self.registry.pool()) => {
                 crate::scope::on(worker, body)
             }
             current => crate::scope::from_outside(self.core(), current, body),
@@ -207,7 +207,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// ```
     pub fn spawn<F: FnOnce() + Send + 'static>(&self, body: F) {
         Worker::with_current(|current| match current {
-            Some(worker) if worker.belongs_to(self.registry.common()) => {
+            Some(worker) if worker.belongs_to(self.registry.pool()) => {
                 crate::spawn::spawn_on(worker, body)
             }
             _ => self.spawn_outside(crate::spawn::detached(body)),
@@ -236,16 +236,16 @@ impl<S: Strategy> ThreadPool<S> {
     /// ```
     pub fn spawn_fifo<F: FnOnce() + Send + 'static>(&self, body: F) {
         Worker::with_current(|current| match current {
-            Some(worker) if worker.belongs_to(self.registry.common()) => {
+            Some(worker) if worker.belongs_to(self.registry.pool()) => {
                 crate::spawn::spawn_fifo_on(worker, body);
             }
-            _ => self.spawn_outside(crate::spawn::ticket(self.registry.common(), None, body)),
+            _ => self.spawn_outside(crate::spawn::ticket(self.registry.pool(), None, body)),
         });
     }
 
     fn spawn_outside(&self, run: impl FnOnce(&Worker, Fate) + Send + 'static) {
         let mut run = Some(run);
-        self.core().create(None, Order::Usual, &mut |task| {
+        self.core().create(None, QueuePosition::Usual, &mut |task| {
             if let Some(run) = run.take() {
                 // SAFETY: it borrows nothing, and is `Send`.
                 unsafe { job::fill(task, run) };
@@ -328,7 +328,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn spawn_broadcast(&self, body: impl Fn(&Worker) + Send + Sync + 'static) {
-        crate::broadcast::spawn(self.registry.common(), body);
+        crate::broadcast::spawn(self.registry.pool(), body);
     }
 
     /// Calls [`yield_now`](crate::yield_now) if the calling thread is a worker of this pool;
@@ -346,14 +346,14 @@ impl<S: Strategy> ThreadPool<S> {
     /// Calls `body` with the calling thread's worker, if it is one of this pool's.
     fn with_own<R>(&self, body: impl FnOnce(&Worker) -> R) -> Option<R> {
         Worker::with_current(|current| {
-            current.filter(|worker| worker.belongs_to(self.registry.common())).map(body)
+            current.filter(|worker| worker.belongs_to(self.registry.pool())).map(body)
         })
     }
 
     /// How many threads the pool has, spare ones apart.
     #[must_use]
     pub fn current_num_threads(&self) -> usize {
-        self.registry.common().threads()
+        self.registry.pool().num_threads()
     }
 
     /// The index of the calling thread, if it is a worker of this pool.
@@ -381,7 +381,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_num_threads(&self, threads: usize) -> Result<(), ResizeError> {
-        let most = self.registry.common().roster.lock().regular;
+        let most = self.registry.pool().threads.lock().first_spare;
         if threads == 0 {
             return Err(ResizeError::NoThreads);
         }
@@ -420,12 +420,12 @@ impl<S: Strategy> ThreadPool<S> {
     /// or hand it to a thread of its own.
     pub fn shutdown(self) {
         Worker::with_current(|current| {
-            let common = self.registry.common();
-            let guest = current
-                .filter(|worker| worker.belongs_to(common) && common.is_guest(worker.index()));
-            match guest {
-                Some(worker) => self.registry.serve_to_the_end(worker),
-                None => self.registry.close(),
+            let pool = self.registry.pool();
+            let own = current
+                .filter(|worker| worker.belongs_to(pool) && pool.is_current_thread(worker.index()));
+            match own {
+                Some(worker) => self.registry.run_until_done(worker),
+                None => self.registry.terminate(),
             }
         });
         self.registry.join_all();
@@ -446,16 +446,16 @@ impl<S: Strategy> ThreadPool<S> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn shutdown_now(self) {
-        self.registry.common().discard();
-        self.registry.close();
-        self.registry.common().abort_futures();
+        self.registry.pool().discard();
+        self.registry.terminate();
+        self.registry.pool().abort_futures();
         self.shutdown();
     }
 }
 
 impl<S: Strategy> Drop for ThreadPool<S> {
     fn drop(&mut self) {
-        self.registry.close();
+        self.registry.terminate();
     }
 }
 
@@ -463,9 +463,9 @@ impl<S: Strategy> fmt::Debug for ThreadPool<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadPool")
             .field("strategy", &S::NAME)
-            .field("sleeping", &self.registry.common().sleeping)
+            .field("sleeping", &self.registry.pool().sleep)
             .field("ready", &self.registry.strategy().len())
-            .field("lookout", &self.registry.common().lookout)
+            .field("monitor", &self.registry.pool().monitor)
             .finish_non_exhaustive()
     }
 }

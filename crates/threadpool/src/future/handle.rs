@@ -7,10 +7,10 @@ use core::task::{Context, Poll};
 use std::panic;
 use std::sync::Arc;
 
-use super::task::{Failure, Handled, Listener, Task};
+use super::task::{Failure, FutureTask, HandleTask, Listener};
 use crate::error::Cancelled;
 use crate::sync::latch::Latch;
-use crate::waiter::Owner;
+use crate::waiter::Waiter;
 use crate::workers::core::Core;
 use crate::workers::worker::Worker;
 
@@ -45,14 +45,14 @@ use crate::workers::worker::Worker;
 #[must_use = "a handle that is dropped lets its future go on, and its output be lost: say so by `detach`"]
 pub struct JoinHandle<T> {
     /// Until the output is taken.
-    task: Option<Arc<dyn Handled<T>>>,
+    task: Option<Arc<dyn HandleTask<T>>>,
 }
 
 const TAKEN: &str =
     "the output of a future is taken once: its handle was polled after it had been ready";
 
 impl<T> JoinHandle<T> {
-    fn task(&self) -> &Arc<dyn Handled<T>> {
+    fn task(&self) -> &Arc<dyn HandleTask<T>> {
         self.task.as_ref().expect(TAKEN)
     }
 
@@ -71,15 +71,15 @@ impl<T> JoinHandle<T> {
     pub fn join(mut self) -> Result<T, Cancelled> {
         Worker::with_current(|current| {
             let task = self.task();
-            let common = task.core().common();
-            let owner = match current.filter(|worker| worker.belongs_to(common)) {
-                Some(worker) => Owner::Worker(worker.index()),
-                None => Owner::visitor(current),
+            let pool = task.core().pool();
+            let waiter = match current.filter(|worker| worker.belongs_to(pool)) {
+                Some(worker) => Waiter::Worker(worker.index()),
+                None => Waiter::outsider(current),
             };
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
-            if unsafe { task.listen(Listener::Latch(&raw const latch, owner)) } {
-                Owner::wait(task.core(), current, &latch, None);
+            if unsafe { task.listen(Listener::Latch(&raw const latch, waiter)) } {
+                Waiter::wait(task.core(), current, &latch, None);
             }
         });
         self.take()
@@ -149,5 +149,5 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    JoinHandle { task: Some(Task::spawn(core, future)) }
+    JoinHandle { task: Some(FutureTask::spawn(core, future)) }
 }

@@ -53,7 +53,7 @@ const LISTENED: u32 = 16;
 const DETACHED: u32 = 32;
 
 /// A future's state, itself or its output as `B`, and what tells its handle as `L`.
-pub struct Shared<B, L> {
+pub struct FutureState<B, L> {
     state: AtomicU32,
     listener: UnsafeCell<Option<L>>,
     body: UnsafeCell<B>,
@@ -63,17 +63,17 @@ pub struct Shared<B, L> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Finished<L> {
     /// The handle, which has not asked yet.
-    Unheard,
+    NoListener,
     /// The handle, which is to be told so.
-    Heard(L),
+    Listener(L),
     /// Nobody: who has finished it drops the output.
     Detached,
 }
 
 // SAFETY: the body is touched by one thread at a time (the table above), and so is the listener (Invariant 2).
-unsafe impl<B: Send, L: Send> Sync for Shared<B, L> {}
+unsafe impl<B: Send, L: Send> Sync for FutureState<B, L> {}
 
-impl<B, L> Shared<B, L> {
+impl<B, L> FutureState<B, L> {
     /// One that is scheduled: whoever makes it owes it a task.
     pub fn new(body: B) -> Self {
         Self {
@@ -145,11 +145,11 @@ impl<B, L> Shared<B, L> {
             return Finished::Detached;
         }
         if before & LISTENED == 0 {
-            return Finished::Unheard;
+            return Finished::NoListener;
         }
         // SAFETY: Invariant 2.
         let listener = self.listener.with_mut(|listener| unsafe { (*listener).take() });
-        listener.map_or(Finished::Unheard, Finished::Heard)
+        listener.map_or(Finished::NoListener, Finished::Listener)
     }
 
     /// Whether the output is there, or was.

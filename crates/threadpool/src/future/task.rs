@@ -18,10 +18,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::task::Wake;
 
-use super::state::{Finished, Shared};
+use super::state::{Finished, FutureState};
 use crate::sync::latch::Latch;
-use crate::waiter::{Owner, set};
-use crate::workers::core::{Core, Order};
+use crate::waiter::{Waiter, set_and_wake};
+use crate::workers::core::{Core, QueuePosition};
 use crate::workers::job;
 use crate::workers::pool_state::Fate;
 use crate::workers::waiting_futures::Abort;
@@ -37,7 +37,7 @@ pub(super) enum Failure {
 pub(super) enum Listener {
     Waker(Waker),
     /// A thread that waits for the latch, which is alive until it is set.
-    Latch(*const Latch, Owner),
+    Latch(*const Latch, Waiter),
 }
 
 // SAFETY: a latch is set from any thread, once, while its owner waits.
@@ -46,7 +46,7 @@ unsafe impl Send for Listener {}
 struct Body<F: Future> {
     stage: Stage<F>,
     /// The seat that holds it, and the number there.
-    held: Option<(usize, usize)>,
+    waiting_at: Option<(usize, usize)>,
 }
 
 enum Stage<F: Future> {
@@ -56,16 +56,16 @@ enum Stage<F: Future> {
     Gone,
 }
 
-pub(super) struct Task<F: Future> {
+pub(super) struct FutureTask<F: Future> {
     core: Arc<dyn Core>,
-    shared: Shared<Body<F>, Listener>,
+    state: FutureState<Body<F>, Listener>,
 }
 
 /// A task as its handle sees it, which knows the type of the output only.
-pub(super) trait Handled<T>: Abort {
+pub(super) trait HandleTask<T>: Abort {
     fn is_done(&self) -> bool;
 
-    /// As [`Shared::listen`].
+    /// As [`FutureState::listen`].
     ///
     /// # Safety
     ///
@@ -79,7 +79,7 @@ pub(super) trait Handled<T>: Abort {
     /// It is done; the caller has the handle, and calls this once.
     unsafe fn take(&self) -> Result<T, Failure>;
 
-    /// As [`Shared::detach`]; drops the output, if it is there.
+    /// As [`FutureState::detach`]; drops the output, if it is there.
     ///
     /// # Safety
     ///
@@ -89,15 +89,15 @@ pub(super) trait Handled<T>: Abort {
     fn core(&self) -> &dyn Core;
 }
 
-impl<F> Task<F>
+impl<F> FutureTask<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     /// Makes a task of a future, and puts it among the ready ones.
     pub(super) fn spawn(core: Arc<dyn Core>, future: F) -> Arc<Self> {
-        let body = Body { stage: Stage::Future(future), held: None };
-        let task = Arc::new(Self { core, shared: Shared::new(body) });
+        let body = Body { stage: Stage::Future(future), waiting_at: None };
+        let task = Arc::new(Self { core, state: FutureState::new(body) });
         task.clone().schedule();
         task
     }
@@ -106,10 +106,10 @@ where
     /// the worker's newest tasks to end might wait for ever.
     fn schedule(self: Arc<Self>) {
         Worker::with_current(|current| {
-            match current.filter(|worker| worker.belongs_to(self.core.common())) {
+            match current.filter(|worker| worker.belongs_to(self.core.pool())) {
                 // SAFETY: it borrows nothing, and is `Send`.
                 Some(worker) => unsafe {
-                    worker.create(Order::Last, move |w, fate| self.run(w, fate));
+                    worker.create(QueuePosition::Last, move |w, fate| self.run(w, fate));
                 },
                 None => {
                     // The other may run and be gone before `create` returns.
@@ -123,7 +123,7 @@ where
     /// Creates it where threads that are no workers do.
     fn schedule_outside(self: Arc<Self>, core: &dyn Core) {
         let mut task = Some(self);
-        core.create(None, Order::Last, &mut |block| {
+        core.create(None, QueuePosition::Last, &mut |block| {
             if let Some(task) = task.take() {
                 // SAFETY: it borrows nothing, and is `Send`.
                 unsafe { job::fill(block, move |w, fate| task.run(w, fate)) };
@@ -135,7 +135,7 @@ where
     fn run(self: Arc<Self>, worker: &Worker, fate: Fate) {
         // SAFETY: this is the task that was owed: each `true` of `wake`, `abort` and `pause`, and
         // `new`, is followed by one `schedule`.
-        let goes_on = unsafe { self.shared.begin() };
+        let goes_on = unsafe { self.state.begin() };
         if !goes_on || fate == Fate::Dropped {
             return self.finish(worker, Err(Failure::Cancelled));
         }
@@ -143,12 +143,12 @@ where
         match panic::catch_unwind(AssertUnwindSafe(|| self.poll(&waker))) {
             Ok(Poll::Ready(output)) => self.finish(worker, Ok(output)),
             Err(payload) => self.finish(worker, Err(Failure::Panicked(payload))),
-            Ok(Poll::Pending) if !self.hold(worker) => {
+            Ok(Poll::Pending) if !self.register_waiting(worker) => {
                 self.finish(worker, Err(Failure::Cancelled));
             }
             Ok(Poll::Pending) => {
                 // SAFETY: this runs it, and is through with it.
-                if unsafe { self.shared.pause() } {
+                if unsafe { self.state.pause() } {
                     // It has a long way: in the worker's own queue it could come back for ever
                     // before another's task.
                     self.schedule_outside(worker.core());
@@ -168,29 +168,29 @@ where
             future.poll(&mut Context::from_waker(waker))
         };
         // SAFETY: as above.
-        unsafe { self.shared.body(poll) }
+        unsafe { self.state.body(poll) }
     }
 
     /// Has the worker's seat hold it, if none does yet. False, if the pool holds nothing any more.
-    fn hold(self: &Arc<Self>, worker: &Worker) -> bool {
+    fn register_waiting(self: &Arc<Self>, worker: &Worker) -> bool {
         // SAFETY: called by who runs it, so the body is its own; so below.
-        let is_held = |body: *mut Body<F>| unsafe { (*body).held.is_some() };
+        let is_waiting = |body: *mut Body<F>| unsafe { (*body).waiting_at.is_some() };
         // SAFETY: as above.
-        if unsafe { self.shared.body(is_held) } {
+        if unsafe { self.state.body(is_waiting) } {
             return true;
         }
-        let held = worker.common().seat(worker.index()).futures.hold(self.clone());
-        let place = held.map(|number| (worker.index(), number));
+        let waiting_at = worker.pool().info(worker.index()).waiting_futures.insert(self.clone());
+        let entry = waiting_at.map(|number| (worker.index(), number));
         // SAFETY: as above.
-        let note = |body: *mut Body<F>| unsafe { (*body).held = place };
+        let note = |body: *mut Body<F>| unsafe { (*body).waiting_at = entry };
         // SAFETY: as above.
-        unsafe { self.shared.body(note) };
-        held.is_some()
+        unsafe { self.state.body(note) };
+        waiting_at.is_some()
     }
 
     /// Drops the future, leaves `outcome` in its place, and tells whoever waits.
     fn finish(self: Arc<Self>, worker: &Worker, outcome: Result<F::Output, Failure>) {
-        let common = worker.common();
+        let pool = worker.pool();
         let drop_it = |body: *mut Body<F>| {
             // SAFETY: called by who runs it, so the body is its own; so below.
             let stage = unsafe { &raw mut (*body).stage };
@@ -203,15 +203,15 @@ where
             dropped
         };
         // SAFETY: as above.
-        let dropped = unsafe { self.shared.body(drop_it) };
+        let dropped = unsafe { self.state.body(drop_it) };
         let outcome = match (outcome, dropped) {
             (outcome, Ok(())) => outcome,
             (Ok(output), Err(payload)) => {
-                common.contain(|| drop(output));
+                pool.contain(|| drop(output));
                 Err(Failure::Panicked(payload))
             }
             (Err(failure), Err(payload)) => {
-                common.panicked(payload);
+                pool.panicked(payload);
                 Err(failure)
             }
         };
@@ -219,20 +219,20 @@ where
             // SAFETY: as above.
             let body = unsafe { &mut *body };
             body.stage = Stage::Done(outcome);
-            body.held.take()
+            body.waiting_at.take()
         };
         // SAFETY: as above.
-        let held = unsafe { self.shared.body(leave) };
-        if let Some((seat, number)) = held {
-            common.seat(seat).futures.release(number);
+        let waiting_at = unsafe { self.state.body(leave) };
+        if let Some((slot, number)) = waiting_at {
+            pool.info(slot).waiting_futures.remove(number);
         }
         // SAFETY: this runs it; the body is touched only where it is said to be detached.
-        match unsafe { self.shared.finish() } {
-            Finished::Unheard => {}
-            Finished::Heard(Listener::Waker(waker)) => common.contain(|| waker.wake()),
-            Finished::Heard(Listener::Latch(latch, owner)) => {
+        match unsafe { self.state.finish() } {
+            Finished::NoListener => {}
+            Finished::Listener(Listener::Waker(waker)) => pool.contain(|| waker.wake()),
+            Finished::Listener(Listener::Latch(latch, waiter)) => {
                 // SAFETY: its owner waits for it, and it is told once.
-                unsafe { set(latch, owner, worker.common()) };
+                unsafe { set_and_wake(latch, waiter, worker.pool()) };
             }
             // SAFETY: Invariant 3 of the shared word: the output is ours.
             Finished::Detached => unsafe { self.discard() },
@@ -245,58 +245,58 @@ where
     ///
     /// It is done, and the output is the caller's.
     unsafe fn discard(&self) {
-        let common = self.core.common();
+        let pool = self.core.pool();
         // SAFETY: the caller's promise.
         match unsafe { self.take() } {
-            Ok(output) => common.contain(|| drop(output)),
-            Err(Failure::Panicked(payload)) => common.panicked(payload),
+            Ok(output) => pool.contain(|| drop(output)),
+            Err(Failure::Panicked(payload)) => pool.panicked(payload),
             Err(Failure::Cancelled) => {}
         }
     }
 }
 
-impl<F> Wake for Task<F>
+impl<F> Wake for FutureTask<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     fn wake(self: Arc<Self>) {
-        if self.shared.wake() {
+        if self.state.wake() {
             self.schedule();
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.shared.wake() {
+        if self.state.wake() {
             self.clone().schedule();
         }
     }
 }
 
-impl<F> Abort for Task<F>
+impl<F> Abort for FutureTask<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     fn abort(self: Arc<Self>) {
-        if self.shared.abort() {
+        if self.state.abort() {
             self.schedule();
         }
     }
 }
 
-impl<F> Handled<F::Output> for Task<F>
+impl<F> HandleTask<F::Output> for FutureTask<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     fn is_done(&self) -> bool {
-        self.shared.is_done()
+        self.state.is_done()
     }
 
     unsafe fn listen(&self, listener: Listener) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.shared.listen(listener) }
+        unsafe { self.state.listen(listener) }
     }
 
     unsafe fn take(&self) -> Result<F::Output, Failure> {
@@ -314,12 +314,12 @@ where
             outcome
         };
         // SAFETY: as above.
-        unsafe { self.shared.body(take) }
+        unsafe { self.state.body(take) }
     }
 
     unsafe fn detach(&self) {
         // SAFETY: the caller's promise.
-        if unsafe { self.shared.detach() } {
+        if unsafe { self.state.detach() } {
             // SAFETY: Invariant 3 of the shared word: the output is ours.
             unsafe { self.discard() };
         }

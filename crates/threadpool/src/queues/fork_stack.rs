@@ -25,7 +25,7 @@
 //!    owner. It fails if the owner has popped that fork, or if another thief is at this stack. In
 //!    the second case that thief gets the fork, and *I* looks again.
 //! 2. *I sleeps, and slept at the push.* The owner looks at the word of idle workers after its push
-//!    (`Sleeping::tell`, whose proof is in `SLEEPING.md`). It wakes as many sleepers as it has
+//!    (`Sleep::notify`, whose proof is in `SLEEPING.md`). It wakes as many sleepers as it has
 //!    forks, beyond the workers that search already.
 //! 3. *I goes to sleep after the push.* Its last look comes after it has said so and after `heavy`.
 //!    Either that look sees the fork, or the owner's look after the push sees *I*: case 2.
@@ -118,7 +118,7 @@ const GRACE: Duration = Duration::from_millis(20);
 
 /// The forks of one worker. `T` is what a fork is.
 #[repr(C)]
-pub struct Forks<T> {
+pub struct ForkStack<T> {
     /// The position after the newest fork. Written by the owner.
     bottom: AtomicUsize,
     /// Positions below it have a slot; 0 while the stack is fenced. Written by the owner, and by
@@ -142,9 +142,9 @@ struct Thieves {
 
 // SAFETY: `buffers` is the owner's, and the rest is atomic. A fork that is stolen is sent to the
 // thief's thread: the user of this type answers for that.
-unsafe impl<T> Sync for Forks<T> {}
+unsafe impl<T> Sync for ForkStack<T> {}
 // SAFETY: as above.
-unsafe impl<T> Send for Forks<T> {}
+unsafe impl<T> Send for ForkStack<T> {}
 
 fn position(top: usize) -> usize {
     (top & !FENCED) >> CLAIM_BITS
@@ -154,7 +154,7 @@ fn is_claimed(top: usize) -> bool {
     top & CLAIM != 0
 }
 
-impl<T> Forks<T> {
+impl<T> ForkStack<T> {
     /// An empty stack, fenced.
     pub fn new() -> Self {
         Self {
@@ -407,7 +407,7 @@ impl<T> Forks<T> {
     }
 }
 
-impl<T> fmt::Debug for Forks<T> {
+impl<T> fmt::Debug for ForkStack<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Forks").field("ready", &self.ready()).finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@
 //! runs a task of the list.
 //!
 //! ```text
-//! seat 3:  tasks of its outermost scope │ of the next │ of the innermost        strategy:  … voucher for 3 … voucher for 3 …
+//! slot 3:  tasks of its outermost scope │ of the next │ of the innermost        strategy:  … voucher for 3 … voucher for 3 …
 //!              ^                                          ^
 //!              who has a voucher                          the worker itself, and only those of the scope it waits for
 //! ```
@@ -27,9 +27,9 @@ use std::collections::VecDeque;
 use stanchion_competitive::Mutex;
 
 /// The tasks of a seat's scopes.
-pub(crate) struct Listed<T>(Mutex<Lists<T>>);
+pub(crate) struct ScopeTasks<T>(Mutex<ScopeLists<T>>);
 
-struct Lists<T> {
+struct ScopeLists<T> {
     /// Outermost first (Invariant 1).
     levels: Vec<VecDeque<T>>,
     /// In all levels.
@@ -38,20 +38,20 @@ struct Lists<T> {
     vouchers: usize,
 }
 
-impl<T> Listed<T> {
+impl<T> ScopeTasks<T> {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Lists { levels: Vec::new(), tasks: 0, vouchers: 0 }))
+        Self(Mutex::new(ScopeLists { levels: Vec::new(), tasks: 0, vouchers: 0 }))
     }
 
     /// A scope begins on this seat. Returns its level.
-    pub(crate) fn begin(&self) -> usize {
+    pub(crate) fn begin_scope(&self) -> usize {
         let mut lists = self.0.lock();
         lists.levels.push(VecDeque::new());
         lists.levels.len() - 1
     }
 
     /// The innermost scope ends.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end_scope(&self) {
         let last = self.0.lock().levels.pop();
         debug_assert!(last.is_some_and(|tasks| tasks.is_empty()), "a scope ends after its tasks");
     }
@@ -64,7 +64,7 @@ impl<T> Listed<T> {
         (lists.tasks, lists.wants_voucher(most))
     }
 
-    pub(crate) fn has(&self, level: usize) -> bool {
+    pub(crate) fn has_task(&self, level: usize) -> bool {
         !self.0.lock().levels[level].is_empty()
     }
 
@@ -87,7 +87,7 @@ impl<T> Listed<T> {
     }
 }
 
-impl<T> Lists<T> {
+impl<T> ScopeLists<T> {
     fn take(&mut self, level: usize) -> Option<T> {
         let task = self.levels[level].pop_front()?;
         self.tasks -= 1;
@@ -102,7 +102,7 @@ impl<T> Lists<T> {
     }
 }
 
-impl<T> fmt::Debug for Listed<T> {
+impl<T> fmt::Debug for ScopeTasks<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listed").finish_non_exhaustive()
     }

@@ -10,142 +10,142 @@ use super::Registry;
 use crate::strategy::Strategy;
 use crate::workers::core::{Core, Work};
 use crate::workers::job;
-use crate::workers::signals::{LEAVE, SERVE};
+use crate::workers::signals::{START, STOP};
 use crate::workers::worker::Worker;
 use crate::workers::worker_info::UNSEEN;
 
 /// Why a worker has stopped to run tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Served {
+pub(super) enum LoopExit {
     /// All is over.
-    ToTheEnd,
+    Done,
     /// The pool has become smaller.
-    Dismissed,
+    Stopped,
     /// It is a spare that is not needed now.
     Surplus,
 }
 
 impl<S: Strategy> Registry<S> {
-    /// The thread of `seat`, from its first instruction to its last.
+    /// The thread of `slot`, from its first instruction to its last.
     ///
     /// # Safety
     ///
     /// The seat is this thread's (Invariant 1).
-    pub(crate) unsafe fn work(self: &Arc<Self>, seat: usize) {
+    pub(crate) unsafe fn main_loop(self: &Arc<Self>, slot: usize) {
         let bomb =
             AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
-        let common = &self.common;
-        let _pinned = common.behaviour.pinned.then(|| {
+        let pool = &self.pool;
+        let _pinned = pool.config.pinned.then(|| {
             let processors = topology::processors();
             (!processors.is_empty())
-                .then(|| topology::pin(processors[seat % processors.len()]).ok())
+                .then(|| topology::pin(processors[slot % processors.len()]).ok())
         });
         let core: &dyn Core = &**self;
         // SAFETY: the seat is this thread's, which has an `Arc` of the registry.
-        let worker = unsafe { common.seat(seat).begin_worker(core) };
-        let registration = common.are_seen().then(presence::register).and_then(Result::ok);
+        let worker = unsafe { pool.info(slot).bind_worker(core) };
+        let registration = pool.are_seen().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
-        let presence = &common.seat(seat).presence;
+        let presence = &pool.info(slot).presence;
         loop {
             // Relaxed: hints, here and below.
             presence.store(number, Ordering::Relaxed);
-            if let Some(lookout) = &common.lookout {
-                lookout.joined();
+            if let Some(monitor) = &pool.monitor {
+                monitor.notify_thread();
             }
-            common.members.fetch_add(1, Ordering::Relaxed);
+            pool.active_threads.fetch_add(1, Ordering::Relaxed);
             worker.enter(|| {
-                if let Some(handler) = &common.behaviour.start_handler {
-                    common.contain(|| handler(seat));
+                if let Some(handler) = &pool.config.start_handler {
+                    pool.contain(|| handler(slot));
                 }
-                while self.serve(worker) == Served::Surplus && self.rest(worker) {}
-                if let Some(handler) = &common.behaviour.exit_handler {
-                    common.contain(|| handler(seat));
+                while self.run_tasks(worker) == LoopExit::Surplus && self.park_spare(worker) {}
+                if let Some(handler) = &pool.config.exit_handler {
+                    pool.contain(|| handler(slot));
                     // Nobody else may be left who would run what it created (Invariant 2).
-                    while common.is_closed() && worker.yield_now() {}
+                    while pool.is_closed() && worker.yield_now() {}
                 }
             });
             // Relaxed: hints.
-            common.members.fetch_sub(1, Ordering::Relaxed);
+            pool.active_threads.fetch_sub(1, Ordering::Relaxed);
             presence.store(0, Ordering::Relaxed);
-            if !self.begins_again(worker) {
+            if !self.restarts(worker) {
                 break;
             }
         }
         // From here on the worker, and with it the place, is not used.
-        self.left();
+        self.thread_left();
         bomb.defuse();
     }
 
     /// A thread does not use its place any more. The last one ends the pool.
-    pub(super) fn left(&self) {
-        let common = &self.common;
-        if common.ending.leave() {
-            common.ending.end(|| self.take_out());
+    pub(super) fn thread_left(&self) {
+        let pool = &self.pool;
+        if pool.drain.deregister() {
+            pool.drain.finish(|| self.drop_late_tasks());
             // Each makes a task, which is taken out at once.
-            common.abort_futures();
-            if let Some(lookout) = &common.lookout {
-                lookout.end();
+            pool.abort_futures();
+            if let Some(monitor) = &pool.monitor {
+                monitor.end();
             }
         }
     }
 
     /// The thread that has built the pool ends, and leaves what it has to the others.
-    pub(crate) fn leave_seat(&self, worker: &Worker) {
+    pub(crate) fn leave_slot(&self, worker: &Worker) {
         let bomb = AbortOnUnwind::armed("a thread that leaves a pool unwound");
         if let Some(told) = self.strategy.leave(worker.place()) {
-            self.tell(told);
+            self.notify(told);
         }
         // What it spawned may lie where no thread looks that was told of nothing.
-        self.common.sleeping.tell_all();
-        self.common.abandon(worker.index());
+        self.pool.sleep.notify_all();
+        self.pool.abandon(worker.index());
         // Relaxed: a hint.
-        self.common.members.fetch_sub(1, Ordering::Relaxed);
-        self.left();
+        self.pool.active_threads.fetch_sub(1, Ordering::Relaxed);
+        self.thread_left();
         bomb.defuse();
     }
 
     /// The thread that has built the pool, and shuts it down, works until all is over.
-    pub(crate) fn serve_to_the_end(&self, worker: &Worker) {
+    pub(crate) fn run_until_done(&self, worker: &Worker) {
         let bomb = AbortOnUnwind::armed("a thread that shuts a pool down unwound");
         // Before it is closed, so that the others do not declare all over.
-        self.common.closing.enlist();
-        self.close();
-        while self.serve(worker) != Served::ToTheEnd {}
-        if self.common.closing.release() {
-            self.common.sleeping.tell_all();
+        self.pool.termination.register();
+        self.terminate();
+        while self.run_tasks(worker) != LoopExit::Done {}
+        if self.pool.termination.deregister() {
+            self.pool.sleep.notify_all();
         }
         bomb.defuse();
     }
 
     /// Runs tasks until the worker is to end, or is a spare that is not needed.
-    pub(super) fn serve(&self, worker: &Worker) -> Served {
-        let common = &self.common;
+    pub(super) fn run_tasks(&self, worker: &Worker) -> LoopExit {
+        let pool = &self.pool;
         let place = worker.place();
         let mut finished = None;
-        let served = loop {
-            let orders = common.orders(worker);
-            if orders != 0 {
-                common.run_mail(worker);
+        let exit = loop {
+            let signals = pool.signals(worker);
+            if signals != 0 {
+                pool.run_calls(worker);
                 // In this order: who is told to leave because the pool is closed sees that it is,
                 // and stays until all is over.
-                if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
-                    break Served::Dismissed;
+                if signals & STOP != 0 && !pool.is_closed() && pool.commit_stop(worker) {
+                    break LoopExit::Stopped;
                 }
             }
-            if common.is_surplus(worker) && self.retires(worker) {
-                break Served::Surplus;
+            if pool.is_surplus(worker) && self.retire_spare(worker) {
+                break LoopExit::Surplus;
             }
-            let task = self.take_next(place, finished.take()).map(Work::Task);
+            let task = self.next_task(place, finished.take()).map(Work::Task);
             let work = match task.or_else(|| worker.steal_fork().map(Work::Fork)) {
                 Some(work) => work,
-                None if common.is_closed() => {
-                    if self.is_over(worker) {
-                        break Served::ToTheEnd;
+                None if pool.is_closed() => {
+                    if self.wait_for_termination(worker) {
+                        break LoopExit::Done;
                     }
                     continue;
                 }
                 None => {
-                    let stop = || common.orders(worker) & !SERVE != 0 || common.is_surplus(worker);
+                    let stop = || pool.signals(worker) & !START != 0 || pool.is_surplus(worker);
                     match self.search(worker, &stop, &|| !stop()) {
                         Some(work) => work,
                         None => continue,
@@ -156,29 +156,29 @@ impl<S: Strategy> Registry<S> {
                 Work::Task(task) => {
                     worker.counters().tasks.add(1);
                     // SAFETY: out of the strategy, so filled and not run yet.
-                    finished = Some(unsafe { job::run(task, worker, common.fate()) });
+                    finished = Some(unsafe { job::run(task, worker, pool.fate()) });
                 }
                 Work::Fork(stolen) => worker.run_stolen(stolen),
             }
-            if let Some(lookout) = &common.lookout
-                && worker.may_look_out()
+            if let Some(monitor) = &pool.monitor
+                && worker.may_check_for_blocked()
                 && self.has_ready()
             {
-                self.look_out(lookout, false);
+                self.check_for_blocked(monitor, false);
             }
         };
         if let Some(block) = finished {
             self.strategy.release(Some(place), block);
         }
         if let Some(told) = self.strategy.leave(place) {
-            self.tell(told);
+            self.notify(told);
         }
-        if served == Served::Dismissed {
+        if exit == LoopExit::Stopped {
             // Now that the others can see all that it had.
-            if self.release(place) {
-                self.lend_spare();
+            if self.deregister(place) {
+                self.lease_spare();
             }
         }
-        served
+        exit
     }
 }

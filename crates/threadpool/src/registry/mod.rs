@@ -1,6 +1,6 @@
 //! What the threads of a pool share, and the loop that each of them runs.
 //!
-//! [`Registry`] adds the strategy to what is [`Common`] to all pools, and is seen through [`Core`]
+//! [`Registry`] adds the strategy to what is [`PoolState`] to all pools, and is seen through [`Core`]
 //! by whoever does not know its type: the free functions, scopes, workers that wait.
 //!
 //! # A worker's life
@@ -34,23 +34,23 @@ mod threads;
 use std::sync::Arc;
 
 use crate::strategy::Strategy;
-use crate::workers::pool_state::Common;
+use crate::workers::pool_state::PoolState;
 
 /// A pool's threads, tasks and sleepers.
 pub(crate) struct Registry<S> {
-    common: Common,
+    pool: PoolState,
     strategy: S,
     /// Itself, for the threads that it starts.
-    me: std::sync::Weak<Self>,
+    weak: std::sync::Weak<Self>,
 }
 
 impl<S: Strategy> Registry<S> {
-    pub(crate) fn new(common: Common, strategy: S) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self { common, strategy, me: me.clone() })
+    pub(crate) fn new(pool: PoolState, strategy: S) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self { pool, strategy, weak: me.clone() })
     }
 
-    pub(crate) fn common(&self) -> &Common {
-        &self.common
+    pub(crate) fn pool(&self) -> &PoolState {
+        &self.pool
     }
 
     pub(crate) fn strategy(&self) -> &S {
@@ -58,12 +58,12 @@ impl<S: Strategy> Registry<S> {
     }
 
     /// Another owner of the same; none while it is being dropped.
-    pub(crate) fn itself(&self) -> Option<Arc<Self>> {
-        self.me.upgrade()
+    pub(crate) fn upgrade(&self) -> Option<Arc<Self>> {
+        self.weak.upgrade()
     }
 
     /// Whether a task or a fork is ready.
     pub(crate) fn has_ready(&self) -> bool {
-        self.strategy.len() > 0 || self.common.has_forks()
+        self.strategy.len() > 0 || self.pool.has_forks()
     }
 }

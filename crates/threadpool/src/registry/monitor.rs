@@ -23,15 +23,15 @@
 //! armed, and it sleeps until who makes a task ready, and sees no idle worker, calls it.
 //!
 //! ```text
-//! who creates a task            the lookout
+//! who creates a task            the monitor
 //! ------------------            -----------
 //! (a) makes it ready            (1) off = 1
 //! (b) light                     (2) heavy
-//! (c) off? calls the lookout    (3) is anything ready? Then it is on duty again; else it sleeps until it is called
+//! (c) off? calls the monitor    (3) is anything ready? Then it is on duty again; else it sleeps until it is called
 //! ```
 //!
 //! A worker that makes a fork does likewise, but it looks at the word of idle workers
-//! (`Sleeping::call_for_forks`) for (c), which it looks at anyway. Forks come and go by the
+//! (`Sleep::watch_forks`) for (c), which it looks at anyway. Forks come and go by the
 //! million, so the lookout has them call it once in a [`HEARTBEAT`] at most.
 //!
 //! Who takes a task does (b) and (c) as well, if others are ready: a strategy that moves several at
@@ -42,9 +42,9 @@
 //!
 //! # Invariants
 //!
-//! 1. [`LENT`] is set, and its lease added, in one step under the roster's lock; whoever takes the
+//! 1. [`COMPENSATED`] is set, and its lease added, in one step under the roster's lock; whoever takes the
 //!    bit away takes the lease away, under that lock. So each compensation ends once.
-//! 2. It is set for a seat with a thread that takes part and is not [`Away`], as the lock's holder
+//! 2. It is set for a seat with a thread that takes part and is not [`Excused`], as the lock's holder
 //!    sees it: a thread leaves its seat under that lock, and looks for the bit there.
 //! 3. The lookout ends after the last worker has left, and creates nothing.
 
@@ -59,157 +59,157 @@ use machine::watch::Woken;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::workers::monitor::{BLOCKED_US, HEARTBEAT, Lookout};
-use crate::workers::signals::LENT;
+use crate::workers::monitor::{BLOCKED_US, HEARTBEAT, Monitor};
+use crate::workers::signals::COMPENSATED;
 use crate::workers::worker_info::UNSEEN;
 
 impl<S: Strategy> Registry<S> {
     /// Looks for workers that have blocked, and for such as are back. Says whether one is
     /// suspected, and to be looked at again soon.
-    pub(super) fn look_out(&self, lookout: &Lookout, closely: bool) -> bool {
-        let common = self.common();
-        let now = lookout.micros();
+    pub(super) fn check_for_blocked(&self, monitor: &Monitor, closely: bool) -> bool {
+        let pool = self.pool();
+        let now = monitor.micros();
         let mut suspected = false;
-        for number in 0..common.seats() {
-            let seat = common.seat(number);
+        for number in 0..pool.num_slots() {
+            let slot = pool.info(number);
             // Relaxed: hints; decided under the roster's lock.
-            let lent = seat.orders.load(Ordering::Relaxed) & LENT != 0;
-            if seat.presence.load(Ordering::Relaxed) == 0 {
+            let lent = slot.signals.load(Ordering::Relaxed) & COMPENSATED != 0;
+            if slot.presence.load(Ordering::Relaxed) == 0 {
                 continue;
             }
-            let blocked = common.is_blocked(seat, closely);
+            let blocked = pool.is_blocked(slot, closely);
             if lent {
                 // Where only a close look tells, who does not look closely knows nothing.
-                let told = closely || !lookout.is_blind(seat);
+                let told = closely || !monitor.is_blind(slot);
                 if !blocked && told {
-                    common.come_back(number);
+                    pool.come_back(number);
                 }
                 continue;
             }
-            let tasks = seat.counters.tasks.get() as usize;
-            let Some(since) = seat.suspicion.seen(blocked, now, tasks) else { continue };
+            let tasks = slot.counters.tasks.get() as usize;
+            let Some(since) = slot.observed.observe(blocked, now, tasks) else { continue };
             suspected = true;
             if since >= BLOCKED_US && self.has_ready() {
-                self.compensate(lookout, number);
+                self.compensate(monitor, number);
             }
         }
         suspected
     }
 
     /// The worker of that seat has been blocked for long, and tasks are ready.
-    pub(super) fn compensate(&self, lookout: &Lookout, number: usize) {
-        let common = self.common();
-        if common.sleeping.idle() > 0 {
+    pub(super) fn compensate(&self, monitor: &Monitor, number: usize) {
+        let pool = self.pool();
+        if pool.sleep.idle() > 0 {
             // Somebody is there, and may have been left asleep for a task that its creator was to
             // run.
-            common.sleeping.tell(1);
+            pool.sleep.notify(1);
             return;
         }
-        let seat = common.seat(number);
+        let slot = pool.info(number);
         // Relaxed: a number. A stopped thread (SIGSTOP, a debugger) has a record like a blocked
         // one: then all are stopped, and none is to be lent.
-        let index = seat.presence.load(Ordering::Relaxed).wrapping_sub(1);
+        let index = slot.presence.load(Ordering::Relaxed).wrapping_sub(1);
         if presence::examine(index) != Presence::Blocked {
             return;
         }
-        self.lend_spare_if(|roster| {
+        self.lease_spare_if(|table| {
             // Invariants 1 and 2. Relaxed: the lock is held.
-            let takes_part = seat.presence.load(Ordering::Relaxed) == index.wrapping_add(1)
-                && seat.suspicion.away.load(Ordering::Relaxed) == 0
-                && !roster.idle_spares.contains(&number);
-            if !takes_part || seat.orders.load(Ordering::Relaxed) & LENT != 0 {
+            let takes_part = slot.presence.load(Ordering::Relaxed) == index.wrapping_add(1)
+                && slot.observed.excuses.load(Ordering::Relaxed) == 0
+                && !table.idle_spares.contains(&number);
+            if !takes_part || slot.signals.load(Ordering::Relaxed) & COMPENSATED != 0 {
                 return false;
             }
             // Relaxed: statistics.
-            seat.suspicion.lent.store(lookout.micros(), Ordering::Relaxed);
-            lookout.compensations.fetch_add(1, Ordering::Relaxed);
+            slot.observed.lent.store(monitor.micros(), Ordering::Relaxed);
+            monitor.compensations.fetch_add(1, Ordering::Relaxed);
             // It is told, should it have gone idle meanwhile.
-            common.order(number, LENT);
+            pool.signal(number, COMPENSATED);
             true
         });
     }
 
     /// Starts the lookout's thread, if the pool is to have one.
-    pub(crate) fn post_lookout(&self) -> io::Result<()> {
-        let (Some(lookout), Some(me)) = (&self.common().lookout, self.itself()) else {
+    pub(crate) fn start_monitor(&self) -> io::Result<()> {
+        let (Some(monitor), Some(me)) = (&self.pool().monitor, self.upgrade()) else {
             return Ok(());
         };
-        let builder = machine::thread::Builder::new().name("lookout".to_owned());
+        let builder = machine::thread::Builder::new().name("monitor".to_owned());
         let affinity = machine::topology::affinity();
         let thread = builder.spawn(move || {
             affinity.adopt();
             machine::thread::wake_politely();
-            me.keep_watch();
+            me.monitor_loop();
         })?;
-        *lookout.thread.lock() = Some(thread);
+        *monitor.thread.lock() = Some(thread);
         Ok(())
     }
 
     /// The lookout's life.
-    pub(super) fn keep_watch(&self) {
-        let common = self.common();
-        let Some(lookout) = &common.lookout else { return };
+    pub(super) fn monitor_loop(&self) {
+        let pool = self.pool();
+        let Some(monitor) = &pool.monitor else { return };
         let mut armed = Vec::new();
         let mut quota = Quota::new();
-        while !lookout.has_ended() {
+        while !monitor.has_ended() {
             if !self.has_ready() {
                 for index in armed.drain(..) {
-                    lookout.watch.disarm(index);
+                    monitor.watch.disarm(index);
                 }
                 // Nobody sees from now on that they run.
-                for number in 0..common.seats() {
-                    common.seat(number).suspicion.forget();
+                for number in 0..pool.num_slots() {
+                    pool.info(number).observed.clear();
                 }
                 // Relaxed: see the head of the file.
-                lookout.off.store(1, Ordering::Relaxed);
-                common.sleeping.call_for_forks(true);
+                monitor.off_duty.store(1, Ordering::Relaxed);
+                pool.sleep.watch_forks(true);
                 asymmetric::heavy();
-                let waits = !self.has_ready() && !lookout.has_ended();
+                let waits = !self.has_ready() && !monitor.has_ended();
                 if waits {
-                    lookout.watch.wait(Deadline::NEVER);
+                    monitor.watch.wait(Deadline::NEVER);
                 }
-                common.sleeping.call_for_forks(false);
+                pool.sleep.watch_forks(false);
                 if waits {
                     // Forks may come and go all the time: they call it each `HEARTBEAT` at most.
-                    if !self.has_ready() && !lookout.has_ended() {
-                        lookout.off.store(1, Ordering::Relaxed);
+                    if !self.has_ready() && !monitor.has_ended() {
+                        monitor.off_duty.store(1, Ordering::Relaxed);
                         asymmetric::heavy();
                         if self.strategy().len() == 0 {
-                            lookout.watch.wait(Deadline::after(HEARTBEAT));
+                            monitor.watch.wait(Deadline::after(HEARTBEAT));
                         }
                     }
                 }
-                lookout.off.store(0, Ordering::Relaxed);
+                monitor.off_duty.store(0, Ordering::Relaxed);
                 continue;
             }
             armed.clear();
             let mut blind = false;
-            for number in 0..common.seats() {
+            for number in 0..pool.num_slots() {
                 // Relaxed: a hint.
-                match common.seat(number).presence.load(Ordering::Relaxed) {
+                match pool.info(number).presence.load(Ordering::Relaxed) {
                     0 => {}
                     UNSEEN => blind = true,
-                    index if lookout.watch.arm(index - 1) => armed.push(index - 1),
+                    index if monitor.watch.arm(index - 1) => armed.push(index - 1),
                     _ => blind = true,
                 }
             }
             // After they were armed: what happens from now on ends the wait.
-            let suspected = self.look_out(lookout, blind);
+            let suspected = self.check_for_blocked(monitor, blind);
             let deadline = match (blind, suspected) {
                 (true, _) => Deadline::after(HEARTBEAT),
                 (false, true) => Deadline::after(Duration::from_micros(BLOCKED_US as u64)),
                 (false, false) => Deadline::NEVER,
             };
-            let woken = lookout.watch.wait(deadline);
+            let woken = monitor.watch.wait(deadline);
             // A worker was switched, and none is blocked: it was preempted, or is back.
             if woken == Woken::Switched
-                && !self.look_out(lookout, blind)
+                && !self.check_for_blocked(monitor, blind)
                 && let Some(rest) = quota.take()
             {
                 for index in armed.drain(..) {
-                    lookout.watch.disarm(index);
+                    monitor.watch.disarm(index);
                 }
-                lookout.watch.wait(rest);
+                monitor.watch.wait(rest);
             }
         }
     }

@@ -1,18 +1,18 @@
 //! How a worker finds what is ready, and whom it tells.
 
 use super::Registry;
-use crate::sleep::Looks;
+use crate::sleep::LastCheck;
 use crate::strategy::blocks::control_block::Task;
 use crate::strategy::{Place, Strategy, Told};
 use crate::workers::core::Work;
 use crate::workers::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
-    pub(super) fn tell(&self, told: Told) -> usize {
+    pub(super) fn notify(&self, told: Told) -> usize {
         match told {
-            Told::Anyone(ready) => self.common.sleeping.tell(ready),
-            Told::Lone => self.common.sleeping.tell_lone(),
-            Told::Place(place) => usize::from(self.common.sleeping.tell_only(place)),
+            Told::Anyone(ready) => self.pool.sleep.notify(ready),
+            Told::Lone => self.pool.sleep.notify_lone(),
+            Told::Place(place) => usize::from(self.pool.sleep.notify_worker(place)),
         }
     }
 
@@ -30,18 +30,18 @@ impl<S: Strategy> Registry<S> {
 
     /// The strategy's next task; tells whoever should know of those that were moved on the way.
     #[inline]
-    pub(super) fn take_next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
+    pub(super) fn next_task(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
         let task = self.strategy.next(place, finished, &mut None);
         if let Some(told) = self.strategy.moved(place) {
-            self.tell(told);
+            self.notify(told);
         }
         // While tasks were on their way from one place to another none seemed ready, and the
         // lookout may have gone off duty.
-        if let Some(lookout) = &self.common.lookout
+        if let Some(monitor) = &self.pool.monitor
             && task.is_some()
             && self.strategy.len() > 0
         {
-            lookout.created();
+            monitor.notify_work();
         }
         task
     }
@@ -53,19 +53,19 @@ impl<S: Strategy> Registry<S> {
         stop: &dyn Fn() -> bool,
         watch: &dyn Fn() -> bool,
     ) -> Option<Work> {
-        let common = &self.common;
+        let pool = &self.pool;
         let place = worker.place();
-        let _away = common.away(worker);
-        common.sleeping.begin();
+        let _excused = pool.excuse(worker);
+        pool.sleep.start_searching();
         let mut kept_awake = false;
         let work = loop {
             self.strategy.idle(place);
-            let found = common.spin(|| {
-                if stop() || common.has_mail(worker) {
+            let found = pool.spin(|| {
+                if stop() || pool.has_calls(worker) {
                     return Some(None);
                 }
                 if self.strategy.is_ready(place) {
-                    if let Some(task) = self.take_next(place, None) {
+                    if let Some(task) = self.next_task(place, None) {
                         return Some(Some(Work::Task(task)));
                     }
                     self.strategy.idle(place);
@@ -78,15 +78,15 @@ impl<S: Strategy> Registry<S> {
             // What is handed to a place that sleeps waits for a wake-up: it is better left to
             // whoever comes first.
             if let Some(told) = self.strategy.leave(place) {
-                self.tell(told);
+                self.notify(told);
             }
-            let doze = common.others_work().then(|| worker.doze()).flatten();
-            let slept = common.sleeping.sleep(place.index(), doze, |looks| {
+            let doze = pool.others_work().then(|| worker.next_doze()).flatten();
+            let slept = pool.sleep.sleep(place.index(), doze, |looks| {
                 let ready = match looks {
-                    Looks::AtAll => self.strategy.is_ready(place),
-                    Looks::PastLone => self.strategy.has_backlog(place),
+                    LastCheck::All => self.strategy.is_ready(place),
+                    LastCheck::SkipLone => self.strategy.has_backlog(place),
                 };
-                ready || common.has_forks() || !watch() || common.has_mail(worker)
+                ready || pool.has_forks() || !watch() || pool.has_calls(worker)
             });
             worker.counters().parks.add(usize::from(slept));
             if kept_awake && !slept {
@@ -97,15 +97,15 @@ impl<S: Strategy> Registry<S> {
             kept_awake = !slept;
         };
         if work.is_some() {
-            worker.wake();
+            worker.found_work();
         }
         // It does not wait for a task any more.
         if !matches!(work, Some(Work::Task(_)))
             && let Some(told) = self.strategy.leave(place)
         {
-            self.tell(told);
+            self.notify(told);
         }
-        worker.counters().wakeups.add(common.sleeping.found(|| self.has_ready()));
+        worker.counters().wakeups.add(pool.sleep.stop_searching(|| self.has_ready()));
         work
     }
 }

@@ -17,22 +17,22 @@ const _: () = assert!(2 * MOST_WORKERS <= termination::COUNT, "see `termination.
 
 impl<S: Strategy> Registry<S> {
     /// Tells all threads to end when they find nothing more, and nobody to begin.
-    pub(crate) fn close(&self) {
-        let mut roster = self.common.roster.lock();
-        roster.closed = true;
+    pub(crate) fn terminate(&self) {
+        let mut table = self.pool.threads.lock();
+        table.closed = true;
         // Who has left, and was wanted again before this, takes part: two tasks may need as many
         // threads.
-        for seat in 0..roster.handles.len() {
-            if roster.handles[seat].is_some() && self.common.is_wanted_again(&roster, seat) {
-                self.common.closing.enlist();
-                roster.again[seat] = true;
+        for slot in 0..table.handles.len() {
+            if table.handles[slot].is_some() && self.pool.must_restart(&table, slot) {
+                self.pool.termination.register();
+                table.restarts[slot] = true;
             }
         }
         // Before anybody is told to leave by it: who sees that sees this.
-        self.common.closing.close();
-        for seat in 0..self.common.seats() {
-            if roster.handles[seat].is_some() {
-                self.common.dismiss(seat);
+        self.pool.termination.close();
+        for slot in 0..self.pool.num_slots() {
+            if table.handles[slot].is_some() {
+                self.pool.request_stop(slot);
             }
         }
     }
@@ -41,22 +41,22 @@ impl<S: Strategy> Registry<S> {
     pub(crate) fn join_all(&self) {
         // A guest has worked until all is over.
         let is_mine = |worker: &&Worker| {
-            worker.belongs_to(&self.common) && !self.common.is_guest(worker.index())
+            worker.belongs_to(&self.pool) && !self.pool.is_current_thread(worker.index())
         };
         let mine = Worker::with_current(|current| current.filter(is_mine).map(Worker::index));
-        let _away = mine.and_then(|seat| self.common.seat_away(seat));
+        let _excused = mine.and_then(|slot| self.pool.excuse_slot(slot));
         let lent = Worker::with_current(|current| {
-            current.filter(is_mine).map(|worker| self.rest_in_shutdown(worker.place()))
+            current.filter(is_mine).map(|worker| self.idle_in_shutdown(worker.place()))
         });
-        for seat in 0..self.common.seats() {
+        for slot in 0..self.pool.num_slots() {
             let itself = Worker::with_current(|current| {
                 current
-                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
+                    .is_some_and(|worker| worker.belongs_to(&self.pool) && worker.index() == slot)
             });
             let (handle, past) = {
-                let mut roster = self.common.roster.lock();
-                let handle = if itself { None } else { roster.handles[seat].take() };
-                (handle, roster.past[seat].take())
+                let mut table = self.pool.threads.lock();
+                let handle = if itself { None } else { table.handles[slot].take() };
+                (handle, table.ended[slot].take())
             };
             for thread in [past, handle].into_iter().flatten() {
                 thread.join();
@@ -64,65 +64,65 @@ impl<S: Strategy> Registry<S> {
         }
         if lent == Some(true) {
             // The lease alone: all spares have ended.
-            self.common.roster.lock().leases -= 1;
+            self.pool.threads.lock().leases -= 1;
         }
         if lent.is_some() {
-            self.common.closing.go_on();
-        } else if let Some(lookout) = &self.common.lookout
-            && !self.common.behaviour.guest
+            self.pool.termination.set_busy();
+        } else if let Some(monitor) = &self.pool.monitor
+            && !self.pool.config.uses_current_thread
         {
             // It ends after the last worker; one that calls this is still there, and so is a guest.
-            lookout.join();
+            monitor.join();
         }
     }
 
     /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for
     /// what is ready.
-    pub(super) fn rest_in_shutdown(&self, place: &Place) -> bool {
-        let closing = &self.common.closing;
+    pub(super) fn idle_in_shutdown(&self, place: &Place) -> bool {
+        let termination = &self.pool.termination;
         let mut lent = false;
         loop {
             // Somebody runs what is ready, if the pool has no other thread.
             if !lent && self.strategy.is_ready(place) {
                 lent = true;
-                self.lend_spare();
+                self.lease_spare();
             }
-            closing.rest();
-            let Some(rested) = closing.all_rest() else { return lent };
+            termination.set_idle();
+            let Some(rested) = termination.all_idle() else { return lent };
             let ready = self.strategy.is_ready(place);
             if ready && !lent {
-                closing.go_on();
+                termination.set_busy();
                 continue;
             }
             // There may be nobody else who would say so: only spares that are not needed. If
             // somebody has gone on meanwhile, he looks afterwards.
             if !ready {
-                closing.declare(rested);
+                termination.declare_done(rested);
             }
             // It is over, or what was ready may have been run meanwhile: those who rest look again.
-            self.common.sleeping.tell_all();
+            self.pool.sleep.notify_all();
             return lent;
         }
     }
 
     /// Takes out what is ready after the last thread has left, and drops it.
     #[cold]
-    pub(super) fn take_out(&self) {
+    pub(super) fn drop_late_tasks(&self) {
         let core: &dyn Core = self;
-        // SAFETY: all threads have left their seats, and `Ending` lets one in at a time. `self` is
+        // SAFETY: all threads have left their seats, and `Drain` lets one in at a time. `self` is
         // borrowed for longer.
-        let worker = unsafe { self.common.seat(0).begin_worker(core) };
+        let worker = unsafe { self.pool.info(0).bind_worker(core) };
         let place = worker.place();
-        let mut in_vain = 0;
-        while in_vain < LAST_LOOKS {
+        let mut failed_searches = 0;
+        while failed_searches < LAST_LOOKS {
             match self.strategy.next(place, None, &mut None) {
                 Some(task) => {
                     // SAFETY: out of the strategy, so filled and not run yet.
                     let block = unsafe { job::run(task, worker, Fate::Dropped) };
                     self.strategy.release(Some(place), block);
-                    in_vain = 0;
+                    failed_searches = 0;
                 }
-                None if self.strategy.is_ready(place) => in_vain += 1,
+                None if self.strategy.is_ready(place) => failed_searches += 1,
                 None => break,
             }
         }
@@ -130,55 +130,54 @@ impl<S: Strategy> Registry<S> {
 
     /// A worker of a closed pool has found nothing: it waits until there is something, or all is
     /// over. Says which.
-    pub(super) fn is_over(&self, worker: &Worker) -> bool {
-        let (common, place) = (&self.common, worker.place());
-        let _away = common.away(worker);
-        common.closing.rest();
-        common.sleeping.begin();
-        let more =
-            || self.strategy.is_ready(place) || common.has_mail(worker) || common.has_forks();
-        let changed = || more() || common.closing.all_rest().is_some();
+    pub(super) fn wait_for_termination(&self, worker: &Worker) -> bool {
+        let (pool, place) = (&self.pool, worker.place());
+        let _excused = pool.excuse(worker);
+        pool.termination.set_idle();
+        pool.sleep.start_searching();
+        let more = || self.strategy.is_ready(place) || pool.has_calls(worker) || pool.has_forks();
+        let changed = || more() || pool.termination.all_idle().is_some();
         let over = loop {
             // Both, in this order: what was made ready before all rested is seen.
-            let rested = common.closing.all_rest();
+            let rested = pool.termination.all_idle();
             if more() {
-                common.closing.go_on();
+                pool.termination.set_busy();
                 break false;
             }
             match rested {
-                Some(rested) if common.closing.declare(rested) => {
+                Some(rested) if pool.termination.declare_done(rested) => {
                     // Spares that are not needed as well.
-                    common.sleeping.tell_all();
+                    pool.sleep.notify_all();
                     break true;
                 }
                 // Somebody has gone on since: there was something.
                 Some(_) => {}
-                None if common.spin_until(changed) => {}
+                None if pool.spin_until(changed) => {}
                 None => {
-                    common.sleeping.sleep(place.index(), None, |_| changed());
+                    pool.sleep.sleep(place.index(), None, |_| changed());
                 }
             }
         };
-        common.sleeping.found(|| self.has_ready());
+        pool.sleep.stop_searching(|| self.has_ready());
         over
     }
 
     /// The calling worker does not take part any more. If the pool is closed it may have been the
     /// last that was busy, and those who rest may all be such as look for nothing: they wait in
     /// `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
-    pub(super) fn release(&self, place: &Place) -> bool {
-        let closing = &self.common.closing;
-        if !closing.release() {
+    pub(super) fn deregister(&self, place: &Place) -> bool {
+        let termination = &self.pool.termination;
+        if !termination.deregister() {
             return false;
         }
-        let rested = closing.all_rest();
+        let rested = termination.all_idle();
         let ready = self.strategy.is_ready(place);
         if let Some(rested) = rested
             && !ready
         {
-            closing.declare(rested);
+            termination.declare_done(rested);
         }
-        self.common.sleeping.tell_all();
+        self.pool.sleep.notify_all();
         ready && rested.is_some()
     }
 }

@@ -6,89 +6,89 @@ use machine::atomic::Ordering;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::threads::table::Roster;
-use crate::workers::signals::SERVE;
+use crate::threads::table::ThreadTable;
+use crate::workers::signals::START;
 use crate::workers::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
     /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are
     /// met.
-    pub(crate) fn lend_spare(&self) -> bool {
-        self.lend_spare_if(|_| true)
+    pub(crate) fn lease_spare(&self) -> bool {
+        self.lease_spare_if(|_| true)
     }
 
     /// The same for one more lease, if `may` says so under the roster's lock. Says whether all
     /// leases are met.
-    pub(crate) fn lend_spare_if(&self, may: impl FnOnce(&Roster) -> bool) -> bool {
-        let common = &self.common;
+    pub(crate) fn lease_spare_if(&self, may: impl FnOnce(&ThreadTable) -> bool) -> bool {
+        let pool = &self.pool;
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
-        let mut roster = common.roster.lock();
-        if !may(&roster) {
+        let mut table = pool.threads.lock();
+        if !may(&table) {
             return false;
         }
-        roster.leases += 1;
-        while roster.serving < roster.leases {
-            if let Some(seat) = roster.idle_spares.pop_front() {
-                common.closing.enlist();
-                common.order(seat, SERVE);
+        table.leases += 1;
+        while table.active_spares < table.leases {
+            if let Some(slot) = table.idle_spares.pop_front() {
+                pool.termination.register();
+                pool.signal(slot, START);
             } else {
-                let seat = roster.regular + roster.spares;
-                if seat == common.seats() {
+                let slot = table.first_spare + table.started_spares;
+                if slot == pool.num_slots() {
                     break;
                 }
-                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
-                    drop(roster);
-                    named = Some((seat, common.name(seat)));
-                    roster = common.roster.lock();
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == slot) else {
+                    drop(table);
+                    named = Some((slot, pool.name(slot)));
+                    table = pool.threads.lock();
                     continue;
                 };
-                if name.and_then(|name| self.hire(&mut roster, seat, name)).is_err() {
+                if name.and_then(|name| self.spawn_thread(&mut table, slot, name)).is_err() {
                     break;
                 }
-                roster.spares += 1;
+                table.started_spares += 1;
             }
-            roster.serving += 1;
+            table.active_spares += 1;
         }
-        common.note_surplus(&roster);
-        roster.serving >= roster.leases
+        pool.note_surplus(&table);
+        table.active_spares >= table.leases
     }
 
     /// Whether a spare that serves is one too many; it does not serve any more then, and may be
     /// told at once to do so again.
-    pub(super) fn retires(&self, worker: &Worker) -> bool {
-        let mut roster = self.common.roster.lock();
+    pub(super) fn retire_spare(&self, worker: &Worker) -> bool {
+        let mut table = self.pool.threads.lock();
         // Whoever lends from now on sees that it does not serve.
-        self.common.settle(&mut roster, worker.index());
-        let retires = roster.serving > roster.leases;
+        self.pool.settle(&mut table, worker.index());
+        let retires = table.active_spares > table.leases;
         if retires {
-            roster.serving -= 1;
-            roster.idle_spares.push_back(worker.index());
-            self.common.note_surplus(&roster);
+            table.active_spares -= 1;
+            table.idle_spares.push_back(worker.index());
+            self.pool.note_surplus(&table);
         }
         retires
     }
 
     /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is
     /// to end: that is when all is over, because a task of a closed pool may block as well.
-    pub(super) fn rest(&self, worker: &Worker) -> bool {
-        let common = &self.common;
+    pub(super) fn park_spare(&self, worker: &Worker) -> bool {
+        let pool = &self.pool;
         // Relaxed: a hint.
-        common.members.fetch_sub(1, Ordering::Relaxed);
-        let _away = common.away(worker);
-        if self.release(worker.place()) {
+        pool.active_threads.fetch_sub(1, Ordering::Relaxed);
+        let _excused = pool.excuse(worker);
+        if self.deregister(worker.place()) {
             // This one, if there is no other.
-            self.lend_spare();
+            self.lease_spare();
         }
-        let serves = || common.orders(worker) & SERVE != 0;
-        let stays = || !serves() && !common.closing.is_over();
+        let serves = || pool.signals(worker) & START != 0;
+        let stays = || !serves() && !pool.termination.is_done();
         while stays() {
-            common.sleeping.sleep_apart(worker.index(), stays);
+            pool.sleep.sleep_until_named(worker.index(), stays);
         }
         let serves = serves();
         // Relaxed: given under the roster's lock, once for each time it lay idle.
-        common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
+        pool.info(worker.index()).signals.fetch_and(!START, Ordering::Relaxed);
         // Relaxed: a hint.
-        common.members.fetch_add(1, Ordering::Relaxed);
+        pool.active_threads.fetch_add(1, Ordering::Relaxed);
         serves
     }
 }

@@ -1,18 +1,18 @@
 //! How the threads of a registry are hired, told to go, and waited for.
 //!
 //! ```text
-//! resize up    a seat with a thread: LEAVE is taken back, or, if the thread has left already, it begins again of itself
-//!              a free seat: its name is asked for, without the lock; then a thread is started
-//! resize down  LEAVE
-//! lend         a spare that sleeps: SERVE; else a new one; else the next that would stop
-//! close        LEAVE to all, which they follow when all is over
+//! resize up    a slot with a thread: STOP is taken back, or, if the thread has left already, it begins again of itself
+//!              a free slot: its name is asked for, without the lock; then a thread is started
+//! resize down  STOP
+//! lend         a spare that sleeps: START; else a new one; else the next that would stop
+//! close        STOP to all, which they follow when all is over
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Those of `roster.rs`: a new thread's name, which the user gives, is asked for without the
+//! 1. Those of `table.rs`: a new thread's name, which the user gives, is asked for without the
 //!    lock. What was decided before that is decided anew.
-//! 2. `Closing` counts a thread from the moment that somebody decides, under the roster's lock,
+//! 2. `Termination` counts a thread from the moment that somebody decides, under the roster's lock,
 //!    that it takes part.
 
 use std::io;
@@ -20,67 +20,67 @@ use std::sync::Arc;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::threads::custom::{Done, Thread, ThreadBuilder};
-use crate::threads::table::Roster;
+use crate::threads::custom::{ThreadBuilder, ThreadDone, ThreadHandle};
+use crate::threads::table::ThreadTable;
 use crate::workers::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
     /// A thread has done its last task. Whether its seat is a member's again, so that it goes on;
     /// otherwise the seat is free from here on, and if the pool is closed, nobody's.
-    pub(super) fn begins_again(&self, worker: &Worker) -> bool {
-        let (common, seat) = (&self.common, worker.index());
-        let mut roster = common.roster.lock();
-        common.settle(&mut roster, seat);
-        if roster.closed {
-            let again = core::mem::take(&mut roster.again[seat]);
+    pub(super) fn restarts(&self, worker: &Worker) -> bool {
+        let (pool, slot) = (&self.pool, worker.index());
+        let mut table = pool.threads.lock();
+        pool.settle(&mut table, slot);
+        if table.closed {
+            let again = core::mem::take(&mut table.restarts[slot]);
             if again {
-                common.reset(seat);
-                common.dismiss(seat);
+                pool.reset_signals(slot);
+                pool.request_stop(slot);
             }
             return again;
         }
-        let stays = seat < roster.target;
-        if stays || common.has_mail(worker) {
-            common.reset(seat);
+        let stays = slot < table.members;
+        if stays || pool.has_calls(worker) {
+            pool.reset_signals(slot);
             if !stays {
-                common.dismiss(seat);
+                pool.request_stop(slot);
             }
-            common.closing.enlist();
+            pool.termination.register();
             return true;
         }
-        let handle = roster.handles[seat].take();
+        let handle = table.handles[slot].take();
         // The one before that has ended long ago: it had nothing left to do when this one was
         // started.
-        let _before = core::mem::replace(&mut roster.past[seat], handle);
+        let _before = core::mem::replace(&mut table.ended[slot], handle);
         false
     }
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
-    pub(super) fn hire(
+    pub(super) fn spawn_thread(
         &self,
-        roster: &mut Roster,
-        seat: usize,
+        table: &mut ThreadTable,
+        slot: usize,
         name: Option<String>,
     ) -> io::Result<()> {
-        if self.common.behaviour.foreign {
+        if self.pool.config.custom_threads {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the program's spawn handler has started this pool's threads when it was built, and is gone",
             ));
         }
-        self.common.reset(seat);
-        if roster.closed {
-            self.common.dismiss(seat);
+        self.pool.reset_signals(slot);
+        if table.closed {
+            self.pool.request_stop(slot);
         }
-        let Some(me) = self.me.upgrade() else {
+        let Some(me) = self.weak.upgrade() else {
             return Err(io::Error::other("the pool is being dropped"));
         };
-        self.common.ending.hire();
-        self.common.closing.enlist();
+        self.pool.drain.register();
+        self.pool.termination.register();
         let unhired = Unhired(self);
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the
         // roster and has seen to that.
-        let started = roster.start(seat, name, move || unsafe { me.work(seat) });
+        let started = table.start(slot, name, move || unsafe { me.main_loop(slot) });
         if started.is_ok() {
             core::mem::forget(unhired);
         }
@@ -89,97 +89,97 @@ impl<S: Strategy> Registry<S> {
 
     /// Has `start` start the members of a pool that is being built. Returns how many there are,
     /// also if it fails.
-    pub(crate) fn hire_foreign(
+    pub(crate) fn spawn_custom_threads(
         &self,
         members: usize,
         start: &mut dyn FnMut(ThreadBuilder) -> io::Result<()>,
     ) -> (usize, io::Result<()>) {
         // A thread may leave before the next one is hired. It must not end the pool.
-        self.common.ending.hire();
+        self.pool.drain.register();
         let _building = Building(self);
         loop {
-            let (seat, stack_size) = {
-                let roster = self.common.roster.lock();
-                (roster.target, roster.stack_size)
+            let (slot, stack_size) = {
+                let table = self.pool.threads.lock();
+                (table.members, table.stack_size)
             };
-            if seat == members {
-                return (seat, Ok(()));
+            if slot == members {
+                return (slot, Ok(()));
             }
-            let name = match self.common.name(seat) {
+            let name = match self.pool.name(slot) {
                 Ok(name) => name,
-                Err(error) => return (seat, Err(error)),
+                Err(error) => return (slot, Err(error)),
             };
-            let Some(me) = self.me.upgrade() else {
-                return (seat, Err(io::Error::other("the pool is being dropped")));
+            let Some(me) = self.weak.upgrade() else {
+                return (slot, Err(io::Error::other("the pool is being dropped")));
             };
-            let done = Arc::new(Done::new());
+            let done = Arc::new(ThreadDone::new());
             {
-                let mut roster = self.common.roster.lock();
-                self.common.ending.hire();
-                self.common.closing.enlist();
-                roster.handles[seat] = Some(Thread::Foreign(done.clone()));
-                roster.target += 1;
+                let mut table = self.pool.threads.lock();
+                self.pool.drain.register();
+                self.pool.termination.register();
+                table.handles[slot] = Some(ThreadHandle::Custom(done.clone()));
+                table.members += 1;
             }
-            self.strategy.resize(seat + 1);
+            self.strategy.resize(slot + 1);
             let body = move |works: bool| {
                 if works {
                     // SAFETY: the seat has no other thread (Invariant 1 of the registry): it was
                     // free, and its handle says that it has this one from here on.
-                    unsafe { me.work(seat) };
+                    unsafe { me.main_loop(slot) };
                 } else {
-                    me.never_works(seat);
+                    me.thread_never_started(slot);
                 }
                 drop(me);
                 done.set();
             };
             let body: Option<Box<dyn FnOnce(bool) + Send>> = Some(Box::new(body));
-            if let Err(error) = start(ThreadBuilder { index: seat, name, stack_size, body }) {
-                return (seat, Err(error));
+            if let Err(error) = start(ThreadBuilder { index: slot, name, stack_size, body }) {
+                return (slot, Err(error));
             }
         }
     }
 
     /// A foreign thread was hired for that seat, and will not come.
-    pub(super) fn never_works(&self, seat: usize) {
-        self.common.abandon(seat);
-        if self.common.closing.release() {
-            self.common.sleeping.tell_all();
+    pub(super) fn thread_never_started(&self, slot: usize) {
+        self.pool.abandon(slot);
+        if self.pool.termination.deregister() {
+            self.pool.sleep.notify_all();
         }
-        self.left();
+        self.thread_left();
     }
 
     /// Makes the pool `target` members large, and says how large it is. A member that is to go ends
     /// its task first.
     pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
-        let mut roster = self.common.roster.lock();
+        let mut table = self.pool.threads.lock();
         let mut hired = Ok(());
-        while roster.target < target && !roster.closed {
-            let seat = roster.target;
-            if roster.handles[seat].is_some() {
+        while table.members < target && !table.closed {
+            let slot = table.members;
+            if table.handles[slot].is_some() {
                 // If it has left already it begins again (Invariant 4 of the roster).
-                let _ = self.common.retain(seat);
+                let _ = self.pool.withdraw_stop(slot);
             } else {
-                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == slot) else {
                     // What another resize does meanwhile is seen afterwards.
-                    drop(roster);
-                    named = Some((seat, self.common.name(seat)));
-                    roster = self.common.roster.lock();
+                    drop(table);
+                    named = Some((slot, self.pool.name(slot)));
+                    table = self.pool.threads.lock();
                     continue;
                 };
-                hired = name.and_then(|name| self.hire(&mut roster, seat, name));
+                hired = name.and_then(|name| self.spawn_thread(&mut table, slot, name));
                 if hired.is_err() {
                     break;
                 }
             }
-            roster.target += 1;
+            table.members += 1;
         }
-        while roster.target > target {
-            roster.target -= 1;
-            self.common.dismiss(roster.target);
+        while table.members > target {
+            table.members -= 1;
+            self.pool.request_stop(table.members);
         }
-        self.strategy.resize(roster.target.max(1));
-        (roster.target, hired)
+        self.strategy.resize(table.members.max(1));
+        (table.members, hired)
     }
 }
 
@@ -188,7 +188,7 @@ struct Building<'r, S: Strategy>(&'r Registry<S>);
 
 impl<S: Strategy> Drop for Building<'_, S> {
     fn drop(&mut self) {
-        self.0.left();
+        self.0.thread_left();
     }
 }
 
@@ -197,10 +197,10 @@ struct Unhired<'r, S: Strategy>(&'r Registry<S>);
 
 impl<S: Strategy> Drop for Unhired<'_, S> {
     fn drop(&mut self) {
-        if self.0.common.closing.release() {
-            self.0.common.sleeping.tell_all();
+        if self.0.pool.termination.deregister() {
+            self.0.pool.sleep.notify_all();
         }
         // The last only if it was the first: then nothing has been created.
-        let _ = self.0.common.ending.leave();
+        let _ = self.0.pool.drain.deregister();
     }
 }

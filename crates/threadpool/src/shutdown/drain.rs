@@ -25,7 +25,7 @@
 //! # One at a time
 //!
 //! Taking out needs a place, and there may be one of a number. So one does it for all who come:
-//! `rounds` counts those who asked. Who takes it from 0 does it, and again, until nobody has asked
+//! `requests` counts those who asked. Who takes it from 0 does it, and again, until nobody has asked
 //! meanwhile. What is dropped may create tasks in turn: that only adds a round, and the stack does
 //! not grow.
 //!
@@ -40,12 +40,12 @@
 //!    of an open pool has a thread, and a closed one hires none. If the program starts the threads,
 //!    the first one may never run. So `threads` counts the thread that hires them as well, until
 //!    all are hired.
-//! 2. `rounds > 0`: one thread is taking out, and looks after the last that has asked.
+//! 2. `requests > 0`: one thread is taking out, and looks after the last that has asked.
 //!
 //! # Orderings
 //!
-//! `leave`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and
-//! Acquire in (c): so has who sees it. `rounds`: who takes out sees what was made ready by those
+//! `deregister`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and
+//! Acquire in (c): so has who sees it. `requests`: who takes out sees what was made ready by those
 //! who asked (their Release, its Acquire), and has the place after the one before (that one's
 //! Release when it sets 0). `light` would not do: it orders nothing but against `heavy`.
 
@@ -53,37 +53,37 @@ use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 
 /// How a pool ends.
-pub struct Ending {
+pub struct Drain {
     threads: AtomicUsize,
     ended: AtomicU32,
-    rounds: AtomicUsize,
+    requests: AtomicUsize,
 }
 
-impl Ending {
+impl Drain {
     /// One of a pool without threads.
     pub fn new() -> Self {
         Self {
             threads: AtomicUsize::fresh(0),
             ended: AtomicU32::fresh(0),
-            rounds: AtomicUsize::fresh(0),
+            requests: AtomicUsize::fresh(0),
         }
     }
 
     /// A thread is about to be started.
-    pub fn hire(&self) {
+    pub fn register(&self) {
         // Relaxed: nothing is published with it.
         self.threads.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A thread does not touch its place any more. True, if it was the last.
     #[must_use]
-    pub fn leave(&self) -> bool {
+    pub fn deregister(&self) -> bool {
         // AcqRel: see the head of the file.
         self.threads.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// The last thread has left: takes out what is ready.
-    pub fn end(&self, take_out: impl FnMut()) {
+    pub fn finish(&self, take_out: impl FnMut()) {
         // Release: pairs with the Acquire below.
         self.ended.store(1, Ordering::Release);
         asymmetric::heavy();
@@ -92,7 +92,7 @@ impl Ending {
 
     /// A task was made ready by who is no thread of the pool.
     #[inline]
-    pub fn created(&self, take_out: impl FnMut()) {
+    pub fn after_injection(&self, take_out: impl FnMut()) {
         asymmetric::light();
         // Acquire: pairs with the Release above.
         if self.ended.load(Ordering::Acquire) != 0 {
@@ -104,7 +104,7 @@ impl Ending {
     #[cold]
     pub fn drain(&self, mut take_out: impl FnMut()) {
         // AcqRel: see the head of the file.
-        if self.rounds.fetch_add(1, Ordering::AcqRel) > 0 {
+        if self.requests.fetch_add(1, Ordering::AcqRel) > 0 {
             return;
         }
         let mut asked = 1;
@@ -112,7 +112,7 @@ impl Ending {
             take_out();
             // Release: the place goes to whoever is next. Acquire: what they made ready is seen who
             // asked meanwhile.
-            match self.rounds.compare_exchange(asked, 0, Ordering::Release, Ordering::Acquire) {
+            match self.requests.compare_exchange(asked, 0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => asked = now,
             }

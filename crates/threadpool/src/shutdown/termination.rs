@@ -35,8 +35,8 @@
 //!
 //! | | | pairs with |
 //! | --- | --- | --- |
-//! | `rest`, `release` | Release | the Acquire of `all_rest`: who sees all rest sees what they have made ready |
-//! | `declare` | Release | the Acquire of `go_on`: what is taken after that was not missing when `declare` was called. Loads before a store: no model shows it |
+//! | `set_idle`, `deregister` | Release | the Acquire of `all_idle`: who sees all rest sees what they have made ready |
+//! | `declare_done` | Release | the Acquire of `set_busy`: what is taken after that was not missing when `declare_done` was called. Loads before a store: no model shows it |
 //! | all others | Relaxed | the order of the one word |
 //!
 //! `went on` wraps, after 2^28 times with words of 64 bits, after 2^12 with 32: who looks would have to see exactly so many pass.
@@ -47,41 +47,41 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 /// For twice as many threads as a pool can have: one that leaves a pool and is to begin again is counted twice for a moment.
 const BITS: u32 = usize::BITS / 4 + 1;
-const RESTING: usize = 1;
-const SERVING: usize = 1 << BITS;
+const IDLE: usize = 1;
+const REGISTERED: usize = 1 << BITS;
 pub(crate) const COUNT: usize = (1 << BITS) - 1;
 const CLOSED: usize = 1 << (2 * BITS);
-const OVER: usize = CLOSED << 1;
-const WENT_ON: usize = OVER << 1;
+const DONE: usize = CLOSED << 1;
+const RESUMED: usize = DONE << 1;
 
 /// Finds out when a closed pool has nothing more to do.
-pub struct Closing(AtomicUsize);
+pub struct Termination(AtomicUsize);
 
 /// That all rested when this was returned.
 #[derive(Clone, Copy, Debug)]
-pub struct AllRest(usize);
+pub struct AllIdle(usize);
 
-fn all_rest(state: usize) -> bool {
+fn all_idle(state: usize) -> bool {
     state & COUNT == (state >> BITS) & COUNT
 }
 
-impl Closing {
+impl Termination {
     /// One of an open pool without threads.
     pub fn new() -> Self {
         Self(AtomicUsize::fresh(0))
     }
 
     /// A thread is to take part.
-    pub fn enlist(&self) {
+    pub fn register(&self) {
         // Relaxed: who is told to take part is told with Release, and cannot rest before.
-        self.0.fetch_add(SERVING, Ordering::Relaxed);
+        self.0.fetch_add(REGISTERED, Ordering::Relaxed);
     }
 
     /// A thread does not take part any more. Says whether the pool is closed: then those who rest must be told (Invariant 4).
     #[must_use]
-    pub fn release(&self) -> bool {
-        // Release: pairs with the Acquire of `all_rest`.
-        self.0.fetch_sub(SERVING, Ordering::Release) & CLOSED != 0
+    pub fn deregister(&self) -> bool {
+        // Release: pairs with the Acquire of `all_idle`.
+        self.0.fetch_sub(REGISTERED, Ordering::Release) & CLOSED != 0
     }
 
     /// From now on threads end when all is over.
@@ -96,46 +96,46 @@ impl Closing {
         self.0.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// The calling thread has found nothing, and will not take anything before [`go_on`](Self::go_on).
-    pub fn rest(&self) {
-        // Release: pairs with the Acquire of `all_rest`.
-        self.0.fetch_add(RESTING, Ordering::Release);
+    /// The calling thread has found nothing, and will not take anything before [`set_busy`](Self::set_busy).
+    pub fn set_idle(&self) {
+        // Release: pairs with the Acquire of `all_idle`.
+        self.0.fetch_add(IDLE, Ordering::Release);
     }
 
     /// The calling thread may take a task again.
-    pub fn go_on(&self) {
+    pub fn set_busy(&self) {
         // It rests, so nothing is borrowed from `serving`; `went on` may wrap.
-        // Acquire: pairs with the Release of `declare`.
-        self.0.fetch_add(WENT_ON - RESTING, Ordering::Acquire);
+        // Acquire: pairs with the Release of `declare_done`.
+        self.0.fetch_add(RESUMED - IDLE, Ordering::Acquire);
     }
 
     /// Whether all is over.
-    pub fn is_over(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         // Relaxed: nothing is published with it.
-        self.0.load(Ordering::Relaxed) & OVER != 0
+        self.0.load(Ordering::Relaxed) & DONE != 0
     }
 
     /// Whether all is over, or would be if nothing is ready: what they have made ready is seen after this.
-    pub fn all_rest(&self) -> Option<AllRest> {
-        // Acquire: pairs with the Release of `rest` and `release`.
+    pub fn all_idle(&self) -> Option<AllIdle> {
+        // Acquire: pairs with the Release of `set_idle` and `deregister`.
         let state = self.0.load(Ordering::Acquire);
-        (state & OVER != 0 || all_rest(state)).then_some(AllRest(state))
+        (state & DONE != 0 || all_idle(state)).then_some(AllIdle(state))
     }
 
     /// Nothing was ready after all rested: all is over (Invariant 3). False, if somebody has gone on meanwhile.
-    pub fn declare(&self, rested: AllRest) -> bool {
-        let AllRest(state) = rested;
-        if state & OVER != 0 {
+    pub fn declare_done(&self, rested: AllIdle) -> bool {
+        let AllIdle(state) = rested;
+        if state & DONE != 0 {
             return true;
         }
-        // Release: pairs with the Acquire of `go_on`. Relaxed on failure: who fails looks again.
+        // Release: pairs with the Acquire of `set_busy`. Relaxed on failure: who fails looks again.
         let over =
-            self.0.compare_exchange(state, state | OVER, Ordering::Release, Ordering::Relaxed);
+            self.0.compare_exchange(state, state | DONE, Ordering::Release, Ordering::Relaxed);
         over.is_ok()
     }
 }
 
-impl fmt::Debug for Closing {
+impl fmt::Debug for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: out of date when it is printed.
         let state = self.0.load(Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl fmt::Debug for Closing {
             .field("closed", &(state & CLOSED != 0))
             .field("serving", &((state >> BITS) & COUNT))
             .field("resting", &(state & COUNT))
-            .field("over", &(state & OVER != 0))
+            .field("over", &(state & DONE != 0))
             .finish()
     }
 }

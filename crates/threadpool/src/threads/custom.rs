@@ -14,27 +14,27 @@ use machine::thread::JoinHandle;
 use crate::sync::latch::Latch;
 
 /// A thread that a pool waits for when it ends.
-pub(crate) enum Thread {
+pub(crate) enum ThreadHandle {
     /// The pool has started it.
     Own(JoinHandle<()>),
     /// The program has.
-    Foreign(Arc<Done>),
+    Custom(Arc<ThreadDone>),
 }
 
-impl Thread {
+impl ThreadHandle {
     /// Waits until it has ended, or has left the pool if it is foreign.
     pub(crate) fn join(self) {
         match self {
             Self::Own(thread) => drop(thread.join()),
-            Self::Foreign(done) => done.0.wait(),
+            Self::Custom(done) => done.0.wait(),
         }
     }
 }
 
 /// Tells the one thread that joins a foreign thread when that has left its pool.
-pub(crate) struct Done(Latch);
+pub(crate) struct ThreadDone(Latch);
 
-impl Done {
+impl ThreadDone {
     pub(crate) fn new() -> Self {
         Self(Latch::new())
     }
@@ -155,11 +155,11 @@ mod sealed {
 ///
 /// 1. A thread of `handles` has ended before this is gone. It is dropped before what the threads
 ///    borrow, because it lies in a frame above.
-pub(crate) struct Borrowing {
+pub(crate) struct ScopedThreads {
     handles: Vec<JoinHandle<()>>,
 }
 
-impl Borrowing {
+impl ScopedThreads {
     pub(crate) fn new() -> Self {
         Self { handles: Vec::new() }
     }
@@ -214,7 +214,7 @@ fn drop_payload(payload: Box<dyn Any + Send>) {
     }
 }
 
-impl Drop for Borrowing {
+impl Drop for ScopedThreads {
     fn drop(&mut self) {
         // An unwinding caller has a panic already.
         drop(self.join());

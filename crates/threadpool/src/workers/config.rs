@@ -43,16 +43,16 @@ pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
 pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
 
 /// How a pool behaves, apart from its strategy and its threads.
-pub(crate) struct Behaviour {
+pub(crate) struct Config {
     pub(crate) wait: Wait,
     pub(crate) idle_spin_ns: u64,
     pub(crate) pinned: bool,
-    pub(crate) compensates: bool,
+    pub(crate) compensate_blocking: bool,
     /// The program starts the threads, when the pool is built.
-    pub(crate) foreign: bool,
+    pub(crate) custom_threads: bool,
     /// The thread that builds the pool has its first seat.
-    pub(crate) guest: bool,
-    pub(crate) names: Option<Mutex<Names>>,
+    pub(crate) uses_current_thread: bool,
+    pub(crate) thread_names: Option<Mutex<Names>>,
     pub(crate) panic_handler: Option<Box<PanicHandler>>,
     pub(crate) start_handler: Option<Box<IndexHandler>>,
     pub(crate) exit_handler: Option<Box<IndexHandler>>,

@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! 1. A call of `join` is not left before its fork is popped or its latch is set.
-//! 2. A pointer to a fork was made from its `Half`, so it reaches the second half as well.
+//! 2. A pointer to a fork was made from its `SecondHalf`, so it reaches the second half as well.
 //! 3. The second half is taken out once: by the worker that has popped the fork, or by its thief.
 //!
 //! # Orderings
@@ -31,13 +31,13 @@ use machine::cell::UnsafeCell;
 
 use crate::sync::latch::Latch;
 use crate::workers::wait::Awaited;
-use crate::workers::worker::{Fork, Stolen, Worker};
+use crate::workers::worker::{Fork, StolenFork, Worker};
 
 /// What a task that may panic leaves behind.
-pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+pub(crate) type JobResult<R> = Result<R, Box<dyn Any + Send>>;
 
 #[repr(C)]
-struct Half<B, R> {
+struct SecondHalf<B, R> {
     fork: Fork,
     /// The second half, and after the latch is set what has become of it.
     content: UnsafeCell<Content<B, R>>,
@@ -45,7 +45,7 @@ struct Half<B, R> {
 
 union Content<B, R> {
     body: ManuallyDrop<B>,
-    outcome: ManuallyDrop<Outcome<R>>,
+    outcome: ManuallyDrop<JobResult<R>>,
 }
 
 impl Worker {
@@ -71,19 +71,19 @@ impl Worker {
         B: FnOnce(&Self) -> RB + Send,
         RB: Send,
     {
-        let half = Half::<B, RB> {
-            fork: Fork { run: Half::<B, RB>::run, latch: Latch::new() },
+        let half = SecondHalf::<B, RB> {
+            fork: Fork { run: SecondHalf::<B, RB>::run, latch: Latch::new() },
             content: UnsafeCell::new(Content { body: ManuallyDrop::new(b) }),
         };
         // SAFETY: this is the owner's thread. The fork is alive until it is popped or was run
         // (Invariant 1), and `B` and `RB` are `Send`.
         let at = unsafe { self.forks.push((&raw const half).cast()) };
-        if self.common().sleeping.wanted() {
-            self.tell_of_forks();
+        if self.pool().sleep.is_watched() {
+            self.notify_of_forks();
         }
         let ra = match panic::catch_unwind(AssertUnwindSafe(|| a(self))) {
             Ok(ra) => ra,
-            Err(payload) => self.first_has_panicked(at, &half, payload),
+            Err(payload) => self.first_half_panicked(at, &half, payload),
         };
         // SAFETY: what `a` pushed it has popped (Invariant 1).
         if unsafe { self.forks.pop(at) } {
@@ -100,10 +100,10 @@ impl Worker {
     /// Sees to the second half, and goes on with the first half's panic.
     #[cold]
     #[inline(never)]
-    fn first_has_panicked<B, RB>(
+    fn first_half_panicked<B, RB>(
         &self,
         at: usize,
-        half: &Half<B, RB>,
+        half: &SecondHalf<B, RB>,
         payload: Box<dyn Any + Send>,
     ) -> !
     where
@@ -128,7 +128,7 @@ impl Worker {
     /// Waits until the thief has run the second half.
     #[cold]
     #[inline(never)]
-    fn await_thief<B, RB>(&self, half: &Half<B, RB>) -> Outcome<RB> {
+    fn await_thief<B, RB>(&self, half: &SecondHalf<B, RB>) -> JobResult<RB> {
         self.wait_for(&half.fork.latch, Awaited::Fork);
         // SAFETY: the latch is set.
         unsafe { half.take_outcome() }
@@ -137,21 +137,21 @@ impl Worker {
     /// Wakes as many idle workers as there are forks that they could take.
     #[cold]
     #[inline(never)]
-    fn tell_of_forks(&self) {
-        let common = self.common();
-        let woken = common.sleeping.tell(self.forks.ready());
+    fn notify_of_forks(&self) {
+        let pool = self.pool();
+        let woken = pool.sleep.notify(self.forks.ready());
         if woken > 0 {
             self.counters().wakeups.add(woken);
         }
-        if let Some(lookout) = &common.lookout {
-            lookout.created();
+        if let Some(monitor) = &pool.monitor {
+            monitor.notify_work();
         }
     }
 
     /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose
     /// first half waits below on the worker's stack.
-    pub(crate) fn steal_fork(&self) -> Option<Stolen> {
-        let used = self.common().used_seats().len();
+    pub(crate) fn steal_fork(&self) -> Option<StolenFork> {
+        let used = self.pool().used_slots().len();
         let start = self.random() as usize % used.max(1);
         let own = self.index();
         let others = (start..used).chain(0..start).filter(|&victim| victim != own);
@@ -159,9 +159,9 @@ impl Worker {
     }
 
     /// Takes the oldest fork of the worker `victim`, if there is one that no other thief takes.
-    pub(crate) fn steal_fork_of(&self, victim: usize) -> Option<Stolen> {
-        let common = self.common();
-        let forks = common.seat(victim).forks();
+    pub(crate) fn steal_fork_of(&self, victim: usize) -> Option<StolenFork> {
+        let pool = self.pool();
+        let forks = pool.info(victim).forks();
         let fork = forks.steal(self.index())?;
         // SAFETY: alive until its latch is set (Invariant 1).
         let latch = unsafe { &raw const (*fork).latch };
@@ -170,31 +170,31 @@ impl Worker {
         let left = forks.ready();
         if left > 0 {
             // A worker that went to sleep while this one was at that stack has not minded them.
-            common.sleeping.tell(left);
+            pool.sleep.notify(left);
         }
-        Some(Stolen { fork, owner: victim })
+        Some(StolenFork { fork, owner: victim })
     }
 
     /// Runs a fork of another worker.
-    pub(crate) fn run_stolen(&self, stolen: Stolen) {
+    pub(crate) fn run_stolen(&self, stolen: StolenFork) {
         self.counters().tasks.add(1);
         self.counters().stolen_forks.add(1);
-        let Stolen { fork, owner } = stolen;
+        let StolenFork { fork, owner } = stolen;
         // SAFETY: the owner waits for the latch (Invariant 1).
         let run = unsafe { (*fork).run };
         // SAFETY: as above; `run` is the function of this fork, which is taken once.
         if unsafe { run(fork, self) } {
-            self.common().sleeping.tell_only(owner);
+            self.pool().sleep.notify_worker(owner);
         }
     }
 }
 
-impl<B, R> Half<B, R> {
+impl<B, R> SecondHalf<B, R> {
     /// Runs the second half on its thief.
     ///
     /// # Safety
     ///
-    /// `fork` is that of a `Half<B, R>` that the caller has stolen.
+    /// `fork` is that of a `SecondHalf<B, R>` that the caller has stolen.
     unsafe fn run(fork: *const Fork, worker: &Worker) -> bool
     where
         B: FnOnce(&Worker) -> R,
@@ -230,7 +230,7 @@ impl<B, R> Half<B, R> {
     /// # Safety
     ///
     /// The latch is set, and this is called once.
-    unsafe fn take_outcome(&self) -> Outcome<R> {
+    unsafe fn take_outcome(&self) -> JobResult<R> {
         self.content.with(|content| {
             // SAFETY: alive, as `self` is.
             let outcome = unsafe { &raw const (*content).outcome };

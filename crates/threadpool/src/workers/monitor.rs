@@ -22,9 +22,9 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
 pub(super) const BRIEF_US: usize = 50;
 
 /// What a pool that compensates has beside its workers.
-pub(crate) struct Lookout {
+pub(crate) struct Monitor {
     pub(crate) watch: Watch,
-    pub(crate) off: AtomicU32,
+    pub(crate) off_duty: AtomicU32,
     ended: AtomicU32,
     pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
     /// What times are counted from.
@@ -34,10 +34,10 @@ pub(crate) struct Lookout {
 }
 
 /// What others have seen of a worker.
-pub(crate) struct Suspicion {
+pub(crate) struct BlockObservation {
     /// How many reasons there are why its thread may sleep without being compensated. Written by
     /// its own thread.
-    pub(crate) away: AtomicUsize,
+    pub(crate) excuses: AtomicUsize,
     /// Since when it has been seen blocked, in µs and odd; 0 if it has not.
     since: AtomicUsize,
     /// How many tasks it had begun then.
@@ -46,10 +46,10 @@ pub(crate) struct Suspicion {
     pub(crate) lent: AtomicUsize,
 }
 
-impl Suspicion {
+impl BlockObservation {
     pub(crate) fn new() -> Self {
         Self {
-            away: AtomicUsize::fresh(0),
+            excuses: AtomicUsize::fresh(0),
             since: AtomicUsize::fresh(0),
             tasks: AtomicUsize::fresh(0),
             lent: AtomicUsize::fresh(0),
@@ -57,14 +57,14 @@ impl Suspicion {
     }
 
     /// Nobody has seen anything.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn clear(&self) {
         // Relaxed: a hint.
         self.since.store(0, Ordering::Relaxed);
     }
 
     /// It is blocked, or not, at `now`: for how long it has been, in the same task, as far as
     /// anybody has looked.
-    pub(crate) fn seen(&self, blocked: bool, now: usize, tasks: usize) -> Option<usize> {
+    pub(crate) fn observe(&self, blocked: bool, now: usize, tasks: usize) -> Option<usize> {
         // Relaxed, all: hints. Two who look at once may both begin a suspicion, or one of them a
         // little late.
         if !blocked {
@@ -85,29 +85,29 @@ impl Suspicion {
 }
 
 /// While this is alive the worker may sleep, and is not compensated for it.
-pub(crate) struct Away<'s>(&'s AtomicUsize);
+pub(crate) struct Excused<'s>(&'s AtomicUsize);
 
-impl<'s> Away<'s> {
-    pub(crate) fn from(suspicion: &'s Suspicion) -> Self {
-        let away = &suspicion.away;
+impl<'s> Excused<'s> {
+    pub(crate) fn from(observed: &'s BlockObservation) -> Self {
+        let excuses = &observed.excuses;
         // Relaxed: a hint, written by this thread alone; Invariant 2 is the lock's.
-        away.store(away.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Self(away)
+        excuses.store(excuses.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Self(excuses)
     }
 }
 
-impl Drop for Away<'_> {
+impl Drop for Excused<'_> {
     fn drop(&mut self) {
         // Relaxed: as above.
         self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 }
 
-impl Lookout {
+impl Monitor {
     pub(crate) fn new() -> Self {
         Self {
             watch: Watch::new(),
-            off: AtomicU32::fresh(0),
+            off_duty: AtomicU32::fresh(0),
             ended: AtomicU32::fresh(0),
             thread: Mutex::new(None),
             origin: clock::now(),
@@ -122,16 +122,18 @@ impl Lookout {
 
     /// A task was made ready, and nobody may be idle who would take it.
     #[inline]
-    pub(crate) fn created(&self) {
+    pub(crate) fn notify_work(&self) {
         asymmetric::light();
         // Relaxed: see the head of the file. The exchange lets one of many call.
-        if self.off.load(Ordering::Relaxed) != 0 && self.off.swap(0, Ordering::Relaxed) != 0 {
+        if self.off_duty.load(Ordering::Relaxed) != 0
+            && self.off_duty.swap(0, Ordering::Relaxed) != 0
+        {
             self.watch.wake();
         }
     }
 
     /// A thread has begun to take part.
-    pub(crate) fn joined(&self) {
+    pub(crate) fn notify_thread(&self) {
         self.watch.wake();
     }
 
@@ -163,7 +165,7 @@ impl Lookout {
     }
 }
 
-impl fmt::Debug for Lookout {
+impl fmt::Debug for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (compensations, brief) = self.counts();
         f.debug_struct("Lookout")
@@ -180,14 +182,14 @@ mod tests {
 
     #[test]
     fn a_suspicion_is_of_one_task_and_ends_when_the_thread_is_seen_to_run() {
-        let suspicion = Suspicion::new();
-        assert_eq!(suspicion.seen(false, 10, 1), None);
-        assert_eq!(suspicion.seen(true, 10, 1), Some(0));
-        assert_eq!(suspicion.seen(true, 40, 1), Some(30));
-        assert_eq!(suspicion.seen(true, 50, 2), Some(0), "another task");
-        assert_eq!(suspicion.seen(false, 60, 2), None);
-        assert_eq!(suspicion.seen(true, 100, 2), Some(0), "another block");
-        assert_eq!(suspicion.seen(true, usize::MAX, 3), Some(0));
-        assert_eq!(suspicion.seen(true, 20, 3), Some(22), "over the end of the count");
+        let observed = BlockObservation::new();
+        assert_eq!(observed.observe(false, 10, 1), None);
+        assert_eq!(observed.observe(true, 10, 1), Some(0));
+        assert_eq!(observed.observe(true, 40, 1), Some(30));
+        assert_eq!(observed.observe(true, 50, 2), Some(0), "another task");
+        assert_eq!(observed.observe(false, 60, 2), None);
+        assert_eq!(observed.observe(true, 100, 2), Some(0), "another block");
+        assert_eq!(observed.observe(true, usize::MAX, 3), Some(0));
+        assert_eq!(observed.observe(true, 20, 3), Some(22), "over the end of the count");
     }
 }

@@ -12,14 +12,14 @@ use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
 use crate::queues::fifo::Fifo;
-use crate::shutdown::drain::Ending;
-use crate::shutdown::termination::Closing;
-use crate::sleep::Sleeping;
-use crate::threads::table::{self, Roster};
-use crate::workers::config::{Behaviour, Wait};
-use crate::workers::monitor::{Away, Lookout};
+use crate::shutdown::drain::Drain;
+use crate::shutdown::termination::Termination;
+use crate::sleep::Sleep;
+use crate::threads::table::{self, ThreadTable};
+use crate::workers::config::{Config, Wait};
+use crate::workers::monitor::{Excused, Monitor};
 use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Detached, Seat};
+use crate::workers::worker_info::{Detached, WorkerInfo};
 
 /// What is to become of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +31,15 @@ pub(crate) enum Fate {
 }
 
 /// The seat of the thread that has built the pool.
-pub(crate) const CURRENT_THREAD_SEAT: usize = 0;
+pub(crate) const CURRENT_THREAD_SLOT: usize = 0;
 
 /// What is shared whatever the strategy.
-pub(crate) struct Common {
-    pub(crate) sleeping: Sleeping,
-    seats: Box<[CachePadded<Seat>]>,
+pub(crate) struct PoolState {
+    pub(crate) sleep: Sleep,
+    infos: Box<[CachePadded<WorkerInfo>]>,
     /// Seats below have had a thread.
     used: AtomicUsize,
-    pub(crate) behaviour: Behaviour,
+    pub(crate) config: Config,
     /// Processors that the process may use, asked for once.
     pub(crate) processors: usize,
     /// How tasks that have not begun end: a [`Fate`].
@@ -47,52 +47,52 @@ pub(crate) struct Common {
     pub(crate) panics: AtomicUsize,
     /// What threads outside of the pool have created by `spawn_fifo`.
     outside_fifo: Fifo<Detached>,
-    pub(crate) closing: Closing,
-    pub(crate) ending: Ending,
+    pub(crate) termination: Termination,
+    pub(crate) drain: Drain,
     /// Threads that take part.
-    pub(crate) members: AtomicUsize,
+    pub(crate) active_threads: AtomicUsize,
     /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster
     /// knows.
-    pub(crate) surplus: AtomicU32,
+    pub(crate) surplus_spares: AtomicU32,
     pub(crate) first_spare: usize,
-    pub(crate) roster: Mutex<Roster>,
+    pub(crate) threads: Mutex<ThreadTable>,
     /// If workers that block are to be compensated.
-    pub(crate) lookout: Option<Lookout>,
+    pub(crate) monitor: Option<Monitor>,
 }
 
-impl Common {
-    pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
-        let seat = |index| CachePadded::new(Seat::new(index));
+impl PoolState {
+    pub(crate) fn new(slots: usize, config: Config, table: ThreadTable) -> Self {
+        let info = |index| CachePadded::new(WorkerInfo::new(index));
         Self {
-            sleeping: Sleeping::new(),
-            seats: (0..seats).map(seat).collect(),
+            sleep: Sleep::new(),
+            infos: (0..slots).map(info).collect(),
             used: AtomicUsize::fresh(0),
-            lookout: behaviour.compensates.then(Lookout::new),
-            behaviour,
+            monitor: config.compensate_blocking.then(Monitor::new),
+            config,
             processors: topology::parallelism(),
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
             outside_fifo: Fifo::new(),
-            closing: Closing::new(),
-            ending: Ending::new(),
-            members: AtomicUsize::fresh(0),
-            surplus: AtomicU32::fresh(0),
-            first_spare: roster.regular,
-            roster: Mutex::new(roster),
+            termination: Termination::new(),
+            drain: Drain::new(),
+            active_threads: AtomicUsize::fresh(0),
+            surplus_spares: AtomicU32::fresh(0),
+            first_spare: table.first_spare,
+            threads: Mutex::new(table),
         }
     }
 
     pub(crate) fn wait(&self) -> Wait {
-        self.behaviour.wait
+        self.config.wait
     }
 
-    pub(crate) fn seat(&self, index: usize) -> &Seat {
-        &self.seats[index]
+    pub(crate) fn info(&self, index: usize) -> &WorkerInfo {
+        &self.infos[index]
     }
 
     /// Returns the queue for what is created by `spawn_fifo`: by the worker of a seat, or outside.
     pub(crate) fn fifo(&self, creator: Option<usize>) -> &Fifo<Detached> {
-        creator.map_or(&self.outside_fifo, |seat| &self.seat(seat).fifo)
+        creator.map_or(&self.outside_fifo, |slot| &self.info(slot).fifo)
     }
 
     /// Whether a spare thread has ever been started.
@@ -102,8 +102,8 @@ impl Common {
         self.used.load(Ordering::Relaxed) > self.first_spare
     }
 
-    pub(crate) fn seats(&self) -> usize {
-        self.seats.len()
+    pub(crate) fn num_slots(&self) -> usize {
+        self.infos.len()
     }
 
     /// What becomes of a task that has not begun.
@@ -122,11 +122,10 @@ impl Common {
     pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
         // Relaxed: statistics.
         self.panics.fetch_add(1, Ordering::Relaxed);
-        let handled =
-            panic::catch_unwind(AssertUnwindSafe(|| match &self.behaviour.panic_handler {
-                Some(handler) => handler(payload),
-                None => drop(payload),
-            }));
+        let handled = panic::catch_unwind(AssertUnwindSafe(|| match &self.config.panic_handler {
+            Some(handler) => handler(payload),
+            None => drop(payload),
+        }));
         if let Err(second) = handled {
             // Relaxed: statistics.
             self.panics.fetch_add(1, Ordering::Relaxed);
@@ -143,19 +142,19 @@ impl Common {
     }
 
     /// The worker may sleep from now on, and it is not for blocking in a task.
-    pub(crate) fn away(&self, worker: &Worker) -> Option<Away<'_>> {
-        self.seat_away(worker.index())
+    pub(crate) fn excuse(&self, worker: &Worker) -> Option<Excused<'_>> {
+        self.excuse_slot(worker.index())
     }
 
     /// The same by the number of the calling worker's seat. Nothing where nobody looks for it.
-    pub(crate) fn seat_away(&self, seat: usize) -> Option<Away<'_>> {
-        self.lookout.is_some().then(|| Away::from(&self.seat(seat).suspicion))
+    pub(crate) fn excuse_slot(&self, slot: usize) -> Option<Excused<'_>> {
+        self.monitor.is_some().then(|| Excused::from(&self.info(slot).observed))
     }
 
     /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the
     /// user's.
-    pub(crate) fn name(&self, seat: usize) -> io::Result<Option<String>> {
-        self.behaviour.names.as_ref().map(|names| table::name(names, seat)).transpose()
+    pub(crate) fn name(&self, slot: usize) -> io::Result<Option<String>> {
+        self.config.thread_names.as_ref().map(|names| table::name(names, slot)).transpose()
     }
 
     /// Spins until `done`, for as long as it is worth to spin.
@@ -179,89 +178,89 @@ impl Common {
             attempt()
         };
         wait::retry_for(attempt, 50..1_000, || {
-            !self.crowded() && clock::now().nanos_since(begin) < self.behaviour.idle_spin_ns
+            !self.crowded() && clock::now().nanos_since(begin) < self.config.idle_spin_ns
         })
     }
 
     /// Whether a worker that spins may keep one from its processor that has work: whether more
     /// workers can run than there are processors.
     fn crowded(&self) -> bool {
-        let awake = self.active().saturating_sub(self.sleeping.asleep());
+        let awake = self.active_threads().saturating_sub(self.sleep.asleep());
         // Some of those awake may be blocked; the kernel's records tell, where there are any.
         awake > self.processors
-            && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
+            && self.infos.iter().filter(|info| info.can_run()).count() > self.processors
     }
 
     /// Returns whether some worker has something to do. A guest may have, and is not waited for.
     pub(crate) fn others_work(&self) -> bool {
-        self.active() > self.sleeping.idle() + usize::from(self.behaviour.guest)
+        self.active_threads() > self.sleep.idle() + usize::from(self.config.uses_current_thread)
     }
 
     /// Returns whether a seat is that of the thread that has built the pool.
     #[inline]
-    pub(crate) fn is_guest(&self, seat: usize) -> bool {
-        self.behaviour.guest && seat == CURRENT_THREAD_SEAT
+    pub(crate) fn is_current_thread(&self, slot: usize) -> bool {
+        self.config.uses_current_thread && slot == CURRENT_THREAD_SLOT
     }
 
     /// The seat has a thread.
-    pub(crate) fn use_seat(&self, seat: usize) {
+    pub(crate) fn use_slot(&self, slot: usize) {
         // Relaxed: the forks that the seat's worker makes, it makes after this (see `forks.rs`).
-        self.used.fetch_max(seat + 1, Ordering::Relaxed);
+        self.used.fetch_max(slot + 1, Ordering::Relaxed);
     }
 
     /// Seats that have had a thread.
-    pub(super) fn used_seats(&self) -> &[CachePadded<Seat>] {
+    pub(super) fn used_slots(&self) -> &[CachePadded<WorkerInfo>] {
         // Relaxed: as above.
-        &self.seats[..self.used.load(Ordering::Relaxed)]
+        &self.infos[..self.used.load(Ordering::Relaxed)]
     }
 
     /// Whether [`steal_fork`](Self::steal_fork) may find something. Exact for a worker that has
     /// said that it goes to sleep and has called `heavy` since; a fork to which a thief is on its
     /// way does not count (see `forks.rs`).
     pub(crate) fn has_forks(&self) -> bool {
-        self.used_seats().iter().any(|seat| seat.forks().ready_after_barrier() > 0)
+        self.used_slots().iter().any(|info| info.forks().ready_after_barrier() > 0)
     }
 
     /// Whether somebody asks where workers are: there may be more of them than processors, so that
     /// it matters which can run; or those that block are compensated.
     pub(crate) fn are_seen(&self) -> bool {
-        self.first_spare > self.processors || self.lookout.is_some()
+        self.first_spare > self.processors || self.monitor.is_some()
     }
 
     /// Returns the number of threads, spare ones apart. Takes the roster's lock.
-    pub(crate) fn threads(&self) -> usize {
-        self.roster.lock().target
+    pub(crate) fn num_threads(&self) -> usize {
+        self.threads.lock().members
     }
 
     /// Threads that take part.
-    fn active(&self) -> usize {
+    fn active_threads(&self) -> usize {
         // Relaxed: a hint.
-        self.members.load(Ordering::Relaxed)
+        self.active_threads.load(Ordering::Relaxed)
     }
 
     /// Aborts the futures that wait, and lets no more begin to wait.
     pub(crate) fn abort_futures(&self) {
-        for seat in &self.seats {
-            seat.futures.close();
+        for info in &self.infos {
+            info.waiting_futures.abort_all();
         }
     }
 
     /// Whether no thread is to begin any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.closing.is_closed()
+        self.termination.is_closed()
     }
 
     /// Says how many spares are too many. The roster's lock is held.
-    pub(crate) fn note_surplus(&self, roster: &Roster) {
-        let surplus = roster.serving.saturating_sub(roster.leases);
+    pub(crate) fn note_surplus(&self, table: &ThreadTable) {
+        let surplus = table.active_spares.saturating_sub(table.leases);
         // Relaxed: a hint.
-        self.surplus.store(surplus as u32, Ordering::Relaxed);
+        self.surplus_spares.store(surplus as u32, Ordering::Relaxed);
     }
 
     /// Whether the worker is a spare, and one too many.
     #[inline]
     pub(crate) fn is_surplus(&self, worker: &Worker) -> bool {
         // Relaxed: a hint; `rest` asks again under the roster's lock.
-        worker.index() >= self.first_spare && self.surplus.load(Ordering::Relaxed) > 0
+        worker.index() >= self.first_spare && self.surplus_spares.load(Ordering::Relaxed) > 0
     }
 }

@@ -1,6 +1,6 @@
 //! What a worker does with tasks: it creates them, and runs those that are ready.
 
-use super::core::{Order, Work};
+use super::core::{QueuePosition, Work};
 use super::job;
 use super::pool_state::Fate;
 use super::worker::Worker;
@@ -13,9 +13,9 @@ impl Worker {
     ///
     /// As for [`job::fill`].
     #[inline]
-    pub(crate) unsafe fn create<F: FnOnce(&Worker, Fate)>(&self, order: Order, body: F) {
+    pub(crate) unsafe fn create<F: FnOnce(&Worker, Fate)>(&self, position: QueuePosition, body: F) {
         let mut body = Some(body);
-        self.core().create(Some(&self.place), order, &mut |task| {
+        self.core().create(Some(&self.place), position, &mut |task| {
             if let Some(body) = body.take() {
                 // SAFETY: the caller's promise.
                 unsafe { job::fill(task, body) };
@@ -34,8 +34,8 @@ impl Worker {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn yield_now(&self) -> bool {
-        self.common().run_mail(self);
-        self.run_if_some(self.core().next(self))
+        self.pool().run_calls(self);
+        self.run_if_some(self.core().find_work(self))
     }
 
     /// Does what [`yield_now`](Self::yield_now) does with a task that the worker need not take from
@@ -54,8 +54,8 @@ impl Worker {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn yield_local(&self) -> bool {
-        self.common().run_mail(self);
-        self.run_if_some(self.core().next_here(self))
+        self.pool().run_calls(self);
+        self.run_if_some(self.core().find_local_work(self))
     }
 
     fn run_if_some(&self, work: Option<Work>) -> bool {
@@ -78,7 +78,7 @@ impl Worker {
     pub(crate) fn run(&self, task: Task) {
         self.counters().tasks.add(1);
         // SAFETY: out of the strategy, so filled and not run yet.
-        let block = unsafe { job::run(task, self, self.common().fate()) };
-        self.core().release(&self.place, block);
+        let block = unsafe { job::run(task, self, self.pool().fate()) };
+        self.core().release_block(&self.place, block);
     }
 }

@@ -41,7 +41,7 @@
 use machine::bomb::AbortOnUnwind;
 
 use super::config::{MOST_NESTED, Wait};
-use super::core::Lent;
+use super::core::SpareLease;
 use super::worker::Worker;
 use crate::sync::latch::Latch;
 
@@ -72,16 +72,16 @@ impl Worker {
     }
 
     fn wait_here_for(&self, latch: &Latch, awaited: Awaited) {
-        match (self.common().wait(), awaited) {
-            (Wait::Any, _) if self.helps() => self.help_until(latch),
+        match (self.pool().wait(), awaited) {
+            (Wait::Any, _) if self.runs_any_task() => self.run_any_until(latch),
             // Somebody must run what is ready: what is waited for may be one of those tasks, or
             // wait for one.
-            (Wait::Any, Awaited::Anywhere) => self.help_until(latch),
+            (Wait::Any, Awaited::Anywhere) => self.run_any_until(latch),
             (Wait::Leapfrog, Awaited::Fork) => {
-                let _lent = self.lent_beside_spares();
+                let _lease = self.lease_beside_spares();
                 self.sleep_until(latch, None, |worker| {
                     let thief = latch.thief();
-                    let work = thief.and_then(|thief| worker.core().next_of(worker, thief));
+                    let work = thief.and_then(|thief| worker.core().find_work_of(worker, thief));
                     let found = work.is_some();
                     if let Some(work) = work {
                         worker.run_work(work);
@@ -90,7 +90,7 @@ impl Worker {
                 });
             }
             (Wait::Isolated, Awaited::Fork) => {
-                let _lent = self.lent_beside_spares();
+                let _lease = self.lease_beside_spares();
                 self.sleep_until(latch, None, |_| false);
             }
             (Wait::Any | Wait::Leapfrog | Wait::Isolated, _) => {
@@ -98,9 +98,9 @@ impl Worker {
             }
             (Wait::Park, _) => {
                 let level = awaited.level();
-                while self.run_listed(level) {}
+                while self.run_scope_task(level) {}
                 if !latch.is_set() {
-                    let _lent = Lent::to(self.core());
+                    let _lease = SpareLease::take(self.core());
                     self.sleep_until(latch, level, |_| false);
                 }
             }
@@ -110,23 +110,23 @@ impl Worker {
     /// Lends its seat while it waits for a fork, if the pool has started spare threads. The thief
     /// may be a spare that is one too many by now. When that one blocks, it stands in for itself,
     /// and no worker is left that runs anything.
-    fn lent_beside_spares(&self) -> Option<Lent<'_>> {
-        self.common().has_started_spares().then(|| Lent::to(self.core()))
+    fn lease_beside_spares(&self) -> Option<SpareLease<'_>> {
+        self.pool().has_started_spares().then(|| SpareLease::take(self.core()))
     }
 
     /// Whether it runs any task while it waits here and now.
-    pub(crate) fn helps(&self) -> bool {
-        self.common().wait() == Wait::Any && self.nested.get() < MOST_NESTED
+    pub(crate) fn runs_any_task(&self) -> bool {
+        self.pool().wait() == Wait::Any && self.nested.get() < MOST_NESTED
     }
 
     /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool:
     /// if this worker runs nothing meanwhile, it lends its seat.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
-        if self.common().wait() == Wait::Any {
+        if self.pool().wait() == Wait::Any {
             self.wait_for(latch, Awaited::Anywhere);
         } else if !latch.is_set() {
             let bomb = AbortOnUnwind::armed(UNWOUND);
-            let lent = Lent::to(self.core());
+            let lent = SpareLease::take(self.core());
             self.sleep_until(latch, None, |_| false);
             drop(lent);
             bomb.defuse();
@@ -134,12 +134,12 @@ impl Worker {
     }
 
     /// Runs whatever is ready until the latch is set.
-    fn help_until(&self, latch: &Latch) {
+    fn run_any_until(&self, latch: &Latch) {
         let nested = self.nested.get();
         self.nested.set(nested + 1);
         while !latch.is_set() {
-            self.common().run_mail(self);
-            let work = self.core().next(self);
+            self.pool().run_calls(self);
+            let work = self.core().find_work(self);
             match work.or_else(|| self.core().search(self, &|| latch.is_set(), &|| latch.watch())) {
                 Some(work) => self.run_work(work),
                 None => continue,
@@ -149,8 +149,8 @@ impl Worker {
     }
 
     /// Runs a task at `level` of its list, if there is one that nobody has begun.
-    fn run_listed(&self, level: Option<usize>) -> bool {
-        let task = level.and_then(|level| self.listed().take(level));
+    fn run_scope_task(&self, level: Option<usize>) -> bool {
+        let task = level.and_then(|level| self.scope_tasks().take(level));
         let found = task.is_some();
         if let Some(task) = task {
             task(self);
@@ -160,14 +160,15 @@ impl Worker {
 
     /// Runs only its tasks at `level` of its list, and what `steal` runs, until the latch is set.
     fn sleep_until(&self, latch: &Latch, level: Option<usize>, steal: impl Fn(&Self) -> bool) {
-        let (common, listed) = (self.common(), self.listed());
-        let called = || common.has_mail(self) || level.is_some_and(|level| listed.has(level));
+        let (pool, scope_tasks) = (self.pool(), self.scope_tasks());
+        let called =
+            || pool.has_calls(self) || level.is_some_and(|level| scope_tasks.has_task(level));
         while !latch.is_set() {
-            common.run_mail(self);
-            if !self.run_listed(level) && !steal(self) {
-                let _away = common.away(self);
-                common.spin_until(|| latch.is_set() || called());
-                common.sleeping.sleep_apart(self.index(), || latch.watch() && !called());
+            pool.run_calls(self);
+            if !self.run_scope_task(level) && !steal(self) {
+                let _excused = pool.excuse(self);
+                pool.spin_until(|| latch.is_set() || called());
+                pool.sleep.sleep_until_named(self.index(), || latch.watch() && !called());
             }
         }
     }

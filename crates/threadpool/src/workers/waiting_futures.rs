@@ -18,7 +18,7 @@ pub(crate) trait Abort: Send + Sync {
 }
 
 /// Futures that are not done.
-pub(crate) struct Held(Mutex<Entries>);
+pub(crate) struct WaitingFutures(Mutex<Entries>);
 
 struct Entries {
     entries: Vec<Entry>,
@@ -27,28 +27,28 @@ struct Entries {
 }
 
 enum Entry {
-    Held(Arc<dyn Abort>),
+    Used(Arc<dyn Abort>),
     /// The next free one.
     Free(usize),
 }
 
-impl Held {
+impl WaitingFutures {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Entries { entries: Vec::new(), free: 0, closed: false }))
     }
 
     /// Holds a future, under the number that is returned. None, if nothing is held any more.
-    pub(crate) fn hold(&self, future: Arc<dyn Abort>) -> Option<usize> {
+    pub(crate) fn insert(&self, future: Arc<dyn Abort>) -> Option<usize> {
         let mut list = self.0.lock();
         if list.closed {
             return None;
         }
         let number = list.free;
         if number == list.entries.len() {
-            list.entries.push(Entry::Held(future));
+            list.entries.push(Entry::Used(future));
             list.free = number + 1;
         } else if let Entry::Free(next) =
-            core::mem::replace(&mut list.entries[number], Entry::Held(future))
+            core::mem::replace(&mut list.entries[number], Entry::Used(future))
         {
             list.free = next;
         }
@@ -56,7 +56,7 @@ impl Held {
     }
 
     /// Gives up the future with this number, which the caller has as well: nothing is dropped under the lock that is the last of its kind.
-    pub(crate) fn release(&self, number: usize) {
+    pub(crate) fn remove(&self, number: usize) {
         let mut list = self.0.lock();
         if list.closed {
             return;
@@ -69,13 +69,13 @@ impl Held {
     }
 
     /// Holds nothing from now on, and aborts what was held.
-    pub(crate) fn close(&self) {
+    pub(crate) fn abort_all(&self) {
         let mut list = self.0.lock();
         list.closed = true;
         let entries = core::mem::take(&mut list.entries);
         drop(list);
         for entry in entries {
-            if let Entry::Held(future) = entry {
+            if let Entry::Used(future) = entry {
                 future.abort();
             }
         }

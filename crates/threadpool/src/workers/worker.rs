@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! 1. A worker lies in its seat. Between [`begin`](Worker::begin) and the end of its thread only
+//! 1. A worker lies in its seat. Between [`begin`](Worker::bind) and the end of its thread only
 //!    that thread uses it, but for `forks`. [`CURRENT`] points to it meanwhile.
 //! 2. Its registry lives longer than its thread.
 use core::cell::Cell;
@@ -15,14 +15,14 @@ use core::marker::PhantomData;
 use machine::clock::{self, Ticks};
 
 use crate::metrics::Counters;
-use crate::queues::fork_stack::Forks;
-use crate::queues::scope_tasks::Listed;
+use crate::queues::fork_stack::ForkStack;
+use crate::queues::scope_tasks::ScopeTasks;
 use crate::strategy::Place;
 use crate::sync::latch::Latch;
 use crate::workers::core::Core;
 use crate::workers::monitor::BLOCKED_US;
-use crate::workers::pool_state::Common;
-use crate::workers::worker_info::Own;
+use crate::workers::pool_state::PoolState;
+use crate::workers::worker_info::ScopeTask;
 
 /// How long a worker dozes at first, and at most (see `sleeping.rs`).
 const DOZE_NS: u64 = 100_000;
@@ -43,7 +43,7 @@ pub(crate) struct Fork {
 
 /// A fork of another worker that the thread which has this is to run.
 #[derive(Debug)]
-pub(crate) struct Stolen {
+pub(crate) struct StolenFork {
     pub(super) fork: *const Fork,
     /// The number of the worker whose fork it is.
     pub(super) owner: usize,
@@ -82,9 +82,9 @@ pub(crate) struct Stolen {
 #[repr(C)]
 pub struct Worker {
     /// First: what each fork touches.
-    pub(crate) forks: Forks<Fork>,
-    /// Of the worker's pool; null before [`begin`](Self::begin).
-    common: Cell<*const Common>,
+    pub(crate) forks: ForkStack<Fork>,
+    /// Of the worker's pool; null before [`begin`](Self::bind).
+    pool: Cell<*const PoolState>,
     /// The same pool, with its strategy.
     core: Cell<Option<*const dyn Core>>,
     pub(super) place: Place,
@@ -93,11 +93,11 @@ pub struct Worker {
     /// Waits that run any task, one inside the other.
     pub(super) nested: Cell<usize>,
     /// It is inside of `blocking`, and has lent a spare for that.
-    pub(crate) blocks: Cell<bool>,
+    pub(crate) in_blocking: Cell<bool>,
     /// How often it has searched in vain since it found something.
-    in_vain: Cell<u32>,
+    failed_searches: Cell<u32>,
     /// When it last looked for others that have blocked.
-    looked_out: Cell<Option<Ticks>>,
+    checked_at: Cell<Option<Ticks>>,
     /// Neither `Send` nor `Sync`.
     one_thread: PhantomData<*const ()>,
 }
@@ -106,16 +106,16 @@ impl Worker {
     /// A worker without a thread, for the seat of this number.
     pub(crate) fn vacant(index: usize) -> Self {
         Self {
-            forks: Forks::new(),
-            common: Cell::new(core::ptr::null()),
+            forks: ForkStack::new(),
+            pool: Cell::new(core::ptr::null()),
             core: Cell::new(None),
             // SAFETY: there is one worker for each seat, and its thread alone uses the place.
             place: unsafe { Place::new(index) },
             random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
             nested: Cell::new(0),
-            blocks: Cell::new(false),
-            in_vain: Cell::new(0),
-            looked_out: Cell::new(None),
+            in_blocking: Cell::new(false),
+            failed_searches: Cell::new(0),
+            checked_at: Cell::new(None),
             one_thread: PhantomData,
         }
     }
@@ -126,11 +126,11 @@ impl Worker {
     ///
     /// No other thread uses the worker, apart from its forks, before the caller has ended with it.
     /// `core`, in which the worker lies, lives longer than that (Invariant 2).
-    pub(crate) unsafe fn begin(&self, core: *const dyn Core) {
+    pub(crate) unsafe fn bind(&self, core: *const dyn Core) {
         // SAFETY: alive.
-        self.common.set(unsafe { &*core }.common());
+        self.pool.set(unsafe { &*core }.pool());
         self.core.set(Some(core));
-        self.common().use_seat(self.index());
+        self.pool().use_slot(self.index());
     }
 
     /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
@@ -156,8 +156,8 @@ impl Worker {
     }
 
     /// Makes it, or no worker, the calling thread's from now on.
-    pub(crate) fn stay(&self, stays: bool) {
-        CURRENT.with(|current| current.set(if stays { self } else { core::ptr::null() }));
+    pub(crate) fn set_current(&self, is_current: bool) {
+        CURRENT.with(|current| current.set(if is_current { self } else { core::ptr::null() }));
     }
 
     /// Calls `body` with the worker that the calling thread is, if it is one.
@@ -182,9 +182,9 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn common(&self) -> &Common {
+    pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: a worker that runs has begun; Invariant 2.
-        unsafe { &*self.common.get() }
+        unsafe { &*self.pool.get() }
     }
 
     #[inline]
@@ -196,41 +196,41 @@ impl Worker {
 
     /// Whether it is a worker of this pool.
     #[inline]
-    pub(crate) fn belongs_to(&self, common: &Common) -> bool {
-        core::ptr::eq(self.common.get(), common)
+    pub(crate) fn belongs_to(&self, pool: &PoolState) -> bool {
+        core::ptr::eq(self.pool.get(), pool)
     }
 
     pub(crate) fn counters(&self) -> &Counters {
-        &self.common().seat(self.index()).counters
+        &self.pool().info(self.index()).counters
     }
 
     /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first
     /// time.
-    pub(crate) fn doze(&self) -> Option<u64> {
-        let in_vain = self.in_vain.get();
-        self.in_vain.set(in_vain.saturating_add(1));
-        (in_vain > 0).then(|| (DOZE_NS << (in_vain - 1).min(16)).min(MOST_DOZE_NS))
+    pub(crate) fn next_doze(&self) -> Option<u64> {
+        let failed_searches = self.failed_searches.get();
+        self.failed_searches.set(failed_searches.saturating_add(1));
+        (failed_searches > 0).then(|| (DOZE_NS << (failed_searches - 1).min(16)).min(MOST_DOZE_NS))
     }
 
     /// It has found something.
-    pub(crate) fn wake(&self) {
-        self.in_vain.set(0);
+    pub(crate) fn found_work(&self) {
+        self.failed_searches.set(0);
     }
 
     /// Whether it is time to look for others that have blocked.
-    pub(crate) fn may_look_out(&self) -> bool {
+    pub(crate) fn may_check_for_blocked(&self) -> bool {
         let now = clock::now();
         let often = |last: Ticks| now.nanos_since(last) < BLOCKED_US as u64 * 1_000;
-        if self.looked_out.get().is_some_and(often) {
+        if self.checked_at.get().is_some_and(often) {
             return false;
         }
-        self.looked_out.set(Some(now));
+        self.checked_at.set(Some(now));
         true
     }
 
     /// The tasks of its scopes, if it runs no others while it waits.
-    pub(crate) fn listed(&self) -> &Listed<Own> {
-        &self.common().seat(self.index()).listed
+    pub(crate) fn scope_tasks(&self) -> &ScopeTasks<ScopeTask> {
+        &self.pool().info(self.index()).scope_tasks
     }
 }
 

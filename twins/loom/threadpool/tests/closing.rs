@@ -17,7 +17,7 @@ use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
-use stanchion_threadpool_loom::__internal::{AllRest, Closing};
+use stanchion_threadpool_loom::__internal::{AllIdle, Termination};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -27,7 +27,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 struct Pool {
     ready: AtomicUsize,
     run: AtomicUsize,
-    closing: Closing,
+    termination: Termination,
     events: EventCount,
 }
 
@@ -37,11 +37,11 @@ impl Pool {
         let pool = Self {
             ready: AtomicUsize::fresh(ready),
             run: AtomicUsize::fresh(0),
-            closing: Closing::new(),
+            termination: Termination::new(),
             events: EventCount::new(),
         };
-        (0..2).for_each(|_| pool.closing.enlist());
-        pool.closing.close();
+        (0..2).for_each(|_| pool.termination.register());
+        pool.termination.close();
         Arc::new(pool)
     }
 
@@ -70,22 +70,22 @@ impl Pool {
     }
 
     fn is_over(&self) -> bool {
-        self.closing.rest();
+        self.termination.set_idle();
         loop {
-            let rested = self.closing.all_rest();
+            let rested = self.termination.all_idle();
             if self.is_ready() {
-                self.closing.go_on();
+                self.termination.set_busy();
                 return false;
             }
             match rested {
-                Some(rested) if self.closing.declare(rested) => {
+                Some(rested) if self.termination.declare_done(rested) => {
                     self.events.notify_all();
                     return true;
                 }
                 Some(_) => {}
                 None => {
                     let key = self.events.prepare();
-                    if self.is_ready() || self.closing.all_rest().is_some() {
+                    if self.is_ready() || self.termination.all_idle().is_some() {
                         self.events.cancel(key);
                     } else {
                         self.events.wait(key);
@@ -96,8 +96,8 @@ impl Pool {
     }
 
     /// Waits until all rest.
-    fn wait_for_rest(&self) -> AllRest {
-        retry_until(|| self.closing.all_rest(), &mut <Patient>::start())
+    fn wait_for_rest(&self) -> AllIdle {
+        retry_until(|| self.termination.all_idle(), &mut <Patient>::start())
     }
 }
 
@@ -127,9 +127,9 @@ fn closing_who_rests_left_something() {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
             pool.ready.fetch_add(1, Relaxed);
-            pool.closing.rest();
+            pool.termination.set_idle();
         });
-        pool.closing.rest();
+        pool.termination.set_idle();
         pool.wait_for_rest();
         assert!(pool.is_ready());
         other.join().unwrap();
@@ -142,9 +142,9 @@ fn closing_who_leaves_left_something() {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
             pool.ready.fetch_add(1, Relaxed);
-            assert!(pool.closing.release(), "the pool is closed");
+            assert!(pool.termination.deregister(), "the pool is closed");
         });
-        pool.closing.rest();
+        pool.termination.set_idle();
         pool.wait_for_rest();
         assert!(pool.is_ready());
         other.join().unwrap();
@@ -156,14 +156,14 @@ fn closing_a_spare_is_enlisted() {
     explore("closing_a_spare_is_enlisted", Model::new(), || {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
-            pool.closing.enlist();
-            pool.closing.rest();
+            pool.termination.register();
+            pool.termination.set_idle();
         });
-        pool.closing.rest();
-        assert!(pool.closing.all_rest().is_none(), "the spare has not come to rest");
+        pool.termination.set_idle();
+        assert!(pool.termination.all_idle().is_none(), "the spare has not come to rest");
         other.join().unwrap();
-        pool.closing.rest();
-        assert!(pool.closing.all_rest().is_some());
+        pool.termination.set_idle();
+        assert!(pool.termination.all_idle().is_some());
     });
 }
 
@@ -172,38 +172,39 @@ fn closing_who_goes_on_is_missed() {
     explore("closing_who_goes_on_is_missed", Model::new(), || {
         let pool = Pool::new(1);
         let other = beside(&pool, |pool| {
-            pool.closing.rest();
-            pool.closing.go_on();
+            pool.termination.set_idle();
+            pool.termination.set_busy();
             assert!(pool.take());
-            assert!(!pool.closing.is_over(), "it was over while a task ran");
+            assert!(!pool.termination.is_done(), "it was over while a task ran");
             pool.ready.fetch_add(1, Relaxed);
-            pool.closing.rest();
+            pool.termination.set_idle();
         });
-        pool.closing.rest();
-        let rested = pool.closing.all_rest();
-        let over = rested.is_some_and(|rested| !pool.is_ready() && pool.closing.declare(rested));
+        pool.termination.set_idle();
+        let rested = pool.termination.all_idle();
+        let over =
+            rested.is_some_and(|rested| !pool.is_ready() && pool.termination.declare_done(rested));
         assert!(!over, "a task was ready, or ran");
         other.join().unwrap();
-        pool.closing.go_on();
+        pool.termination.set_busy();
         assert!(pool.take());
-        pool.closing.rest();
-        assert!(pool.closing.declare(pool.wait_for_rest()) && pool.closing.is_over());
+        pool.termination.set_idle();
+        assert!(pool.termination.declare_done(pool.wait_for_rest()) && pool.termination.is_done());
     });
 }
 
 #[test]
 fn closing_meets_who_leaves() {
     explore("closing_meets_who_leaves", Model::new(), || {
-        let closing = Arc::new(Closing::new());
-        (0..2).for_each(|_| closing.enlist());
+        let termination = Arc::new(Termination::new());
+        (0..2).for_each(|_| termination.register());
         let told = {
-            let closing = closing.clone();
-            thread::spawn(move || closing.release())
+            let termination = termination.clone();
+            thread::spawn(move || termination.deregister())
         };
-        closing.close();
-        closing.rest();
-        let all_rest = closing.all_rest().is_some();
-        assert!(told.join().unwrap() || all_rest, "who rests is not told that he is the last");
-        assert!(closing.all_rest().is_some());
+        termination.close();
+        termination.set_idle();
+        let all_idle = termination.all_idle().is_some();
+        assert!(told.join().unwrap() || all_idle, "who rests is not told that he is the last");
+        assert!(termination.all_idle().is_some());
     });
 }

@@ -21,7 +21,7 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering::Acquire, Ordering::Release};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_threadpool_loom::__internal::{Forks, Sleeping};
+use stanchion_threadpool_loom::__internal::{ForkStack, Sleep};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -49,7 +49,7 @@ impl Part {
 }
 
 /// Takes a fork and runs it. Says whether there was one.
-fn steal(forks: &Forks<Part>, thief: usize) -> bool {
+fn steal(forks: &ForkStack<Part>, thief: usize) -> bool {
     let Some(fork) = forks.steal(thief) else { return false };
     // SAFETY: parts live as long as the model.
     let part = unsafe { &*fork };
@@ -59,7 +59,7 @@ fn steal(forks: &Forks<Part>, thief: usize) -> bool {
 }
 
 /// Pushes a part, does `first`, and pops the part. Runs it, or waits for its thief.
-fn fork(forks: &Forks<Part>, part: &Part, first: impl FnOnce()) {
+fn fork(forks: &ForkStack<Part>, part: &Part, first: impl FnOnce()) {
     // SAFETY: the owner's thread; the part lives as long as the model.
     let at = unsafe { forks.push(part) };
     first();
@@ -85,20 +85,20 @@ fn spawn<T: Send + 'static>(
 
 /// A stack, forks for it, and a count of idle workers.
 struct Pool {
-    forks: Forks<Part>,
+    forks: ForkStack<Part>,
     parts: [Part; 3],
-    sleeping: Sleeping,
+    sleep: Sleep,
 }
 
 impl Pool {
     /// `relies`: on the barrier.
     fn new(relies: bool) -> Arc<Self> {
-        let forks = Forks::new();
+        let forks = ForkStack::new();
         if relies {
             forks.rely();
         }
         let parts = [(); 3].map(|()| Part::new());
-        Arc::new(Self { forks, parts, sleeping: Sleeping::new() })
+        Arc::new(Self { forks, parts, sleep: Sleep::new() })
     }
 
     fn fork(&self, part: usize, first: impl FnOnce()) {
@@ -107,20 +107,20 @@ impl Pool {
 
     /// As a worker does: after the push it looks for idle workers.
     fn tell(&self) {
-        if self.sleeping.wanted() {
-            self.sleeping.tell(self.forks.ready());
+        if self.sleep.is_watched() {
+            self.sleep.notify(self.forks.ready());
         }
     }
 
     /// A worker that looks for a fork until it has run one.
     fn search(&self, thief: usize) {
-        self.sleeping.begin();
+        self.sleep.start_searching();
         while !steal(&self.forks, thief) {
-            self.sleeping.sleep(thief, None, |_| self.forks.ready_after_barrier() > 0);
+            self.sleep.sleep(thief, None, |_| self.forks.ready_after_barrier() > 0);
             // Another thief may be at the stack: until it is gone this one does not sleep.
             thread::yield_now();
         }
-        self.sleeping.found(|| self.forks.ready_after_barrier() > 0);
+        self.sleep.stop_searching(|| self.forks.ready_after_barrier() > 0);
     }
 }
 

@@ -24,7 +24,7 @@ use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, wait_until};
 use machine::{Model, thread};
-use stanchion_threadpool_loom::__internal::{Ending, Finished, Shared};
+use stanchion_threadpool_loom::__internal::{Drain, Finished, FutureState};
 
 use Ordering::{Acquire, Relaxed, Release};
 
@@ -51,7 +51,7 @@ enum Body {
 
 /// A future that is ready when `wanted` events have come.
 struct Task {
-    shared: Shared<Body, usize>,
+    state: FutureState<Body, usize>,
     events: AtomicU32,
     wanted: u32,
     told: [AtomicU32; 2],
@@ -61,7 +61,7 @@ struct Task {
 impl Task {
     fn new(wanted: u32) -> Arc<Self> {
         Arc::new(Self {
-            shared: Shared::new(Body::Polled(0)),
+            state: FutureState::new(Body::Polled(0)),
             events: AtomicU32::fresh(0),
             wanted,
             told: [AtomicU32::fresh(0), AtomicU32::fresh(0)],
@@ -73,7 +73,7 @@ impl Task {
     fn run(&self) {
         loop {
             // SAFETY: this is the task.
-            let goes_on = unsafe { self.shared.begin() };
+            let goes_on = unsafe { self.state.begin() };
             let ready = self.events.load(Relaxed) >= self.wanted;
             let poll = |body: *mut Body| {
                 // SAFETY: this runs it.
@@ -87,11 +87,11 @@ impl Task {
                 !goes_on || ready
             };
             // SAFETY: this runs it.
-            if unsafe { self.shared.body(poll) } {
+            if unsafe { self.state.body(poll) } {
                 return self.finish();
             }
             // SAFETY: this runs it.
-            if !unsafe { self.shared.pause() } {
+            if !unsafe { self.state.pause() } {
                 return;
             }
         }
@@ -99,9 +99,9 @@ impl Task {
 
     fn finish(&self) {
         // SAFETY: this runs it.
-        match unsafe { self.shared.finish() } {
-            Finished::Unheard => {}
-            Finished::Heard(listener) => self.told[listener].store(1, Release),
+        match unsafe { self.state.finish() } {
+            Finished::NoListener => {}
+            Finished::Listener(listener) => self.told[listener].store(1, Release),
             Finished::Detached => self.discard(),
         }
     }
@@ -111,7 +111,7 @@ impl Task {
         // SAFETY: it is done, and the caller has the handle.
         let take = |body: *mut Body| unsafe { body.replace(Body::Taken) };
         // SAFETY: as above.
-        unsafe { self.shared.body(take) }
+        unsafe { self.state.body(take) }
     }
 
     fn discard(&self) {
@@ -121,7 +121,7 @@ impl Task {
 
     fn event(&self) {
         self.events.fetch_add(1, Relaxed);
-        if self.shared.wake() {
+        if self.state.wake() {
             self.run();
         }
     }
@@ -129,7 +129,7 @@ impl Task {
     /// The handle waits with this listener, and takes the output.
     fn join(&self, listener: usize) -> Body {
         // SAFETY: the caller has the handle.
-        if unsafe { self.shared.listen(listener) } {
+        if unsafe { self.state.listen(listener) } {
             wait_until(&self.told[listener], Acquire, |told| told == 1, &mut <Patient>::start());
         }
         self.take()
@@ -143,7 +143,7 @@ fn future_a_wake_meets_a_poll() {
         let waker = beside(&task, Task::event);
         task.run();
         waker.join().unwrap();
-        assert!(task.shared.is_done());
+        assert!(task.state.is_done());
         assert_eq!(task.take(), Body::Ready);
     });
 }
@@ -155,7 +155,7 @@ fn future_a_wake_meets_the_end() {
         let waker = beside(&task, |task| (0..2).for_each(|_| task.event()));
         task.run();
         waker.join().unwrap();
-        assert!(!task.shared.wake());
+        assert!(!task.state.wake());
         assert_eq!(task.take(), Body::Ready);
     });
 }
@@ -167,7 +167,7 @@ fn future_two_wakes_bounded() {
         let wakers = [beside(&task, Task::event), beside(&task, Task::event)];
         task.run();
         wakers.into_iter().for_each(|waker| waker.join().unwrap());
-        assert!(task.shared.is_done());
+        assert!(task.state.is_done());
         assert_eq!(task.take(), Body::Ready);
     });
 }
@@ -177,13 +177,13 @@ fn future_an_abort_meets_a_poll() {
     explore("future_an_abort_meets_a_poll", Model::new(), || {
         let task = Task::new(1);
         let aborter = beside(&task, |task| {
-            if task.shared.abort() {
+            if task.state.abort() {
                 task.run();
             }
         });
         task.run();
         aborter.join().unwrap();
-        assert!(task.shared.is_done());
+        assert!(task.state.is_done());
         assert_eq!(task.take(), Body::Cancelled);
     });
 }
@@ -203,7 +203,7 @@ fn future_a_look_meets_the_end() {
     explore("future_a_look_meets_the_end", Model::new(), || {
         let task = Task::new(0);
         let runner = beside(&task, Task::run);
-        let output = if task.shared.is_done() { task.take() } else { task.join(0) };
+        let output = if task.state.is_done() { task.take() } else { task.join(0) };
         assert_eq!(output, Body::Ready);
         runner.join().unwrap();
     });
@@ -215,7 +215,7 @@ fn future_a_join_changes_its_waiter() {
         let task = Task::new(0);
         let runner = beside(&task, Task::run);
         // SAFETY: this is the handle.
-        if unsafe { task.shared.listen(0) } {
+        if unsafe { task.state.listen(0) } {
             assert_eq!(task.join(1), Body::Ready);
         } else {
             assert_eq!(task.take(), Body::Ready);
@@ -232,9 +232,9 @@ fn future_a_detach_meets_the_end() {
         let task = Task::new(0);
         let runner = beside(&task, Task::run);
         // SAFETY: this is the handle.
-        let listens = unsafe { task.shared.listen(0) };
+        let listens = unsafe { task.state.listen(0) };
         // SAFETY: as above; it is not used again.
-        if unsafe { task.shared.detach() } {
+        if unsafe { task.state.detach() } {
             task.discard();
         }
         runner.join().unwrap();
@@ -245,7 +245,7 @@ fn future_a_detach_meets_the_end() {
 
 /// A pool of which only the queue's length and what belongs to the first place are left.
 struct Pool {
-    ending: Ending,
+    drain: Drain,
     ready: AtomicU32,
     /// What the place has; taken out tasks are counted here.
     place: UnsafeCell<u32>,
@@ -258,10 +258,10 @@ unsafe impl Sync for Pool {}
 
 impl Pool {
     fn new(threads: u32, creates: u32) -> Arc<Self> {
-        let ending = Ending::new();
-        (0..threads).for_each(|_| ending.hire());
+        let drain = Drain::new();
+        (0..threads).for_each(|_| drain.register());
         Arc::new(Self {
-            ending,
+            drain,
             ready: AtomicU32::fresh(0),
             place: UnsafeCell::new(0),
             creates: AtomicU32::fresh(creates),
@@ -271,12 +271,12 @@ impl Pool {
     /// Somebody from outside.
     fn create(&self) {
         self.ready.fetch_add(1, Relaxed);
-        self.ending.created(|| self.take_out());
+        self.drain.after_injection(|| self.take_out());
     }
 
     fn take_out(&self) {
         while self.ready.fetch_update(Relaxed, Relaxed, |ready| ready.checked_sub(1)).is_ok() {
-            // SAFETY: `Ending` lets one in at a time.
+            // SAFETY: `Drain` lets one in at a time.
             self.place.with_mut(|place| unsafe { *place += 1 });
             let creates = self.creates.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
             if creates.is_ok() {
@@ -287,8 +287,8 @@ impl Pool {
 
     /// A thread of the pool has used its place, and leaves.
     fn leave(&self) {
-        if self.ending.leave() {
-            self.ending.end(|| self.take_out());
+        if self.drain.deregister() {
+            self.drain.finish(|| self.take_out());
         }
     }
 
@@ -328,7 +328,7 @@ fn ending_who_is_at_it_sees_what_others_made() {
         // Without the fences that `light` and `heavy` are in a model.
         let create = |pool: &Pool| {
             pool.ready.fetch_add(1, Relaxed);
-            pool.ending.drain(|| pool.take_out());
+            pool.drain.drain(|| pool.take_out());
         };
         let other = beside(&pool, create);
         create(&pool);

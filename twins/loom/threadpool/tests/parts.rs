@@ -16,7 +16,7 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
-use stanchion_threadpool_loom::__internal::{Biased, Countdown, Latch};
+use stanchion_threadpool_loom::__internal::{BiasedLock, CountLatch, Latch};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -33,14 +33,14 @@ impl<T> Sent<T> {
     }
 }
 
-fn steal(value: &Biased<u32>) -> u32 {
-    u32::from(value.steal(|value| *value += 1).is_some())
+fn steal(value: &BiasedLock<u32>) -> u32 {
+    u32::from(value.try_with_thief(|value| *value += 1).is_some())
 }
 
-fn own(value: &Biased<u32>) -> u32 {
+fn own(value: &BiasedLock<u32>) -> u32 {
     // SAFETY: called by one thread of each model, and not inside itself.
     unsafe {
-        value.own(|value| {
+        value.with_owner(|value| {
             *value += 1;
             *value
         })
@@ -50,7 +50,7 @@ fn own(value: &Biased<u32>) -> u32 {
 #[test]
 fn biased_owner_and_thief() {
     explore("biased_owner_and_thief", Model::new(), || {
-        let value = Arc::new(Biased::new(0));
+        let value = Arc::new(BiasedLock::new(0));
         let thief = {
             let value = value.clone();
             thread::spawn(move || steal(&value))
@@ -66,7 +66,7 @@ fn biased_owner_and_thief() {
 #[test]
 fn biased_two_thieves_bounded() {
     explore("biased_two_thieves_bounded", Model::new().preemptions(2).choices(1), || {
-        let value = Arc::new(Biased::new(0));
+        let value = Arc::new(BiasedLock::new(0));
         let thieves = [(); 2].map(|()| {
             let value = value.clone();
             thread::spawn(move || steal(&value))
@@ -156,19 +156,19 @@ fn latch_of_a_worker() {
 
 /// A scope: a count, and a cell for each task.
 struct Scope {
-    count: Countdown,
+    count: CountLatch,
     parts: [UnsafeCell<u32>; 2],
 }
 
 impl Scope {
     fn new(open: usize) -> Box<Self> {
         let parts = [const { UnsafeCell::new(0) }; 2];
-        Box::new(Self { count: Countdown::new(open), parts })
+        Box::new(Self { count: CountLatch::new(open), parts })
     }
 
     /// The owner waits, and looks at what the tasks did. The scope is gone afterwards.
     fn wait(&self, own: bool) -> u32 {
-        if !(own && self.count.end_own()) {
+        if !(own && self.count.decrement_own()) {
             self.count.latch().wait();
         }
         // SAFETY: all have ended.
@@ -187,7 +187,7 @@ unsafe fn end_task(scope: *const Scope, at: usize) {
     // SAFETY: this task's own.
     these.parts[at].with_mut(|part| unsafe { *part += 1 });
     // SAFETY: as above.
-    if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
+    if let Some(latch) = unsafe { CountLatch::decrement(&raw const these.count) } {
         Latch::wake(latch);
     }
 }
@@ -196,11 +196,11 @@ unsafe fn end_task(scope: *const Scope, at: usize) {
 fn countdown_of_a_scope() {
     explore("countdown_of_a_scope", Model::new(), || {
         let scope = Scope::new(1);
-        scope.count.add();
+        scope.count.increment();
         let sent = Sent(&raw const *scope);
         let task = thread::spawn(move || {
             // SAFETY: the scope waits for the task.
-            unsafe { (*sent.get()).count.add() };
+            unsafe { (*sent.get()).count.increment() };
             for at in 0..2 {
                 // SAFETY: counted, by the owner and by this.
                 unsafe { end_task(sent.get(), at) };

@@ -20,7 +20,7 @@
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_threadpool_loom::__internal::{Looks, Sleeping};
+use stanchion_threadpool_loom::__internal::{LastCheck, Sleep};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -30,7 +30,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 struct Pool {
     ready: AtomicUsize,
     order: AtomicUsize,
-    sleeping: Sleeping,
+    sleep: Sleep,
 }
 
 impl Pool {
@@ -38,14 +38,14 @@ impl Pool {
         Arc::new(Self {
             ready: AtomicUsize::fresh(0),
             order: AtomicUsize::fresh(0),
-            sleeping: Sleeping::new(),
+            sleep: Sleep::new(),
         })
     }
 
     /// A producer's (a) to (d).
     fn create(&self) -> usize {
         let ready = self.ready.fetch_add(1, Relaxed) + 1;
-        self.sleeping.tell(ready)
+        self.sleep.notify(ready)
     }
 
     fn take(&self) -> bool {
@@ -58,55 +58,55 @@ impl Pool {
 
     /// A worker that runs one task, however long it takes to come; then it is busy for ever, so that what it leaves is left.
     fn work(&self, who: usize) {
-        self.sleeping.begin();
+        self.sleep.start_searching();
         while !self.take() {
-            self.sleeping.sleep(who, None, |_| self.is_ready());
+            self.sleep.sleep(who, None, |_| self.is_ready());
         }
-        self.sleeping.found(|| self.is_ready());
+        self.sleep.stop_searching(|| self.is_ready());
     }
 
     /// [`create`](Self::create), for a task that is alone.
     fn create_lone(&self) {
         self.ready.fetch_add(1, Relaxed);
-        self.sleeping.tell_lone();
+        self.sleep.notify_lone();
     }
 
     /// [`work`](Self::work), for a worker that has come in vain: it minds a task that is alone only when it comes back by itself.
     fn work_dozing(&self, who: usize) {
-        self.sleeping.begin();
+        self.sleep.start_searching();
         while !self.take() {
-            self.sleeping.sleep(who, Some(1_000), |looks| match looks {
-                Looks::AtAll => self.is_ready(),
-                Looks::PastLone => self.ready.load(Relaxed) > 1,
+            self.sleep.sleep(who, Some(1_000), |looks| match looks {
+                LastCheck::All => self.is_ready(),
+                LastCheck::SkipLone => self.ready.load(Relaxed) > 1,
             });
         }
-        self.sleeping.found(|| self.is_ready());
+        self.sleep.stop_searching(|| self.is_ready());
     }
 
     /// A worker that leaves when it is told to, and may run a task before.
     fn work_until_told(&self, who: usize) {
-        self.sleeping.begin();
+        self.sleep.start_searching();
         let told = || self.order.load(Relaxed) != 0;
         while !told() && !self.take() {
-            self.sleeping.sleep(who, None, |_| self.is_ready() || told());
+            self.sleep.sleep(who, None, |_| self.is_ready() || told());
         }
-        self.sleeping.found(|| self.is_ready());
+        self.sleep.stop_searching(|| self.is_ready());
     }
 
-    fn tell_only(&self, who: usize) {
+    fn notify_worker(&self, who: usize) {
         self.order.store(1, Relaxed);
-        self.sleeping.tell_only(who);
+        self.sleep.notify_worker(who);
     }
 
     /// A worker that waits for one thing and runs nothing.
     fn wait_apart(&self, who: usize) {
         while self.order.load(Relaxed) == 0 {
-            self.sleeping.sleep_apart(who, || self.order.load(Relaxed) == 0);
+            self.sleep.sleep_until_named(who, || self.order.load(Relaxed) == 0);
         }
     }
 
     fn is_quiet(&self) -> bool {
-        !self.sleeping.wanted()
+        !self.sleep.is_watched()
     }
 }
 
@@ -156,7 +156,7 @@ fn sleeping_a_search_ends_for_an_order() {
     explore("sleeping_a_search_ends_for_an_order", Model::new(), || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work_until_told(3));
-        pool.tell_only(3);
+        pool.notify_worker(3);
         worker.join().unwrap();
         assert!(pool.is_quiet());
     });
@@ -167,7 +167,7 @@ fn sleeping_apart_until_told() {
     explore("sleeping_apart_until_told", Model::new(), || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.wait_apart(3));
-        pool.tell_only(3);
+        pool.notify_worker(3);
         worker.join().unwrap();
         assert!(pool.is_quiet());
     });
@@ -206,7 +206,7 @@ fn sleeping_the_last_searcher_wakes_bounded() {
         let pool = Pool::new();
         let workers = [spawn(&pool, |pool| pool.work(0)), spawn(&pool, |pool| pool.work(1))];
         pool.ready.fetch_add(2, Relaxed);
-        pool.sleeping.tell(1);
+        pool.sleep.notify(1);
         workers.into_iter().for_each(|worker| worker.join().unwrap());
         assert!(pool.is_quiet());
     });
@@ -220,7 +220,7 @@ fn sleeping_one_who_is_told_bounded() {
         let worker = spawn(&pool, |pool| pool.work(1));
         pool.create();
         worker.join().unwrap();
-        pool.tell_only(0);
+        pool.notify_worker(0);
         apart.join().unwrap();
         assert!(pool.is_quiet());
     });
@@ -233,7 +233,7 @@ fn sleeping_a_worker_told_by_name_bounded() {
         let leaves = spawn(&pool, |pool| pool.work_until_told(0));
         let works = spawn(&pool, |pool| pool.work(1));
         pool.create();
-        pool.tell_only(0);
+        pool.notify_worker(0);
         leaves.join().unwrap();
         // The one who left may have run the task: then here is another.
         if pool.ready.load(Relaxed) == 0 {
@@ -255,16 +255,16 @@ fn sleeping_a_task_that_moves() {
             let (pool, kept) = (pool.clone(), kept.clone());
             let is_ready = move |pool: &Pool| pool.is_ready() || kept.load(Relaxed) > 0;
             thread::spawn(move || {
-                pool.sleeping.begin();
+                pool.sleep.start_searching();
                 while !is_ready(&pool) {
-                    pool.sleeping.sleep(0, None, |_| is_ready(&pool));
+                    pool.sleep.sleep(0, None, |_| is_ready(&pool));
                 }
-                pool.sleeping.found(|| false);
+                pool.sleep.stop_searching(|| false);
             })
         };
         pool.ready.fetch_sub(2, Relaxed);
         kept.store(1, Relaxed);
-        pool.sleeping.tell(1);
+        pool.sleep.notify(1);
         worker.join().unwrap();
     });
 }

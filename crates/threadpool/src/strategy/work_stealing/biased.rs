@@ -42,19 +42,19 @@ const NONE: u32 = 0;
 const THERE: u32 = 1;
 
 /// How long a thief waits for an owner that is inside. Sections are a few instructions, unless their owner has lost its processor.
-const PATIENCE_NS: u64 = 500;
+const THIEF_WAIT_NS: u64 = 500;
 
 /// A value with an owner and thieves.
-pub struct Biased<T> {
+pub struct BiasedLock<T> {
     owner: AtomicU32,
     thief: AtomicU32,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: one is inside at a time (Invariant 1), and gets the value.
-unsafe impl<T: Send> Sync for Biased<T> {}
+unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
-impl<T> Biased<T> {
+impl<T> BiasedLock<T> {
     /// One with nobody inside.
     pub fn new(value: T) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl<T> Biased<T> {
     ///
     /// There is one owner at a time, and it is not inside already.
     #[inline]
-    pub unsafe fn own<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
+    pub unsafe fn with_owner<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
         // Relaxed: ordered by `light`, which pairs with the thief's `heavy`.
         self.owner.store(INSIDE, Ordering::Relaxed);
         asymmetric::light();
@@ -91,14 +91,14 @@ impl<T> Biased<T> {
     fn make_way(&self) {
         let mut waiting = Patient::<4_000>::start();
         loop {
-            // Release: as in `own`; nothing was done inside, but a thief may see this store and not the last one.
+            // Release: as in `with_owner`; nothing was done inside, but a thief may see this store and not the last one.
             self.owner.store(OUTSIDE, Ordering::Release);
             // Relaxed: the look below, of the same word, acquires.
             wait::wait_until(&self.thief, Ordering::Relaxed, |thief| thief == NONE, &mut waiting);
-            // Relaxed: as in `own`.
+            // Relaxed: as in `with_owner`.
             self.owner.store(INSIDE, Ordering::Relaxed);
             asymmetric::light();
-            // Acquire: as in `own`.
+            // Acquire: as in `with_owner`.
             if self.thief.load(Ordering::Acquire) == NONE {
                 return;
             }
@@ -116,7 +116,7 @@ impl<T> Biased<T> {
     ///
     /// Interrupts the owner's processor, if it runs: some microseconds, of which `cargo run --release -p stanchion-machine --example costs` prints
     /// how many (`asymmetric::heavy`).
-    pub fn steal<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub fn try_with_thief<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
         // Relaxed: a hint.
         if self.thief.load(Ordering::Relaxed) != NONE {
             return None;
@@ -129,7 +129,7 @@ impl<T> Biased<T> {
         asymmetric::heavy();
         // Acquire: pairs with the owner's Release.
         let outside =
-            wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, PATIENCE_NS);
+            wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, THIEF_WAIT_NS);
         // SAFETY: Invariants 1 and 2.
         let result = outside.map(|_| self.value.with_mut(|value| section(unsafe { &mut *value })));
         // Release: pairs with the Acquire of the owner and of the next thief.
@@ -138,7 +138,7 @@ impl<T> Biased<T> {
     }
 }
 
-impl<T> fmt::Debug for Biased<T> {
+impl<T> fmt::Debug for BiasedLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Biased").finish_non_exhaustive()
     }

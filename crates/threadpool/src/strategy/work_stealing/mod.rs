@@ -51,7 +51,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_spin::TestAndSet;
 
-use self::biased::Biased;
+use self::biased::BiasedLock;
 use crate::metrics::Count;
 use crate::strategy::blocks::control_block::{Chain, Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
@@ -95,21 +95,21 @@ const THRESHOLD: usize = 64;
 /// ready.release(Some(&other), stolen);
 /// ```
 pub struct WorkStealing {
-    places: Box<[CachePadded<Local>]>,
-    outside: CachePadded<Outside>,
+    places: Box<[CachePadded<SlotQueues>]>,
+    injector: CachePadded<Injector>,
     /// Places below have been used.
     used: CachePadded<AtomicUsize>,
     resources: Resources<TestAndSet>,
 }
 
 /// What a place has.
-struct Local {
-    queue: Biased<Queues>,
+struct SlotQueues {
+    queue: BiasedLock<Queues>,
     /// Invariant 1.
     ready: AtomicUsize,
     steals: Count,
     failed: Count,
-    own: Own,
+    owner: OwnerState,
 }
 
 /// The ready tasks of a place.
@@ -121,32 +121,32 @@ struct Queues {
 }
 
 /// What only the place itself uses (Invariant 2).
-struct Own {
+struct OwnerState {
     began: Cell<bool>,
     /// The block of the last task that finished: the next one gets it while it is warm.
     warm: Cell<Option<Task>>,
     random: Cell<u32>,
     turns: Cell<u32>,
-    in_vain: Cell<u32>,
+    failed_passes: Cell<u32>,
     /// So many tasks came into the queue from elsewhere, and nobody has been told yet.
     moved: Cell<usize>,
 }
 
 // SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or
 // has its lock.
-unsafe impl Sync for Local {}
+unsafe impl Sync for SlotQueues {}
 
 /// Where tasks come in from threads that have no place.
-struct Outside {
-    queue: Locked<TestAndSet, Entrance>,
+struct Injector {
+    queue: Locked<TestAndSet, InjectorQueue>,
     ready: AtomicUsize,
     /// Places that share it.
     active: AtomicUsize,
 }
 
-/// What is under the lock of [`Outside`]: the block of a task is taken under the same lock as it is
+/// What is under the lock of [`Injector`]: the block of a task is taken under the same lock as it is
 /// put in.
-struct Entrance {
+struct InjectorQueue {
     ready: VecDeque<Task>,
     free: Chain<Task>,
 }
@@ -161,17 +161,18 @@ struct Batch {
 
 impl WorkStealing {
     #[inline]
-    fn local(&self, place: &Place) -> &Local {
+    fn local(&self, place: &Place) -> &SlotQueues {
         &self.places[place.index()]
     }
 
     #[inline]
     fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let Some(place) = place else { return self.create_outside(fill) };
+        let Some(place) = place else { return self.inject(fill) };
         let local = self.local(place);
-        let task = local.own.warm.take().unwrap_or_else(|| self.resources.blocks.take(Some(place)));
+        let task =
+            local.owner.warm.take().unwrap_or_else(|| self.resources.blocks.take(Some(place)));
         fill(&task);
-        if !local.own.began.get() {
+        if !local.owner.began.get() {
             self.begin(place);
         }
         // SAFETY: this thread has the place, and no section comes here again.
@@ -184,26 +185,26 @@ impl WorkStealing {
     }
 
     /// Creates a task for whoever comes first.
-    fn create_outside(&self, fill: impl FnOnce(&Task)) -> Told {
+    fn inject(&self, fill: impl FnOnce(&Task)) -> Told {
         let mut fill = Some(fill);
         let mut fetched = Chain::new();
         loop {
-            let ready = self.outside.queue.with(|entrance| {
+            let ready = self.injector.queue.with(|queue| {
                 // Most often nobody else has fetched some meanwhile, and this is all that there is.
-                if entrance.free.is_empty() {
-                    core::mem::swap(&mut entrance.free, &mut fetched);
+                if queue.free.is_empty() {
+                    core::mem::swap(&mut queue.free, &mut fetched);
                 }
                 while let Some(block) = fetched.pop_front() {
-                    entrance.free.push_front(block);
+                    queue.free.push_front(block);
                 }
-                let task = entrance.free.pop_front()?;
+                let task = queue.free.pop_front()?;
                 if let Some(fill) = fill.take() {
                     fill(&task);
                 }
-                entrance.ready.push_back(task);
+                queue.ready.push_back(task);
                 // Relaxed: see the head of the file.
-                self.outside.ready.store(entrance.ready.len(), Ordering::Relaxed);
-                Some(entrance.ready.len())
+                self.injector.ready.store(queue.ready.len(), Ordering::Relaxed);
+                Some(queue.ready.len())
             });
             match ready {
                 Some(ready) => return Told::Anyone(ready),
@@ -215,26 +216,26 @@ impl WorkStealing {
     /// The place is used for the first time.
     #[cold]
     fn begin(&self, place: &Place) {
-        self.local(place).own.began.set(true);
+        self.local(place).owner.began.set(true);
         // Relaxed: as for `ready`: what the place has, it creates after this.
         self.used.fetch_max(place.index() + 1, Ordering::Relaxed);
     }
 
     /// Takes a share of what came from outside, at most `most`; all but the first goes into the
     /// place's own queue.
-    fn take_outside(&self, place: &Place, most: usize) -> Option<Task> {
+    fn take_injected(&self, place: &Place, most: usize) -> Option<Task> {
         // Relaxed: see the head of the file.
-        if self.outside.ready.load(Ordering::Relaxed) == 0 {
+        if self.injector.ready.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut share = self.outside.queue.with(|entrance| {
+        let mut share = self.injector.queue.with(|queue| {
             // Relaxed: a hint.
-            let active = self.outside.active.load(Ordering::Relaxed);
-            let ready = &mut entrance.ready;
+            let active = self.injector.active.load(Ordering::Relaxed);
+            let ready = &mut queue.ready;
             let mut share = Batch::new();
             share.take(ready, ready.len().div_ceil(active).min(most));
             // Relaxed: as above.
-            self.outside.ready.store(ready.len(), Ordering::Relaxed);
+            self.injector.ready.store(ready.len(), Ordering::Relaxed);
             share
         });
         let first = share.pop_front();
@@ -256,25 +257,25 @@ impl WorkStealing {
                 }
             })
         };
-        local.own.moved.set(ready);
+        local.owner.moved.set(ready);
     }
 
     /// Takes half of what another place has.
     fn steal(&self, place: &Place) -> Option<Task> {
-        let own = &self.local(place).own;
+        let own = &self.local(place).owner;
         // Relaxed: see the head of the file.
         let used = self.used.load(Ordering::Relaxed);
         let start = own.random() as usize % used.max(1);
-        let fewest = if own.in_vain.get() >= PASSES { 1 } else { 2 };
+        let fewest = if own.failed_passes.get() >= PASSES { 1 } else { 2 };
         for victim in (start..used).chain(0..start) {
             if victim != place.index()
                 && let Some(task) = self.steal_from(place, victim, fewest, BATCH)
             {
-                own.in_vain.set(0);
+                own.failed_passes.set(0);
                 return Some(task);
             }
         }
-        own.in_vain.set(own.in_vain.get().saturating_add(1));
+        own.failed_passes.set(own.failed_passes.get().saturating_add(1));
         None
     }
 
@@ -286,7 +287,7 @@ impl WorkStealing {
         if victim.ready.load(Ordering::Relaxed) < fewest {
             return None;
         }
-        let taken = victim.queue.steal(|queues| {
+        let taken = victim.queue.try_with_thief(|queues| {
             let mut taken = Batch::new();
             let share = queues.len().div_ceil(2).min(most);
             taken.take(&mut queues.later, share);
@@ -309,19 +310,19 @@ impl WorkStealing {
     }
 }
 
-impl Local {
+impl SlotQueues {
     fn new(index: usize) -> Self {
         Self {
-            queue: Biased::new(Queues { own: VecDeque::new(), later: VecDeque::new() }),
+            queue: BiasedLock::new(Queues { own: VecDeque::new(), later: VecDeque::new() }),
             ready: AtomicUsize::fresh(0),
             steals: Count::new(),
             failed: Count::new(),
-            own: Own {
+            owner: OwnerState {
                 began: Cell::new(false),
                 warm: Cell::new(None),
                 random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
                 turns: Cell::new(0),
-                in_vain: Cell::new(0),
+                failed_passes: Cell::new(0),
                 moved: Cell::new(0),
             },
         }
@@ -331,12 +332,12 @@ impl Local {
     ///
     /// # Safety
     ///
-    /// As for [`Biased::own`].
+    /// As for [`BiasedLock::with_owner`].
     #[inline]
     unsafe fn enter(&self, section: impl FnOnce(&mut Queues)) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
-            self.queue.own(|queue| {
+            self.queue.with_owner(|queue| {
                 section(queue);
                 // Relaxed: see the head of the file.
                 self.ready.store(queue.len(), Ordering::Relaxed);
@@ -384,7 +385,7 @@ impl Batch {
     }
 }
 
-impl Own {
+impl OwnerState {
     /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
     fn random(&self) -> u32 {
         let mut word = self.random.get();
@@ -415,9 +416,11 @@ unsafe impl Strategy for WorkStealing {
         let plan = Plan { threshold: plan.threshold.or(Some(THRESHOLD)), ..plan.clone() };
         let resources = Resources::new(&plan);
         Self {
-            places: (0..plan.places).map(|index| CachePadded::new(Local::new(index))).collect(),
-            outside: CachePadded::new(Outside {
-                queue: Locked::new(Entrance { ready: VecDeque::new(), free: Chain::new() }),
+            places: (0..plan.places)
+                .map(|index| CachePadded::new(SlotQueues::new(index)))
+                .collect(),
+            injector: CachePadded::new(Injector {
+                queue: Locked::new(InjectorQueue { ready: VecDeque::new(), free: Chain::new() }),
                 ready: AtomicUsize::fresh(0),
                 active: AtomicUsize::fresh(plan.active.max(1)),
             }),
@@ -435,13 +438,13 @@ unsafe impl Strategy for WorkStealing {
     ) -> Option<Task> {
         let local = self.local(place);
         if finished.is_some() {
-            self.resources.finish(place, local.own.warm.replace(finished));
+            self.resources.finish(place, local.owner.warm.replace(finished));
         }
-        if !local.own.began.get() {
+        if !local.owner.began.get() {
             self.begin(place);
         }
-        let turn = local.own.turn();
-        let outside = if turn == 0 { self.take_outside(place, 1) } else { None };
+        let turn = local.owner.turn();
+        let outside = if turn == 0 { self.take_injected(place, 1) } else { None };
         let task = outside.or_else(|| {
             let mut task = None;
             // Relaxed: the place's own, to which thieves do not add.
@@ -450,12 +453,12 @@ unsafe impl Strategy for WorkStealing {
                 unsafe {
                     local.enter(|queues| task = queues.pop(turn == TURNS / 2));
                 }
-                local.own.in_vain.set(0);
+                local.owner.failed_passes.set(0);
             }
             task
         });
         let task =
-            task.or_else(|| self.take_outside(place, BATCH)).or_else(|| self.steal(place))?;
+            task.or_else(|| self.take_injected(place, BATCH)).or_else(|| self.steal(place))?;
         self.resources.start(place, hand);
         Some(task)
     }
@@ -468,7 +471,7 @@ unsafe impl Strategy for WorkStealing {
     fn is_ready(&self, _: &Place) -> bool {
         // Relaxed: see the head of the file; so below.
         let used = self.used.load(Ordering::Relaxed);
-        self.outside.ready.load(Ordering::Relaxed) > 0
+        self.injector.ready.load(Ordering::Relaxed) > 0
             || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
     }
 
@@ -477,13 +480,13 @@ unsafe impl Strategy for WorkStealing {
         // Relaxed: the place's own, to which thieves do not add; what came from outside, as in
         // `is_ready`.
         self.local(place).ready.load(Ordering::Relaxed) > 0
-            || self.outside.ready.load(Ordering::Relaxed) > 0
+            || self.injector.ready.load(Ordering::Relaxed) > 0
     }
 
     fn has_backlog(&self, place: &Place) -> bool {
         // Relaxed: see the head of the file; so below.
         let used = self.used.load(Ordering::Relaxed);
-        self.outside.ready.load(Ordering::Relaxed) > 0
+        self.injector.ready.load(Ordering::Relaxed) > 0
             || (0..used).any(|index| {
                 let local = &self.places[index];
                 let ready = local.ready.load(Ordering::Relaxed);
@@ -498,7 +501,7 @@ unsafe impl Strategy for WorkStealing {
     }
 
     fn moved(&self, place: &Place) -> Option<Told> {
-        let moved = &self.local(place).own.moved;
+        let moved = &self.local(place).owner.moved;
         let ready = moved.get();
         (ready > 0).then(|| {
             moved.set(0);
@@ -508,12 +511,12 @@ unsafe impl Strategy for WorkStealing {
 
     fn resize(&self, active: usize) {
         // Relaxed: a hint.
-        self.outside.active.store(active.max(1), Ordering::Relaxed);
+        self.injector.active.store(active.max(1), Ordering::Relaxed);
     }
 
     fn len(&self) -> usize {
         // Relaxed: out of date when it is returned.
-        let outside = self.outside.ready.load(Ordering::Relaxed);
+        let outside = self.injector.ready.load(Ordering::Relaxed);
         self.places.iter().map(|place| place.ready.load(Ordering::Relaxed)).sum::<usize>() + outside
     }
 
@@ -523,7 +526,7 @@ unsafe impl Strategy for WorkStealing {
 
     fn label(&self) {
         machine::label(&self.places[..], "ready queues");
-        machine::label(&*self.outside, "outside queue");
+        machine::label(&*self.injector, "outside queue");
         self.resources.label();
     }
 

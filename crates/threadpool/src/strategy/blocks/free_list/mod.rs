@@ -65,8 +65,8 @@ pub(crate) use stacks::{FreeStacks, LocalStacks};
 
 /// The free blocks of a strategy whose places keep some for themselves.
 pub(crate) struct FreeBlocks<L> {
-    places: Box<[CachePadded<Local>]>,
-    pool: CachePadded<Locked<L, Pool>>,
+    places: Box<[CachePadded<SlotChains>]>,
+    pool: CachePadded<Locked<L, GlobalPool>>,
     /// T/2.
     half: usize,
     /// How many blocks that were never used are fetched at a time: T/2, or [`LARGEST`].
@@ -77,11 +77,11 @@ pub(crate) struct FreeBlocks<L> {
 const LARGEST: usize = machine::sized(4_096, 4);
 
 /// What a place has, for this place only (Invariant 1).
-struct Local(UnsafeCell<Chains>);
+struct SlotChains(UnsafeCell<Chains>);
 
 // SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1,
 // and what `Place::new` was promised).
-unsafe impl Sync for Local {}
+unsafe impl Sync for SlotChains {}
 
 /// Two chains, in which up to T blocks are kept (Invariant 2).
 struct Chains {
@@ -89,7 +89,7 @@ struct Chains {
     spare: Chain<Task>,
 }
 
-struct Pool {
+struct GlobalPool {
     /// The first chain of the list of lists, or nothing. The words of its first block hold the next
     /// chain, or an empty one.
     chains: Chain<Task>,
@@ -100,12 +100,12 @@ struct Pool {
 }
 
 /// Half a list full of free blocks, or less.
-enum Half {
+enum HalfList {
     Used(Chain<Task>),
     New(Cut),
 }
 
-impl Half {
+impl HalfList {
     fn into_chain(self) -> Chain<Task> {
         match self {
             Self::Used(chain) => chain,
@@ -118,9 +118,13 @@ impl<L: RawMutex> FreeBlocks<L> {
     /// None yet, for so many places that keep at most `threshold` blocks each; 2, if that is less.
     pub(crate) fn new(places: usize, threshold: usize) -> Self {
         let half = (threshold / 2).max(1);
-        let local = || CachePadded::new(Local(UnsafeCell::new(Chains::new())));
-        let pool =
-            Pool { chains: Chain::new(), outside: Chains::new(), slabs: Slabs::new(), uses: 0 };
+        let local = || CachePadded::new(SlotChains(UnsafeCell::new(Chains::new())));
+        let pool = GlobalPool {
+            chains: Chain::new(),
+            outside: Chains::new(),
+            slabs: Slabs::new(),
+            uses: 0,
+        };
         Self {
             places: core::iter::repeat_with(local).take(places).collect(),
             pool: CachePadded::new(Locked::new(pool)),
@@ -179,7 +183,7 @@ impl<L: RawMutex> FreeBlocks<L> {
 
     #[cold]
     fn take_outside(&self) -> Task {
-        let found = self.fetch(Pool::outside_one).into_chain().pop_front();
+        let found = self.fetch(GlobalPool::outside_one).into_chain().pop_front();
         found.expect("one was asked for")
     }
 
@@ -202,7 +206,7 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     /// What `find` finds in the pool, which grows by a slab when it finds nothing.
-    fn fetch<R>(&self, mut find: impl FnMut(&mut Pool) -> Option<R>) -> R {
+    fn fetch<R>(&self, mut find: impl FnMut(&mut GlobalPool) -> Option<R>) -> R {
         let mut slab = None;
         loop {
             let found = self.pool.with(|pool| {
@@ -267,17 +271,17 @@ impl Chains {
     }
 }
 
-impl Pool {
+impl GlobalPool {
     /// Takes a chain of T/2 free blocks, or `cut` that were never used; `None` if a slab is needed.
-    fn half(&mut self, cut: usize) -> Option<Half> {
+    fn half(&mut self, cut: usize) -> Option<HalfList> {
         match self.pop() {
-            Some(chain) => Some(Half::Used(chain)),
-            None => self.slabs.cut(cut).map(Half::New),
+            Some(chain) => Some(HalfList::Used(chain)),
+            None => self.slabs.cut(cut).map(HalfList::New),
         }
     }
 
     /// A chain of one for somebody without a place; `None` if a slab is needed.
-    fn outside_one(&mut self) -> Option<Half> {
+    fn outside_one(&mut self) -> Option<HalfList> {
         let task = self.outside.take().or_else(|| {
             self.outside.current = self.pop()?;
             self.outside.take()
@@ -286,9 +290,9 @@ impl Pool {
             Some(task) => {
                 let mut one = Chain::new();
                 one.push_front(task);
-                Some(Half::Used(one))
+                Some(HalfList::Used(one))
             }
-            None => self.slabs.cut(1).map(Half::New),
+            None => self.slabs.cut(1).map(HalfList::New),
         }
     }
 

@@ -58,19 +58,19 @@ impl<L: RawMutex> FreeStacks<L> {
 
 /// Free stacks: one for each place, the others in a list under a lock.
 pub(crate) struct LocalStacks<L> {
-    places: Box<[CachePadded<Slot>]>,
+    places: Box<[CachePadded<SlotStack>]>,
     others: CachePadded<FreeStacks<L>>,
 }
 
-struct Slot(UnsafeCell<Option<Stack>>);
+struct SlotStack(UnsafeCell<Option<Stack>>);
 
 // SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1, and what `Place::new` was promised).
-unsafe impl Sync for Slot {}
+unsafe impl Sync for SlotStack {}
 
 impl<L: RawMutex> LocalStacks<L> {
     /// None yet, for so many places.
     pub(crate) fn new(places: usize) -> Self {
-        let slot = || CachePadded::new(Slot(UnsafeCell::new(None)));
+        let slot = || CachePadded::new(SlotStack(UnsafeCell::new(None)));
         Self {
             places: core::iter::repeat_with(slot).take(places).collect(),
             others: CachePadded::new(FreeStacks::new()),
