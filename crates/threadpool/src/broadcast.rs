@@ -53,7 +53,7 @@ where
         };
         // From here on workers may use the calls.
         let bomb = AbortOnUnwind::armed(UNWOUND);
-        for (place, slot) in table.present_members().enumerate() {
+        for (position, slot) in table.present_members().enumerate() {
             let waiter = match mine {
                 Some(worker) => Waiter::Worker(worker.index()),
                 None => Waiter::outsider(current),
@@ -62,7 +62,7 @@ where
             let call: CallOf<'_> = Box::new(move |pool, worker| {
                 // SAFETY: the owner of the calls waits for the latch. The outcome of this place
                 // belongs to this call.
-                unsafe { Calls::<B, R>::call(sent.get(), place, waiter, pool, worker) };
+                unsafe { Calls::<B, R>::call(sent.get(), position, waiter, pool, worker) };
             });
             // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
             let call: Call = unsafe { core::mem::transmute(call) };
@@ -113,10 +113,10 @@ where
     ///
     /// # Safety
     ///
-    /// `calls` is alive until its latch is set, and this is the call of `place`.
+    /// `calls` is alive until its latch is set, and this is the call of `position`.
     unsafe fn call(
         calls: *const Self,
-        place: usize,
+        position: usize,
         waiter: Waiter,
         pool: &PoolState,
         worker: Option<&Worker>,
@@ -126,7 +126,7 @@ where
         if let Some(worker) = worker {
             let outcome = panic::catch_unwind(AssertUnwindSafe(|| (these.body)(worker)));
             // SAFETY: the outcome belongs to this call.
-            these.outcomes[place].with_mut(|place| unsafe { *place = Some(outcome) });
+            these.outcomes[position].with_mut(|position| unsafe { *position = Some(outcome) });
         }
         // SAFETY: each call does this once, as its last access.
         if let Some(latch) = unsafe { CountLatch::decrement(&raw const these.count) } {

@@ -33,10 +33,10 @@ pub enum BuildError {
     #[error(
         "the calling thread was to be a worker of this pool, but is one of another already: build the pool on another thread, or without `use_current_thread`"
     )]
-    CurrentThreadWorks,
+    CurrentThreadAlreadyInPool,
     /// There is a global pool already.
     #[error("the global pool exists already: build it once, first of all in `main`")]
-    GlobalExists,
+    GlobalPoolAlreadyInitialized,
 }
 
 /// A pool could not be made as large as was asked.

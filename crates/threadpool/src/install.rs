@@ -41,7 +41,7 @@ pub(crate) fn install_on<R: Send>(
         let body = visit.body.with_mut(|body| unsafe { (*body).take() });
         let outcome = body.map(|body| panic::catch_unwind(AssertUnwindSafe(|| body(worker))));
         // SAFETY: the owner looks when the latch is set.
-        visit.outcome.with_mut(|place| unsafe { *place = outcome });
+        visit.outcome.with_mut(|slot| unsafe { *slot = outcome });
         let latch = &raw const visit.latch;
         // SAFETY: alive until it is set.
         unsafe { set_and_wake(latch, waiter.take().unwrap_or(Waiter::Outside), worker.pool()) };

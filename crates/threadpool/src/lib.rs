@@ -33,10 +33,10 @@ pub use error::{BuildError, Cancelled, ResizeError};
 pub use future::JoinHandle;
 pub use metrics::{Metrics, WorkerMetrics};
 pub use scope::{Scope, ScopeFifo};
-pub use strategy::blocks::control_block::{Link, Stack, Task, WORDS};
-pub use strategy::{Place, Plan, Strategy, Told};
+pub use strategy::blocks::control_block::{Link, Stack, TASK_WORDS, Task};
+pub use strategy::{Plan, Strategy, WakeTarget, WorkerSlot};
 pub use threads::custom::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
-pub use workers::config::{MOST_NESTED, Wait};
+pub use workers::config::{MAX_NESTED_TASKS, Wait};
 pub use workers::worker::Worker;
 
 /// Parts that the models in this workspace check one by one. Not part of the crate's interface:

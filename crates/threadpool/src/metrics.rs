@@ -120,7 +120,7 @@ pub struct Metrics {
     /// Tasks and handlers that panicked where nobody waited for the result.
     pub panics: u64,
     /// Spare threads that work for others, which are in [`blocking`](crate::blocking).
-    pub lent: usize,
+    pub active_spares: usize,
     /// How often a spare thread was lent for a worker that was seen blocked
     /// (see [`compensate_blocking`](crate::ThreadPoolBuilder::compensate_blocking)).
     pub compensations: u64,

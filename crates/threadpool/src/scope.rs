@@ -239,9 +239,9 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the pool lives longer than its scopes.
         let core = unsafe { &*self.core };
         Worker::with_current(|current| {
-            let place = current.filter(|worker| worker.belongs_to(core.pool())).map(Worker::place);
+            let slot = current.filter(|worker| worker.belongs_to(core.pool())).map(Worker::slot);
             let mut run = Some(run);
-            core.create(place, QueuePosition::Usual, &mut |task| {
+            core.create(slot, QueuePosition::Usual, &mut |task| {
                 if let Some(run) = run.take() {
                     // SAFETY: what it borrows lives until it has run: the scope waits.
                     unsafe { job::fill(task, run) };

@@ -95,7 +95,7 @@ fn all_workers_block_and_who_would_wake_them_comes_from_outside() {
         pool.install(move || writers.into_iter().for_each(tell));
         assert!(pool.metrics().compensations >= 1);
         // When they are back there is nobody too many.
-        until(|| pool.metrics().lent == 0);
+        until(|| pool.metrics().active_spares == 0);
         pool.shutdown();
     });
 }
@@ -160,7 +160,7 @@ fn a_pool_whose_tasks_sleep_does_them_all_and_is_as_small_as_before() {
             });
         }
         until(|| done.load(SeqCst) == 60);
-        until(|| pool.metrics().lent == 0);
+        until(|| pool.metrics().active_spares == 0);
         let metrics = pool.metrics();
         assert!(metrics.brief_compensations <= metrics.compensations, "{metrics:?}");
         pool.shutdown();

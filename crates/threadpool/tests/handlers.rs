@@ -180,7 +180,7 @@ fn current_thread_is_the_first_worker<S: Strategy>() {
             assert_eq!(current_thread_index(), Some(0));
             assert!(matches!(
                 builder().use_current_thread().build(),
-                Err(BuildError::CurrentThreadWorks)
+                Err(BuildError::CurrentThreadAlreadyInPool)
             ));
             assert_eq!(pool.current_num_threads(), threads);
             assert_eq!(fib(15), 610);

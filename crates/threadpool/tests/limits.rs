@@ -115,7 +115,7 @@ fn a_spare_that_cannot_be_had_is_done_without() {
             stanchion_threadpool::blocking(|| send.send(()).unwrap());
         });
         receive.recv().unwrap();
-        assert_eq!(pool.metrics().lent, 0);
+        assert_eq!(pool.metrics().active_spares, 0);
         pool.shutdown();
     });
 }

@@ -2,34 +2,34 @@
 
 mod common;
 
-use common::{Counting, acquisitions, fill, places, value};
+use common::{Counting, acquisitions, fill, slots, value};
 use stanchion_threadpool::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
-    ProbeIdleElseCentral, Random, SingleLock,
+    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    OwnQueue, ProbeIdleElseCentral, Random, SingleLock,
 };
-use stanchion_threadpool::{Link, Plan, Stack, Strategy, Task, Told};
+use stanchion_threadpool::{Link, Plan, Stack, Strategy, Task, WakeTarget};
 
 const TASKS: u64 = 1_000;
 
 /// Acquisitions in the lives of `TASKS` tasks of one place, each created by the one before: the paper's null threads.
 fn null_threads<S: Strategy>(threshold: usize, stacks: bool) -> u64 {
     let plan = Plan { threshold: Some(threshold), stacks, ..Plan::new(2) };
-    let (strategy, places) = (S::new(&plan), places(2));
-    let place = &places[0];
+    let (strategy, slots) = (S::new(&plan), slots(2));
+    let slot = &slots[0];
     let mut links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
     if stacks {
         for link in &mut links {
             // SAFETY: the links live until the strategy does not, and are used by nobody else.
-            strategy.give_stack(Some(place), unsafe { Stack::new(link.into()) });
+            strategy.give_stack(Some(slot), unsafe { Stack::new(link.into()) });
         }
     }
     let mut hand = None;
-    let _ = strategy.create(Some(place), |_| {});
-    let mut task = strategy.next(place, None, &mut hand);
+    let _ = strategy.create(Some(slot), |_| {});
+    let mut task = strategy.next(slot, None, &mut hand);
     let before = acquisitions();
     for _ in 0..TASKS {
-        let _ = strategy.create(Some(place), |_| {});
-        task = strategy.next(place, task, &mut hand);
+        let _ = strategy.create(Some(slot), |_| {});
+        task = strategy.next(slot, task, &mut hand);
         assert!(task.is_some() && hand.is_some() == stacks);
     }
     acquisitions() - before
@@ -55,13 +55,13 @@ fn a_life_has_as_many_acquisitions_as_the_paper_says() {
 
 #[test]
 fn an_idle_place_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_of_its_own() {
-    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(2)), places(2));
-    let (creator, idler) = (&places[0], &places[1]);
+    let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(2)), slots(2));
+    let (creator, idler) = (&slots[0], &slots[1]);
     for round in 0..100 {
         strategy.idle(idler);
         let before = acquisitions();
         let told = strategy.create(Some(creator), |task| fill(task, round));
-        assert_eq!(told, Told::Place(1));
+        assert_eq!(told, WakeTarget::Worker(1));
         assert_eq!(acquisitions() - before, 1);
         assert!(strategy.is_ready(idler) && !strategy.is_ready(creator));
         let task = strategy.next(idler, None, &mut None).unwrap();
@@ -75,9 +75,9 @@ fn an_idle_place_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_o
 fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
     // One place that is idle among as many as are probed, then among more: then only some are handed over, and what is not can be had all the same.
     for (others, always) in [(2, true), (9, false)] {
-        let places = places(others + 1);
+        let slots = slots(others + 1);
         let strategy = ProbeIdleElseCentral::<Counting>::new(&Plan::new(others + 1));
-        let (creator, idler) = (&places[0], &places[1]);
+        let (creator, idler) = (&slots[0], &slots[1]);
         let (mut handed, mut locked) = (0, 0);
         for round in 0..200 {
             strategy.idle(idler);
@@ -87,12 +87,12 @@ fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
             let task = strategy.next(idler, None, &mut None).unwrap();
             assert_eq!(value(&task), round);
             match told {
-                Told::Place(1) => handed += 1,
-                Told::Anyone(1) => locked += 1,
+                WakeTarget::Worker(1) => handed += 1,
+                WakeTarget::Any(1) => locked += 1,
                 other => panic!("{other:?}"),
             }
             // Blocks that come from the creator end up with the idler: now and then some go back through the global pool.
-            let expected = if told == Told::Place(1) { 0..=0 } else { 2..=4 };
+            let expected = if told == WakeTarget::Worker(1) { 0..=0 } else { 2..=4 };
             assert!(expected.contains(&(acquisitions() - before)));
             strategy.release(Some(idler), task);
         }
@@ -103,43 +103,43 @@ fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
 
 #[test]
 fn a_creator_does_not_find_places_beyond_the_active_ones() {
-    let (strategy, places) = (ProbeIdleElseCentral::<Counting>::new(&Plan::new(3)), places(3));
+    let (strategy, slots) = (ProbeIdleElseCentral::<Counting>::new(&Plan::new(3)), slots(3));
     strategy.resize(2);
-    strategy.idle(&places[2]);
+    strategy.idle(&slots[2]);
     for number in 1..20 {
-        assert_eq!(strategy.create(Some(&places[0]), |_| {}), Told::Anyone(number));
+        assert_eq!(strategy.create(Some(&slots[0]), |_| {}), WakeTarget::Any(number));
     }
-    assert_eq!(strategy.leave(&places[2]), None);
+    assert_eq!(strategy.leave(&slots[2]), None);
 }
 
 #[test]
 fn an_idle_place_does_not_queue_itself_when_there_is_backlog() {
-    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(2)), places(2));
-    assert_eq!(strategy.create(None, |_| {}), Told::Anyone(1));
-    strategy.idle(&places[1]);
-    assert_eq!(strategy.create(None, |_| {}), Told::Anyone(2));
+    let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(2)), slots(2));
+    assert_eq!(strategy.create(None, |_| {}), WakeTarget::Any(1));
+    strategy.idle(&slots[1]);
+    assert_eq!(strategy.create(None, |_| {}), WakeTarget::Any(2));
 }
 
 #[test]
 fn the_place_that_queued_itself_last_is_taken_first_and_one_that_left_is_not() {
-    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(3)), places(3));
-    places.iter().for_each(|place| strategy.idle(place));
-    assert_eq!(strategy.leave(&places[1]), None);
-    assert_eq!(strategy.create(None, |task| fill(task, 5)), Told::Place(2));
+    let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(3)), slots(3));
+    slots.iter().for_each(|slot| strategy.idle(slot));
+    assert_eq!(strategy.leave(&slots[1]), None);
+    assert_eq!(strategy.create(None, |task| fill(task, 5)), WakeTarget::Worker(2));
     // What it was handed goes to the next idle place, and if there is none, to the ready queue.
-    assert_eq!(strategy.leave(&places[2]), Some(Told::Place(0)));
-    assert_eq!(strategy.leave(&places[0]), Some(Told::Anyone(1)));
-    let task = strategy.next(&places[1], None, &mut None).unwrap();
+    assert_eq!(strategy.leave(&slots[2]), Some(WakeTarget::Worker(0)));
+    assert_eq!(strategy.leave(&slots[0]), Some(WakeTarget::Any(1)));
+    let task = strategy.next(&slots[1], None, &mut None).unwrap();
     assert_eq!(value(&task), 5);
 }
 
 #[test]
 fn nobody_takes_a_lock_to_see_that_there_is_nothing() {
     fn none<S: Strategy>() {
-        let (strategy, places) = (S::new(&Plan::new(4)), places(4));
+        let (strategy, slots) = (S::new(&Plan::new(4)), slots(4));
         for _ in 0..10 {
-            assert!(!strategy.is_ready(&places[2]));
-            assert_eq!(strategy.next(&places[2], None, &mut None), None);
+            assert!(!strategy.is_ready(&slots[2]));
+            assert_eq!(strategy.next(&slots[2], None, &mut None), None);
         }
     }
     let before = acquisitions();
@@ -156,13 +156,13 @@ fn nobody_takes_a_lock_to_see_that_there_is_nothing() {
 #[test]
 fn queues_keep_their_order() {
     fn order<S: Strategy>(expected: [usize; 4]) {
-        let (strategy, places) = (S::new(&Plan::new(1)), places(1));
-        let place = &places[0];
+        let (strategy, slots) = (S::new(&Plan::new(1)), slots(1));
+        let slot = &slots[0];
         for new in 0..3 {
-            let _ = strategy.create(Some(place), |task| fill(task, new));
+            let _ = strategy.create(Some(slot), |task| fill(task, new));
         }
-        let _ = strategy.create_last(Some(place), |task| fill(task, 3));
-        let next = || strategy.next(place, None, &mut None);
+        let _ = strategy.create_last(Some(slot), |task| fill(task, 3));
+        let next = || strategy.next(slot, None, &mut None);
         let found: Vec<usize> = std::iter::from_fn(next).map(|task| value(&task)).collect();
         assert_eq!(found, expected, "{}", S::NAME);
     }
@@ -175,19 +175,19 @@ fn queues_keep_their_order() {
     both::<LocalFreeList, LocalFreeList<Counting, Lifo>>();
     both::<IdleQueue, IdleQueue<Counting, Lifo>>();
     both::<ProbeIdleElseCentral, ProbeIdleElseCentral<Counting, Lifo>>();
-    both::<LocalReadyQueue, LocalReadyQueue<Counting, Lifo, Own>>();
+    both::<LocalReadyQueue, LocalReadyQueue<Counting, Lifo, OwnQueue>>();
 }
 
 #[test]
 fn a_place_looks_into_its_own_queue_first_and_then_into_all() {
     let plan = Plan { queues: Some(3), ..Plan::new(4) };
-    let (strategy, places) = (LocalReadyQueue::<Counting>::new(&plan), places(4));
-    for (new, place) in places.iter().enumerate() {
-        let _ = strategy.create(Some(place), |task| fill(task, new));
+    let (strategy, slots) = (LocalReadyQueue::<Counting>::new(&plan), slots(4));
+    for (new, slot) in slots.iter().enumerate() {
+        let _ = strategy.create(Some(slot), |task| fill(task, new));
     }
     // The fourth shares the first's queue.
-    let found = |place: usize| {
-        let next = || strategy.next(&places[place], None, &mut None);
+    let found = |slot: usize| {
+        let next = || strategy.next(&slots[slot], None, &mut None);
         next().map(|task| value(&task))
     };
     assert_eq!(found(1), Some(1));
@@ -200,23 +200,23 @@ fn stacks_in_are_stacks_out() {
     fn all<S: Strategy>(leaves_it_in_hand: bool) {
         let links: Vec<Link> = (0..5).map(|_| Link::new()).collect();
         let plan = Plan { stacks: true, ..Plan::new(2) };
-        let (strategy, places) = (S::new(&plan), places(2));
-        for (link, place) in links.iter().zip([0, 0, 1, 1, 2]) {
+        let (strategy, slots) = (S::new(&plan), slots(2));
+        for (link, slot) in links.iter().zip([0, 0, 1, 1, 2]) {
             // SAFETY: the links live longer than the strategy, and are used by nobody else.
-            strategy.give_stack(places.get(place), unsafe { Stack::new(link.into()) });
+            strategy.give_stack(slots.get(slot), unsafe { Stack::new(link.into()) });
         }
         let (mut hand, mut task): (_, Option<Task>) = (None, None);
         let _ = strategy.create(None, |_| {});
-        task = strategy.next(&places[0], task, &mut hand);
+        task = strategy.next(&slots[0], task, &mut hand);
         assert!(hand.is_some(), "{}: a task that starts gets a stack", S::NAME);
-        assert_eq!(strategy.next(&places[0], task, &mut hand), None);
+        assert_eq!(strategy.next(&slots[0], task, &mut hand), None);
         assert_eq!(hand.is_some(), leaves_it_in_hand, "{}", S::NAME);
         if let Some(stack) = hand {
-            strategy.give_stack(Some(&places[0]), stack);
+            strategy.give_stack(Some(&slots[0]), stack);
         }
-        let here = std::iter::from_fn(|| strategy.take_stack(Some(&places[0])));
+        let here = std::iter::from_fn(|| strategy.take_stack(Some(&slots[0])));
         let mut found: Vec<_> = here.map(|stack| stack.link()).collect();
-        found.extend(strategy.take_stack(Some(&places[1])).map(|stack| stack.link()));
+        found.extend(strategy.take_stack(Some(&slots[1])).map(|stack| stack.link()));
         found.sort_unstable();
         assert!(found.into_iter().eq(links.iter().map(std::ptr::NonNull::from)), "{}", S::NAME);
     }
@@ -241,4 +241,4 @@ fn a_stack_for_a_strategy_without_stacks_is_refused() {
 static_assertions::assert_impl_all!(IdleQueue: Send, Sync, std::fmt::Debug);
 static_assertions::assert_impl_all!(ProbeIdleElseCentral: Send, Sync, std::fmt::Debug);
 static_assertions::assert_impl_all!(LocalReadyQueue: Send, Sync, std::fmt::Debug);
-static_assertions::assert_not_impl_any!(stanchion_threadpool::Place: Send, Sync, Clone);
+static_assertions::assert_not_impl_any!(stanchion_threadpool::WorkerSlot: Send, Sync, Clone);

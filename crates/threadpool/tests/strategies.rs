@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use common::{drain, fill, look, places, value};
+use common::{drain, fill, look, slots, value};
 use proptest::prelude::{ProptestConfig, any, prop_oneof, proptest};
 use proptest::strategy::Strategy as Generator;
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_spin::{TestAndSet, Ticket};
 use stanchion_threadpool::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
-    ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    OwnQueue, ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
 };
-use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
+use stanchion_threadpool::{Plan, Strategy, Task, WakeTarget, WorkerSlot};
 
 const PLACES: usize = 3;
 
@@ -34,14 +34,14 @@ enum Step {
 }
 
 fn step() -> impl Generator<Value = Step> {
-    let place = 0..PLACES;
+    let slot = 0..PLACES;
     prop_oneof![
-        4 => (proptest::option::of(place.clone()), any::<bool>()).prop_map(|(place, last)| Step::Create(place, last)),
-        4 => place.clone().prop_map(Step::Next),
-        1 => place.clone().prop_map(Step::Release),
-        1 => place.clone().prop_map(Step::ReleaseOutside),
-        2 => place.clone().prop_map(Step::Idle),
-        1 => place.prop_map(Step::Leave),
+        4 => (proptest::option::of(slot.clone()), any::<bool>()).prop_map(|(slot, last)| Step::Create(slot, last)),
+        4 => slot.clone().prop_map(Step::Next),
+        1 => slot.clone().prop_map(Step::Release),
+        1 => slot.clone().prop_map(Step::ReleaseOutside),
+        2 => slot.clone().prop_map(Step::Idle),
+        1 => slot.prop_map(Step::Leave),
     ]
 }
 
@@ -57,14 +57,14 @@ struct Known {
 }
 
 impl Known {
-    fn told(&mut self, tasks: BTreeSet<usize>, told: Told) {
+    fn told(&mut self, tasks: BTreeSet<usize>, told: WakeTarget) {
         match told {
-            Told::Anyone(ready) => {
+            WakeTarget::Any(ready) => {
                 assert!(ready >= 1, "there is one at least where the last one was put");
                 self.ready.extend(tasks);
             }
-            Told::Lone => self.ready.extend(tasks),
-            Told::Place(place) => self.handed.entry(place).or_default().extend(tasks),
+            WakeTarget::Lone => self.ready.extend(tasks),
+            WakeTarget::Worker(slot) => self.handed.entry(slot).or_default().extend(tasks),
         }
     }
 
@@ -72,60 +72,60 @@ impl Known {
         self.ready.len() + self.handed.values().map(BTreeSet::len).sum::<usize>()
     }
 
-    fn taken(&mut self, place: usize, task: usize) {
-        let handed = self.handed.get_mut(&place).is_some_and(|tasks| tasks.remove(&task));
+    fn taken(&mut self, slot: usize, task: usize) {
+        let handed = self.handed.get_mut(&slot).is_some_and(|tasks| tasks.remove(&task));
         assert!(handed || self.ready.remove(&task), "{task} is not ready, or somebody else's");
     }
 
-    fn none_for(&self, place: usize) -> bool {
-        self.ready.is_empty() && self.handed.get(&place).is_none_or(BTreeSet::is_empty)
+    fn none_for(&self, slot: usize) -> bool {
+        self.ready.is_empty() && self.handed.get(&slot).is_none_or(BTreeSet::is_empty)
     }
 }
 
 /// One thread in the shoes of all places.
 fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
-    let (strategy, places) = (S::new(plan), places(PLACES));
+    let (strategy, slots) = (S::new(plan), slots(PLACES));
     let mut known = Known::default();
     let mut hands: [Vec<Task>; PLACES] = Default::default();
     for &step in steps {
         match step {
-            Step::Create(place, last) => {
+            Step::Create(slot, last) => {
                 let task = known.created;
                 known.created += 1;
-                let place = place.map(|place| &places[place]);
+                let slot = slot.map(|slot| &slots[slot]);
                 let told = if last {
-                    strategy.create_last(place, |block| fill(block, task))
+                    strategy.create_last(slot, |block| fill(block, task))
                 } else {
-                    strategy.create(place, |block| fill(block, task))
+                    strategy.create(slot, |block| fill(block, task))
                 };
                 known.told([task].into(), told);
             }
-            Step::Next(place) => {
-                let ready = strategy.is_ready(&places[place]);
-                let next = look(&strategy, &places[place], hands[place].pop());
+            Step::Next(slot) => {
+                let ready = strategy.is_ready(&slots[slot]);
+                let next = look(&strategy, &slots[slot], hands[slot].pop());
                 assert!(ready || next.is_none(), "it was said to find nothing");
                 match next {
                     Some(task) => {
-                        known.taken(place, value(&task));
-                        hands[place].push(task);
+                        known.taken(slot, value(&task));
+                        hands[slot].push(task);
                     }
-                    None => assert!(known.none_for(place), "a task was not found"),
+                    None => assert!(known.none_for(slot), "a task was not found"),
                 }
             }
-            Step::Release(place) => {
-                if let Some(task) = hands[place].pop() {
-                    strategy.release(Some(&places[place]), task);
+            Step::Release(slot) => {
+                if let Some(task) = hands[slot].pop() {
+                    strategy.release(Some(&slots[slot]), task);
                 }
             }
-            Step::ReleaseOutside(place) => {
-                if let Some(task) = hands[place].pop() {
+            Step::ReleaseOutside(slot) => {
+                if let Some(task) = hands[slot].pop() {
                     strategy.release(None, task);
                 }
             }
-            Step::Idle(place) => strategy.idle(&places[place]),
-            Step::Leave(place) => {
-                let told = strategy.leave(&places[place]);
-                let left = known.handed.remove(&place).unwrap_or_default();
+            Step::Idle(slot) => strategy.idle(&slots[slot]),
+            Step::Leave(slot) => {
+                let told = strategy.leave(&slots[slot]);
+                let left = known.handed.remove(&slot).unwrap_or_default();
                 match told {
                     Some(told) => known.told(left, told),
                     None => assert!(left.is_empty(), "a task is lost"),
@@ -141,7 +141,7 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
     let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(64).max(2) + PLACES;
     assert!(strategy.blocks() <= most, "{} blocks, not {most}", strategy.blocks());
 
-    let left: BTreeSet<_> = drain(&strategy, &places).into_iter().collect();
+    let left: BTreeSet<_> = drain(&strategy, &slots).into_iter().collect();
     let expected = known.ready.iter().chain(known.handed.values().flatten()).copied();
     assert_eq!(left, expected.collect());
 }
@@ -158,28 +158,28 @@ fn runs_each_task_once<S: Strategy>(plan: &Plan) {
         for index in 0..PLACES {
             scope.spawn(move || {
                 // SAFETY: the only one of this number for this strategy.
-                let place = unsafe { Place::new(index) };
+                let slot = unsafe { WorkerSlot::new(index) };
                 let mut left = index * EACH..(index + 1) * EACH;
                 let mut task: Option<Task> = None;
                 while finished.load(Relaxed) < ALL {
                     // Bursts of different lengths, so that there are times with idle places and times with backlog.
                     for new in left.by_ref().take(finished.load(Relaxed) % 7) {
-                        let _ = strategy.create(Some(&place), |task| fill(task, new));
+                        let _ = strategy.create(Some(&slot), |task| fill(task, new));
                     }
-                    task = strategy.next(&place, task.take(), &mut None);
+                    task = strategy.next(&slot, task.take(), &mut None);
                     if let Some(task) = &task {
                         runs[value(task)].fetch_add(1, Relaxed);
                         finished.fetch_add(1, Relaxed);
                     } else if left.is_empty() {
-                        strategy.idle(&place);
-                        while !strategy.is_ready(&place) && finished.load(Relaxed) < ALL {
+                        strategy.idle(&slot);
+                        while !strategy.is_ready(&slot) && finished.load(Relaxed) < ALL {
                             std::thread::yield_now();
                         }
                     } else if let Some(new) = left.next() {
-                        let _ = strategy.create_last(Some(&place), |task| fill(task, new));
+                        let _ = strategy.create_last(Some(&slot), |task| fill(task, new));
                     }
                 }
-                assert_eq!(strategy.leave(&place), None, "all tasks are finished");
+                assert_eq!(strategy.leave(&slot), None, "all tasks are finished");
             });
         }
         for new in PLACES * EACH..ALL {
@@ -198,8 +198,8 @@ fn refuses<S: Strategy>(plan: &Plan, why: &str) {
 }
 
 fn refuses_wrong_plans<S: Strategy>() {
-    refuses::<S>(&Plan::new(0), "Plan::places is 0");
-    refuses::<S>(&Plan { active: 3, ..Plan::new(2) }, "Plan::active is 3, but Plan::places only 2");
+    refuses::<S>(&Plan::new(0), "Plan::slots is 0");
+    refuses::<S>(&Plan { active: 3, ..Plan::new(2) }, "Plan::active is 3, but Plan::slots only 2");
     refuses::<S>(&Plan { threshold: Some(0), ..Plan::new(2) }, "Plan::threshold is 0");
     refuses::<S>(&Plan { queues: Some(0), ..Plan::new(2) }, "Plan::queues is 0");
     refuses::<S>(&Plan { queues: Some(3), ..Plan::new(2) }, "Plan::queues is 3, but");
@@ -254,7 +254,7 @@ strategies! {
     local_ready_queue: LocalReadyQueue;
     local_ready_queue_random: LocalReadyQueue<TestAndSet, Fifo, Random>;
     local_ready_queue_two_choices_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, TwoChoices>;
-    local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, Own>;
+    local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, OwnQueue>;
     central_else_local: CentralElseLocal;
     central_else_local_lifo: CentralElseLocal<TestAndSet, Lifo>;
     probe_idle_else_central: ProbeIdleElseCentral;
@@ -266,19 +266,19 @@ strategies! {
 #[test]
 fn who_asks_for_one_place_s_tasks_takes_one() {
     let ready = WorkStealing::new(&Plan::new(2));
-    let places = places(2);
+    let slots = slots(2);
     for value in 0..8 {
-        let _ = ready.create(Some(&places[0]), |task| fill(task, value));
+        let _ = ready.create(Some(&slots[0]), |task| fill(task, value));
     }
-    let task = ready.next_of(&places[1], 0).unwrap();
+    let task = ready.next_from(&slots[1], 0).unwrap();
     assert_eq!(value(&task), 0, "the oldest");
     let mut left = Vec::new();
     let mut finished = None;
-    while let Some(task) = look(&ready, &places[0], finished.take()) {
+    while let Some(task) = look(&ready, &slots[0], finished.take()) {
         left.push(value(&task));
         finished = Some(task);
     }
     assert_eq!(left, [7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(ready.steals(0), (0, 0), "nothing was to be fetched back");
-    ready.release(Some(&places[1]), task);
+    ready.release(Some(&slots[1]), task);
 }

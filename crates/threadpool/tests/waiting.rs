@@ -9,8 +9,8 @@ use stanchion_threadpool::strategy::{
     IdleQueue, LocalReadyQueue, ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 use stanchion_threadpool::{
-    MOST_NESTED, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index, join,
-    scope, spawn, spawn_future,
+    MAX_NESTED_TASKS, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index,
+    join, scope, spawn, spawn_future,
 };
 
 const WAITS: [Wait; 4] = [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park];
@@ -90,7 +90,7 @@ fn rayon_854_tasks_above_each_other_are_bounded() {
         });
         // Each of the nested ones may have begun one more task of its own scope.
         let most = match wait {
-            Wait::Any => MOST_NESTED + 2,
+            Wait::Any => MAX_NESTED_TASKS + 2,
             Wait::Leapfrog | Wait::Isolated | Wait::Park => 2,
         };
         // What waits for the outermost scope is no task that counts itself.
@@ -119,8 +119,8 @@ fn scopes_nest_deeper_than_a_worker_helps() {
         for threads in [1, 3] {
             let pool = pool::<WorkStealing>(threads, wait);
             let reached = AtomicUsize::new(0);
-            pool.scope(|s| descend(s, 3 * MOST_NESTED, &reached));
-            assert_eq!(reached.into_inner(), 3 * MOST_NESTED + 1, "{wait:?}, {threads}");
+            pool.scope(|s| descend(s, 3 * MAX_NESTED_TASKS, &reached));
+            assert_eq!(reached.into_inner(), 3 * MAX_NESTED_TASKS + 1, "{wait:?}, {threads}");
             pool.shutdown();
         }
     }
@@ -258,7 +258,7 @@ fn blocked_workers_are_replaced_and_the_spares_go_again() {
         });
         assert_eq!(pool.broadcast(|_| ()).len(), 2);
     }
-    assert_eq!(pool.metrics().lent, 0);
+    assert_eq!(pool.metrics().active_spares, 0);
     pool.shutdown();
 }
 
@@ -276,8 +276,8 @@ fn futures_inside_each_other(levels: usize) -> usize {
 fn futures_nest_deeper_than_a_worker_helps() {
     for spares in [0, 1, 8] {
         let pool = ThreadPoolBuilder::new().num_threads(1).spare_threads(spares).build().unwrap();
-        let levels = pool.install(|| futures_inside_each_other(2 * MOST_NESTED));
-        assert_eq!(levels, 2 * MOST_NESTED, "{spares} spares");
+        let levels = pool.install(|| futures_inside_each_other(2 * MAX_NESTED_TASKS));
+        assert_eq!(levels, 2 * MAX_NESTED_TASKS, "{spares} spares");
         pool.shutdown();
     }
 }
@@ -287,7 +287,7 @@ fn futures_nest_deeper_than_a_worker_helps() {
 fn two_pools_without_spares_install_into_each_other() {
     let pool = || ThreadPoolBuilder::new().num_threads(1).spare_threads(0).build().unwrap();
     let (one, two) = (pool(), pool());
-    let levels = 3 * MOST_NESTED;
+    let levels = 3 * MAX_NESTED_TASKS;
     assert_eq!(one.install(|| to_and_fro(&one, &two, levels)), levels);
     two.shutdown();
     one.shutdown();
@@ -466,8 +466,8 @@ fn the_other_halves_of_who_blocks_are_there_for_spares() {
 #[test]
 fn who_blocks_twice_at_once_gets_one_spare() {
     let pool = pool::<WorkStealing>(1, Wait::Any);
-    let lent = pool.install(|| blocking(|| blocking(|| pool.metrics().lent)));
+    let lent = pool.install(|| blocking(|| blocking(|| pool.metrics().active_spares)));
     assert_eq!(lent, 1);
-    assert_eq!(pool.install(|| blocking(|| pool.metrics().lent)), 1);
+    assert_eq!(pool.install(|| blocking(|| pool.metrics().active_spares)), 1);
     pool.shutdown();
 }

@@ -6,7 +6,7 @@
 
 use stanchion_threadpool::{Plan, Strategy};
 
-pub(crate) use stanchion_threadpool::{Place as QueueIndex, Task, Told as WakeTarget};
+pub(crate) use stanchion_threadpool::{Task, WakeTarget, WorkerSlot as QueueIndex};
 
 use crate::thread::handle::Thread;
 
@@ -76,11 +76,11 @@ impl<S: Strategy> ReadyQueue for StrategyQueue<S> {
     }
 
     fn is_ready_here(&self, index: &QueueIndex) -> bool {
-        self.0.is_ready_here(index)
+        self.0.is_ready_locally(index)
     }
 
     fn moved(&self, index: &QueueIndex) -> Option<WakeTarget> {
-        self.0.moved(index)
+        self.0.take_moved(index)
     }
 
     fn idle(&self, index: &QueueIndex) {

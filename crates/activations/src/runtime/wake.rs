@@ -20,9 +20,9 @@ impl RuntimeState {
     pub(crate) fn wake_unless_timed(&self, target: WakeTarget, local: bool) {
         let parked = &self.processors.parked;
         let woken = match target {
-            WakeTarget::Anyone(count) => parked.wake(count, local),
+            WakeTarget::Any(count) => parked.wake(count, local),
             WakeTarget::Lone => parked.wake(1, local),
-            WakeTarget::Place(slot) => return parked.wake_slot(slot),
+            WakeTarget::Worker(slot) => return parked.wake_slot(slot),
         };
         // No slot was free.
         if woken == 0 {
@@ -44,7 +44,7 @@ impl RuntimeState {
     /// Makes a thread ready that any worker may run, and that is not of normal priority.
     pub(crate) fn make_ready_prioritized(&self, thread: Thread) {
         self.ready.prioritized.put(thread);
-        self.wake(WakeTarget::Anyone(1));
+        self.wake(WakeTarget::Any(1));
     }
 
     /// Makes a thread ready that is bound to another worker.
@@ -55,7 +55,7 @@ impl RuntimeState {
         let processors = &self.processors;
         // The worker was idle: it waits for a slot now, and another worker is to know.
         if processors.idle_workers.notify(worker, record.ownership(), priority) {
-            self.wake(WakeTarget::Anyone(1));
+            self.wake(WakeTarget::Any(1));
         // It may sleep on its slot. On slots beyond the processors no worker sleeps.
         } else if !processors.overcommit.has(record.slot()) {
             processors.parked.wake_slot(record.slot());

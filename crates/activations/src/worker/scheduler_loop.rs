@@ -291,7 +291,7 @@ impl Worker {
         if self.may_be_timekeeper.replace(false)
             && self.runtime.ready.timers.resign_timekeeper(self.record().slot())
         {
-            self.runtime.wake(WakeTarget::Anyone(1));
+            self.runtime.wake(WakeTarget::Any(1));
         }
     }
 

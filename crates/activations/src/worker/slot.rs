@@ -75,7 +75,7 @@ impl Worker {
             processors.limit.slot_closed();
         }
         // Another worker has to do the work for which this one was woken.
-        self.runtime.wake(target.unwrap_or(WakeTarget::Anyone(1)));
+        self.runtime.wake(target.unwrap_or(WakeTarget::Any(1)));
         closed
     }
 
@@ -143,7 +143,7 @@ impl Worker {
             // It goes on at once.
             Rest::Slot(slot) => handoff::assign_slot(runtime, slot, self.index),
             // A sleeping worker may give its slot up.
-            Rest::Waiting => runtime.wake(WakeTarget::Anyone(1)),
+            Rest::Waiting => runtime.wake(WakeTarget::Any(1)),
             Rest::Idle => {
                 runtime.end_if_done();
             }

@@ -123,9 +123,9 @@ impl Worker {
         let runtime = &self.runtime;
         let is_waiting = runtime.processors.idle_workers.waiting() > 0;
         if is_waiting || runtime.ready.prioritized.any() || runtime.is_time_unwatched() {
-            runtime.wake(WakeTarget::Anyone(1));
+            runtime.wake(WakeTarget::Any(1));
         } else if self.is_any_ready() {
-            runtime.wake_unless_timed(WakeTarget::Anyone(1), true);
+            runtime.wake_unless_timed(WakeTarget::Any(1), true);
         }
     }
 }

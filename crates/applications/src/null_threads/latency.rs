@@ -35,7 +35,7 @@ use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use machine::clock::{self, Ticks};
 use machine::sync::Arc;
 use machine::wait::{WaitPolicy, delay, retry_until, wait_until};
-use stanchion_threadpool::{Place, Plan, Strategy};
+use stanchion_threadpool::{Plan, Strategy, WorkerSlot};
 
 /// The options of [`latency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ const OVER: u32 = 1 << 31;
 /// Runs a processor that executes the threads that are created, and finishes them when ordered.
 fn follow<S: Strategy, W: WaitPolicy>(table: &Table<S>, thread: usize) -> Stacks {
     // SAFETY: each has its own number.
-    let place = unsafe { Place::new(thread) };
+    let place = unsafe { WorkerSlot::new(thread) };
     let mut processor = Processor::new(&table.strategy, place, table.sweep.costs);
     let record = &table.records[thread];
     let mut served = 0;
@@ -221,7 +221,7 @@ struct Conductor<'a, S> {
 impl<'a, S: Strategy> Conductor<'a, S> {
     fn new(table: &'a Table<S>) -> Self {
         // SAFETY: the caller is number 0.
-        let place = unsafe { Place::new(0) };
+        let place = unsafe { WorkerSlot::new(0) };
         let creator = Processor::new(&table.strategy, place, table.sweep.costs);
         Self { table, creator, counts: vec![(0, 0); table.records.len()] }
     }

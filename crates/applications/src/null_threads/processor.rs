@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use machine::atomic::{AtomicBool, Ordering};
 use machine::wait::{WaitPolicy, retry_until};
-use stanchion_threadpool::{Link, Place, Stack, Strategy, Task};
+use stanchion_threadpool::{Link, Stack, Strategy, Task, WorkerSlot};
 
 /// Words of a thread's control block that its creator writes, and its processor copies to the
 /// stack: where it begins, and three arguments.
@@ -66,7 +66,7 @@ pub(super) struct Processor<'a, S> {
     /// The strategy under test.
     strategy: &'a S,
     /// The processor's place in the strategy.
-    place: Place,
+    place: WorkerSlot,
     /// The work outside the strategy.
     costs: Costs,
     /// The words that its code paths write.
@@ -83,7 +83,7 @@ pub(super) struct Processor<'a, S> {
 
 impl<'a, S: Strategy> Processor<'a, S> {
     /// The processor at `place`, with a stack for the strategy to begin with.
-    pub(super) fn new(strategy: &'a S, place: Place, costs: Costs) -> Self {
+    pub(super) fn new(strategy: &'a S, place: WorkerSlot, costs: Costs) -> Self {
         let mut made = Stacks::default();
         strategy.give_stack(Some(&place), made.make());
         let own = Box::new(Own([0; Path::MOST_WRITES]));

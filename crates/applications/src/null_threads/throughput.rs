@@ -9,7 +9,7 @@ use machine::atomic::{AtomicBool, AtomicUsize, Ordering};
 use machine::clock::{self, Ticks};
 use machine::sync::Arc;
 use machine::wait::{WaitPolicy, wait_until};
-use stanchion_threadpool::{Place, Plan, Strategy};
+use stanchion_threadpool::{Plan, Strategy, WorkerSlot};
 
 /// Executes null threads under a strategy of type `S`. Processors wait for one another by policy
 /// `W`, and `S`'s locks by their own.
@@ -95,11 +95,11 @@ impl<S: Strategy> Table<S> {
     /// # Safety
     ///
     /// The caller is that processor, or all have ended.
-    unsafe fn place(&self, thread: usize) -> (&S, Place) {
+    unsafe fn place(&self, thread: usize) -> (&S, WorkerSlot) {
         let (strategy, index) = if self.options.copies { (thread, 0) } else { (0, thread) };
         // SAFETY: each processor has a place of its own. The crew's end happened before the caller
         // goes on after it.
-        (&self.strategies[strategy], unsafe { Place::new(index) })
+        (&self.strategies[strategy], unsafe { WorkerSlot::new(index) })
     }
 
     /// Takes out the threads that are left, and counts them.

@@ -411,7 +411,7 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     /// [queues](Self::queues).
     pub fn build_with<S: Strategy>(mut self) -> Result<ThreadPool<S>, BuildError> {
         if self.current && current_thread::is_worker() {
-            return Err(BuildError::CurrentThreadWorks);
+            return Err(BuildError::CurrentThreadAlreadyInPool);
         }
         let threads = match self.threads {
             0 => topology::parallelism(),

@@ -37,12 +37,12 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     /// ```
     pub fn build_global(self) -> Result<(), BuildError> {
         if GLOBAL.get().is_some() {
-            return Err(BuildError::GlobalExists);
+            return Err(BuildError::GlobalPoolAlreadyInitialized);
         }
         let pool = self.build()?;
         GLOBAL.set(pool).map_err(|pool| {
             pool.shutdown();
-            BuildError::GlobalExists
+            BuildError::GlobalPoolAlreadyInitialized
         })
     }
 }

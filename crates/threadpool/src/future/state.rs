@@ -170,13 +170,13 @@ impl<B, L> FutureState<B, L> {
             return false;
         }
         // SAFETY: Invariant 2: the bit is clear.
-        self.listener.with_mut(|place| unsafe { *place = Some(listener) });
+        self.listener.with_mut(|cell| unsafe { *cell = Some(listener) });
         // AcqRel: see the head of the file.
         let before = self.state.fetch_or(LISTENED, Ordering::AcqRel);
         if before & DONE != 0 {
             // Who finished it came before the bit.
             // SAFETY: so the listener is still the handle's.
-            drop(self.listener.with_mut(|place| unsafe { (*place).take() }));
+            drop(self.listener.with_mut(|cell| unsafe { (*cell).take() }));
             return false;
         }
         true
@@ -194,7 +194,7 @@ impl<B, L> FutureState<B, L> {
         });
         if cleared.is_ok() {
             // SAFETY: Invariant 2. Dropped after the access, for that is code of others.
-            drop(self.listener.with_mut(|place| unsafe { (*place).take() }));
+            drop(self.listener.with_mut(|cell| unsafe { (*cell).take() }));
         }
         cleared.is_ok()
     }

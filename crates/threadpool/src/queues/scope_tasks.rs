@@ -1,7 +1,7 @@
 //! The tasks of scopes whose waiters run no others, a list for each seat.
 //!
 //! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might.
-//! Out of the strategy it could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks
+//! Out of the strategy it could not pick them. The same goes under `Any` for a scope that begins where [`MAX_NESTED_TASKS`](crate::MAX_NESTED_TASKS) tasks
 //! lie above each other. So there the tasks lie in the list of the seat that waits, and what is put into the strategy are *vouchers*: who gets one
 //! runs a task of the list.
 //!

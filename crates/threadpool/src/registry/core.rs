@@ -7,7 +7,7 @@ use machine::atomic::Ordering;
 use super::Registry;
 use crate::metrics::{Metrics, WorkerMetrics};
 use crate::strategy::blocks::control_block::Task;
-use crate::strategy::{Place, Strategy};
+use crate::strategy::{Strategy, WorkerSlot};
 use crate::workers::core::{Core, QueuePosition, Work};
 use crate::workers::monitor::Monitor;
 use crate::workers::pool_state::PoolState;
@@ -18,51 +18,56 @@ impl<S: Strategy> Core for Registry<S> {
         &self.pool
     }
 
-    fn create(&self, place: Option<&Place>, position: QueuePosition, fill: &mut dyn FnMut(&Task)) {
+    fn create(
+        &self,
+        slot: Option<&WorkerSlot>,
+        position: QueuePosition,
+        fill: &mut dyn FnMut(&Task),
+    ) {
         let told = match position {
             // A guest need not run anything for a long time.
             QueuePosition::Usual
-                if place.is_some_and(|place| self.pool.is_current_thread(place.index())) =>
+                if slot.is_some_and(|slot| self.pool.is_current_thread(slot.index())) =>
             {
-                self.create_for_others(place, fill)
+                self.create_for_others(slot, fill)
             }
-            QueuePosition::Usual => self.strategy.create(place, fill),
-            QueuePosition::Last => self.strategy.create_last(place, fill),
+            QueuePosition::Usual => self.strategy.create(slot, fill),
+            QueuePosition::Last => self.strategy.create_last(slot, fill),
         };
         let woken = self.notify(told);
         if woken > 0
-            && let Some(place) = place
+            && let Some(slot) = slot
         {
-            self.pool.info(place.index()).counters.wakeups.add(woken);
+            self.pool.info(slot.index()).counters.wakeups.add(woken);
         }
         if let Some(monitor) = &self.pool.monitor {
             monitor.notify_work();
         }
-        if place.is_none() {
+        if slot.is_none() {
             self.pool.drain.after_injection(|| self.drop_late_tasks());
         }
     }
 
     fn find_work(&self, worker: &Worker) -> Option<Work> {
-        let task = self.next_task(worker.place(), None).map(Work::Task);
+        let task = self.next_task(worker.slot(), None).map(Work::Task);
         task.or_else(|| worker.steal_fork().map(Work::Fork))
     }
 
     fn find_local_work(&self, worker: &Worker) -> Option<Work> {
-        let place = worker.place();
+        let slot = worker.slot();
         let task =
-            self.strategy.is_ready_here(place).then(|| self.next_task(place, None)).flatten();
+            self.strategy.is_ready_locally(slot).then(|| self.next_task(slot, None)).flatten();
         let own = || worker.steal_fork_of(worker.index()).map(Work::Fork);
         task.map(Work::Task).or_else(own)
     }
 
     fn find_work_of(&self, worker: &Worker, victim: usize) -> Option<Work> {
         let fork = worker.steal_fork_of(victim).map(Work::Fork);
-        fork.or_else(|| self.strategy.next_of(worker.place(), victim).map(Work::Task))
+        fork.or_else(|| self.strategy.next_from(worker.slot(), victim).map(Work::Task))
     }
 
-    fn release_block(&self, place: &Place, finished: Task) {
-        self.strategy.release(Some(place), finished);
+    fn release_block(&self, slot: &WorkerSlot, finished: Task) {
+        self.strategy.release(Some(slot), finished);
     }
 
     fn search(
@@ -90,7 +95,7 @@ impl<S: Strategy> Core for Registry<S> {
 
     fn metrics(&self) -> Metrics {
         let pool = &self.pool;
-        let (workers, lent) = {
+        let (workers, active_spares) = {
             let table = pool.threads.lock();
             (table.first_spare + table.started_spares, table.active_spares.min(table.leases))
         };
@@ -108,7 +113,7 @@ impl<S: Strategy> Core for Registry<S> {
             blocks: self.strategy.blocks(),
             // Relaxed: statistics.
             panics: pool.panics.load(Ordering::Relaxed) as u64,
-            lent,
+            active_spares,
             compensations,
             brief_compensations,
         }

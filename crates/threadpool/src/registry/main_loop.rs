@@ -92,7 +92,7 @@ impl<S: Strategy> Registry<S> {
     /// The thread that has built the pool ends, and leaves what it has to the others.
     pub(crate) fn leave_slot(&self, worker: &Worker) {
         let bomb = AbortOnUnwind::armed("a thread that leaves a pool unwound");
-        if let Some(told) = self.strategy.leave(worker.place()) {
+        if let Some(told) = self.strategy.leave(worker.slot()) {
             self.notify(told);
         }
         // What it spawned may lie where no thread looks that was told of nothing.
@@ -120,7 +120,7 @@ impl<S: Strategy> Registry<S> {
     /// Runs tasks until the worker is to end, or is a spare that is not needed.
     pub(super) fn run_tasks(&self, worker: &Worker) -> LoopExit {
         let pool = &self.pool;
-        let place = worker.place();
+        let slot = worker.slot();
         let mut finished = None;
         let exit = loop {
             let signals = pool.signals(worker);
@@ -135,7 +135,7 @@ impl<S: Strategy> Registry<S> {
             if pool.is_surplus(worker) && self.retire_spare(worker) {
                 break LoopExit::Surplus;
             }
-            let task = self.next_task(place, finished.take()).map(Work::Task);
+            let task = self.next_task(slot, finished.take()).map(Work::Task);
             let work = match task.or_else(|| worker.steal_fork().map(Work::Fork)) {
                 Some(work) => work,
                 None if pool.is_closed() => {
@@ -168,14 +168,14 @@ impl<S: Strategy> Registry<S> {
             }
         };
         if let Some(block) = finished {
-            self.strategy.release(Some(place), block);
+            self.strategy.release(Some(slot), block);
         }
-        if let Some(told) = self.strategy.leave(place) {
+        if let Some(told) = self.strategy.leave(slot) {
             self.notify(told);
         }
         if exit == LoopExit::Stopped {
             // Now that the others can see all that it had.
-            if self.deregister(place) {
+            if self.deregister(slot) {
                 self.lease_spare();
             }
         }

@@ -3,36 +3,36 @@
 use super::Registry;
 use crate::sleep::LastCheck;
 use crate::strategy::blocks::control_block::Task;
-use crate::strategy::{Place, Strategy, Told};
+use crate::strategy::{Strategy, WakeTarget, WorkerSlot};
 use crate::workers::core::Work;
 use crate::workers::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
-    pub(super) fn notify(&self, told: Told) -> usize {
+    pub(super) fn notify(&self, told: WakeTarget) -> usize {
         match told {
-            Told::Anyone(ready) => self.pool.sleep.notify(ready),
-            Told::Lone => self.pool.sleep.notify_lone(),
-            Told::Place(place) => usize::from(self.pool.sleep.notify_worker(place)),
+            WakeTarget::Any(ready) => self.pool.sleep.notify(ready),
+            WakeTarget::Lone => self.pool.sleep.notify_lone(),
+            WakeTarget::Worker(slot) => usize::from(self.pool.sleep.notify_worker(slot)),
         }
     }
 
     /// Creates a task that its creator may not run soon, though it is the creator's only one.
     pub(super) fn create_for_others(
         &self,
-        place: Option<&Place>,
+        slot: Option<&WorkerSlot>,
         fill: &mut dyn FnMut(&Task),
-    ) -> Told {
-        match self.strategy.create(place, fill) {
-            Told::Lone => Told::Anyone(1),
+    ) -> WakeTarget {
+        match self.strategy.create(slot, fill) {
+            WakeTarget::Lone => WakeTarget::Any(1),
             told => told,
         }
     }
 
     /// The strategy's next task; tells whoever should know of those that were moved on the way.
     #[inline]
-    pub(super) fn next_task(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
-        let task = self.strategy.next(place, finished, &mut None);
-        if let Some(told) = self.strategy.moved(place) {
+    pub(super) fn next_task(&self, slot: &WorkerSlot, finished: Option<Task>) -> Option<Task> {
+        let task = self.strategy.next(slot, finished, &mut None);
+        if let Some(told) = self.strategy.take_moved(slot) {
             self.notify(told);
         }
         // While tasks were on their way from one place to another none seemed ready, and the
@@ -54,21 +54,21 @@ impl<S: Strategy> Registry<S> {
         watch: &dyn Fn() -> bool,
     ) -> Option<Work> {
         let pool = &self.pool;
-        let place = worker.place();
+        let slot = worker.slot();
         let _excused = pool.excuse(worker);
         pool.sleep.start_searching();
         let mut kept_awake = false;
         let work = loop {
-            self.strategy.idle(place);
+            self.strategy.idle(slot);
             let found = pool.spin(|| {
                 if stop() || pool.has_calls(worker) {
                     return Some(None);
                 }
-                if self.strategy.is_ready(place) {
-                    if let Some(task) = self.next_task(place, None) {
+                if self.strategy.is_ready(slot) {
+                    if let Some(task) = self.next_task(slot, None) {
                         return Some(Some(Work::Task(task)));
                     }
-                    self.strategy.idle(place);
+                    self.strategy.idle(slot);
                 }
                 worker.steal_fork().map(|stolen| Some(Work::Fork(stolen)))
             });
@@ -77,14 +77,14 @@ impl<S: Strategy> Registry<S> {
             }
             // What is handed to a place that sleeps waits for a wake-up: it is better left to
             // whoever comes first.
-            if let Some(told) = self.strategy.leave(place) {
+            if let Some(told) = self.strategy.leave(slot) {
                 self.notify(told);
             }
             let doze = pool.others_work().then(|| worker.next_doze()).flatten();
-            let slept = pool.sleep.sleep(place.index(), doze, |looks| {
+            let slept = pool.sleep.sleep(slot.index(), doze, |looks| {
                 let ready = match looks {
-                    LastCheck::All => self.strategy.is_ready(place),
-                    LastCheck::SkipLone => self.strategy.has_backlog(place),
+                    LastCheck::All => self.strategy.is_ready(slot),
+                    LastCheck::SkipLone => self.strategy.has_backlog(slot),
                 };
                 ready || pool.has_forks() || !watch() || pool.has_calls(worker)
             });
@@ -101,7 +101,7 @@ impl<S: Strategy> Registry<S> {
         }
         // It does not wait for a task any more.
         if !matches!(work, Some(Work::Task(_)))
-            && let Some(told) = self.strategy.leave(place)
+            && let Some(told) = self.strategy.leave(slot)
         {
             self.notify(told);
         }

@@ -3,7 +3,7 @@
 use super::Registry;
 use crate::shutdown::termination;
 use crate::sleep::MOST_WORKERS;
-use crate::strategy::{Place, Strategy};
+use crate::strategy::{Strategy, WorkerSlot};
 use crate::workers::core::Core;
 use crate::workers::job;
 use crate::workers::pool_state::Fate;
@@ -46,7 +46,7 @@ impl<S: Strategy> Registry<S> {
         let mine = Worker::with_current(|current| current.filter(is_mine).map(Worker::index));
         let _excused = mine.and_then(|slot| self.pool.excuse_slot(slot));
         let lent = Worker::with_current(|current| {
-            current.filter(is_mine).map(|worker| self.idle_in_shutdown(worker.place()))
+            current.filter(is_mine).map(|worker| self.idle_in_shutdown(worker.slot()))
         });
         for slot in 0..self.pool.num_slots() {
             let itself = Worker::with_current(|current| {
@@ -78,18 +78,18 @@ impl<S: Strategy> Registry<S> {
 
     /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for
     /// what is ready.
-    pub(super) fn idle_in_shutdown(&self, place: &Place) -> bool {
+    pub(super) fn idle_in_shutdown(&self, slot: &WorkerSlot) -> bool {
         let termination = &self.pool.termination;
         let mut lent = false;
         loop {
             // Somebody runs what is ready, if the pool has no other thread.
-            if !lent && self.strategy.is_ready(place) {
+            if !lent && self.strategy.is_ready(slot) {
                 lent = true;
                 self.lease_spare();
             }
             termination.set_idle();
             let Some(rested) = termination.all_idle() else { return lent };
-            let ready = self.strategy.is_ready(place);
+            let ready = self.strategy.is_ready(slot);
             if ready && !lent {
                 termination.set_busy();
                 continue;
@@ -112,17 +112,17 @@ impl<S: Strategy> Registry<S> {
         // SAFETY: all threads have left their seats, and `Drain` lets one in at a time. `self` is
         // borrowed for longer.
         let worker = unsafe { self.pool.info(0).bind_worker(core) };
-        let place = worker.place();
+        let slot = worker.slot();
         let mut failed_searches = 0;
         while failed_searches < LAST_LOOKS {
-            match self.strategy.next(place, None, &mut None) {
+            match self.strategy.next(slot, None, &mut None) {
                 Some(task) => {
                     // SAFETY: out of the strategy, so filled and not run yet.
                     let block = unsafe { job::run(task, worker, Fate::Dropped) };
-                    self.strategy.release(Some(place), block);
+                    self.strategy.release(Some(slot), block);
                     failed_searches = 0;
                 }
-                None if self.strategy.is_ready(place) => failed_searches += 1,
+                None if self.strategy.is_ready(slot) => failed_searches += 1,
                 None => break,
             }
         }
@@ -131,11 +131,11 @@ impl<S: Strategy> Registry<S> {
     /// A worker of a closed pool has found nothing: it waits until there is something, or all is
     /// over. Says which.
     pub(super) fn wait_for_termination(&self, worker: &Worker) -> bool {
-        let (pool, place) = (&self.pool, worker.place());
+        let (pool, slot) = (&self.pool, worker.slot());
         let _excused = pool.excuse(worker);
         pool.termination.set_idle();
         pool.sleep.start_searching();
-        let more = || self.strategy.is_ready(place) || pool.has_calls(worker) || pool.has_forks();
+        let more = || self.strategy.is_ready(slot) || pool.has_calls(worker) || pool.has_forks();
         let changed = || more() || pool.termination.all_idle().is_some();
         let over = loop {
             // Both, in this order: what was made ready before all rested is seen.
@@ -154,7 +154,7 @@ impl<S: Strategy> Registry<S> {
                 Some(_) => {}
                 None if pool.spin_until(changed) => {}
                 None => {
-                    pool.sleep.sleep(place.index(), None, |_| changed());
+                    pool.sleep.sleep(slot.index(), None, |_| changed());
                 }
             }
         };
@@ -165,13 +165,13 @@ impl<S: Strategy> Registry<S> {
     /// The calling worker does not take part any more. If the pool is closed it may have been the
     /// last that was busy, and those who rest may all be such as look for nothing: they wait in
     /// `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
-    pub(super) fn deregister(&self, place: &Place) -> bool {
+    pub(super) fn deregister(&self, slot: &WorkerSlot) -> bool {
         let termination = &self.pool.termination;
         if !termination.deregister() {
             return false;
         }
         let rested = termination.all_idle();
-        let ready = self.strategy.is_ready(place);
+        let ready = self.strategy.is_ready(slot);
         if let Some(rested) = rested
             && !ready
         {

@@ -75,7 +75,7 @@ impl<S: Strategy> Registry<S> {
         // Relaxed: a hint.
         pool.active_threads.fetch_sub(1, Ordering::Relaxed);
         let _excused = pool.excuse(worker);
-        if self.deregister(worker.place()) {
+        if self.deregister(worker.slot()) {
             // This one, if there is no other.
             self.lease_spare();
         }

@@ -15,17 +15,17 @@ impl<L: RawMutex + Send + Sync + 'static> Lock for L {}
 pub(super) const NO_STACKS: &str =
     "Plan::stacks is false: this strategy keeps no stacks; set it before `new`";
 
-/// One of the threads that share a strategy's work, as the strategy knows it: a number below [`Plan::places`].
+/// One of the threads that share a strategy's work, as the strategy knows it: a number below [`Plan::slots`].
 ///
 /// What a strategy keeps for a processor without a lock is reached with its place only, so there must be one place of a number at a time.
 #[derive(Debug)]
-pub struct Place {
+pub struct WorkerSlot {
     index: usize,
     /// Neither `Send` nor `Sync`: it stays with its thread.
     one_thread: PhantomData<Cell<*const ()>>,
 }
 
-impl Place {
+impl WorkerSlot {
     /// The place with this number.
     ///
     /// # Safety
@@ -48,8 +48,8 @@ impl Place {
 /// What a strategy is made for.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many places there may be: every [`Place`] of the strategy is below.
-    pub places: usize,
+    /// How many places there may be: every [`WorkerSlot`] of the strategy is below.
+    pub slots: usize,
     /// How many places there are at first; [`Strategy::resize`] says when that changes.
     pub active: usize,
     /// The most free blocks a place keeps for itself, `T` in the paper; `None` for the strategy's own choice (the paper: as many as there are
@@ -64,30 +64,30 @@ pub struct Plan {
 impl Plan {
     /// A plan for so many places, all of them active, with the strategy's own threshold and without stacks.
     #[must_use]
-    pub fn new(places: usize) -> Self {
-        Self { places, active: places, threshold: None, queues: None, stacks: false }
+    pub fn new(slots: usize) -> Self {
+        Self { slots, active: slots, threshold: None, queues: None, stacks: false }
     }
 
     /// Refuses what no strategy can be made for.
     ///
     /// # Panics
     ///
-    /// If there are no places, more active ones than there may be, a threshold of 0, or not between one and [`places`](Self::places) queues.
+    /// If there are no places, more active ones than there may be, a threshold of 0, or not between one and [`slots`](Self::slots) queues.
     #[track_caller]
     pub(crate) fn check(&self) {
-        let &Self { places, active, threshold, queues, stacks: _ } = self;
-        assert!(places > 0, "Plan::places is 0: somebody must do the work; ask for at least 1");
+        let &Self { slots, active, threshold, queues, stacks: _ } = self;
+        assert!(slots > 0, "Plan::slots is 0: somebody must do the work; ask for at least 1");
         assert!(
-            active <= places,
-            "Plan::active is {active}, but Plan::places only {places}: raise `places` to the most that there will ever be"
+            active <= slots,
+            "Plan::active is {active}, but Plan::slots only {slots}: raise `slots` to the most that there will ever be"
         );
         assert!(
             threshold != Some(0),
             "Plan::threshold is 0: a place keeps at least 1 free block; say None for the strategy's own choice"
         );
         assert!(
-            queues.is_none_or(|queues| (1..=places).contains(&queues)),
-            "Plan::queues is {}, but Plan::places is {places}: there are between 1 and as many queues as places",
+            queues.is_none_or(|queues| (1..=slots).contains(&queues)),
+            "Plan::queues is {}, but Plan::slots is {slots}: there are between 1 and as many queues as slots",
             queues.unwrap_or_default()
         );
     }
@@ -96,14 +96,14 @@ impl Plan {
 /// Who should be told that there is something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an idle place that is not told sleeps on"]
-pub enum Told {
+pub enum WakeTarget {
     /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
-    Anyone(usize),
+    Any(usize),
     /// Any idle place, but nobody need be woken at once who searched in vain just now: the task is the only one that the creating place has, which
     /// will most likely run it next.
     Lone,
     /// This place and no other: the task is for it alone.
-    Place(usize),
+    Worker(usize),
 }
 
 /// A way of managing ready work: where created tasks wait, who takes them, and where their blocks go afterwards.
@@ -121,24 +121,24 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     ///
     /// # Panics
     ///
-    /// If the plan has no places, more active ones than places, a threshold of 0, or not between one and `places` queues.
+    /// If the plan has no places, more active ones than places, a threshold of 0, or not between one and `slots` queues.
     fn new(plan: &Plan) -> Self;
 
     /// Creates a task: takes a free block, has `fill` write it, makes it ready. Says who should be told.
     ///
-    /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run
+    /// `slot` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run
     /// under a lock.
-    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
+    fn create(&self, slot: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget;
 
     /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
-    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create(place, fill)
+    fn create_last(&self, slot: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
+        self.create(slot, fill)
     }
 
     /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else
     /// to do.
-    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
-        let _ = (place, victim);
+    fn next_from(&self, slot: &WorkerSlot, victim: usize) -> Option<Task> {
+        let _ = (slot, victim);
         None
     }
 
@@ -148,57 +148,57 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// away; when a task is returned and there is no stack in hand, it puts one there, if it has one.
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         stack: &mut Option<Stack>,
     ) -> Option<Task>;
 
     /// Gives back the block of a task that has finished, and takes nothing.
-    fn release(&self, place: Option<&Place>, finished: Task);
+    fn release(&self, slot: Option<&WorkerSlot>, finished: Task);
 
     /// Gives the strategy a stack that nobody uses.
     ///
     /// # Panics
     ///
     /// If the plan was without stacks.
-    fn give_stack(&self, place: Option<&Place>, stack: Stack);
+    fn give_stack(&self, slot: Option<&WorkerSlot>, stack: Stack);
 
     /// Takes a free stack, if it has one: for whoever made them and wants them back.
-    fn take_stack(&self, place: Option<&Place>) -> Option<Stack>;
+    fn take_stack(&self, slot: Option<&WorkerSlot>) -> Option<Stack>;
 
-    /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
-    fn is_ready(&self, place: &Place) -> bool;
+    /// Whether [`next`](Self::next) may find something for `slot`. Takes no lock.
+    fn is_ready(&self, slot: &WorkerSlot) -> bool;
 
-    /// Whether [`next`](Self::next) may find something for `place` that it need not take from another place; yes where the strategy does not know.
+    /// Whether [`next`](Self::next) may find something for `slot` that it need not take from another place; yes where the strategy does not know.
     /// [`next`](Self::next) finds at once what this sees.
     #[inline]
-    fn is_ready_here(&self, place: &Place) -> bool {
-        let _ = place;
+    fn is_ready_locally(&self, slot: &WorkerSlot) -> bool {
+        let _ = slot;
         true
     }
 
     /// Who should be told after the last [`next`](Self::next) of this place, because it has moved ready tasks to where others may have looked before.
     #[inline]
-    fn moved(&self, place: &Place) -> Option<Told> {
-        let _ = place;
+    fn take_moved(&self, slot: &WorkerSlot) -> Option<WakeTarget> {
+        let _ = slot;
         None
     }
 
-    /// [`is_ready`](Self::is_ready), apart from tasks of which [`Told::Lone`] was said.
-    fn has_backlog(&self, place: &Place) -> bool {
-        self.is_ready(place)
+    /// [`is_ready`](Self::is_ready), apart from tasks of which [`WakeTarget::Lone`] was said.
+    fn has_backlog(&self, slot: &WorkerSlot) -> bool {
+        self.is_ready(slot)
     }
 
     /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant
     /// for it alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.
-    fn idle(&self, place: &Place) {
-        let _ = place;
+    fn idle(&self, slot: &WorkerSlot) {
+        let _ = slot;
     }
 
     /// Takes what only this place would find, and leaves it to the others: when its thread ends, or stops waiting without looking for a task. Says
     /// who should be told, if there was something.
-    fn leave(&self, place: &Place) -> Option<Told> {
-        let _ = place;
+    fn leave(&self, slot: &WorkerSlot) -> Option<WakeTarget> {
+        let _ = slot;
         None
     }
 
@@ -219,8 +219,8 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     fn blocks(&self) -> usize;
 
     /// How often the place has taken tasks from another, and how often it tried and got none.
-    fn steals(&self, place: usize) -> (u64, u64) {
-        let _ = place;
+    fn steals(&self, slot: usize) -> (u64, u64) {
+        let _ = slot;
         (0, 0)
     }
 

@@ -23,10 +23,10 @@ mod order;
 mod paper;
 pub(crate) mod work_stealing;
 
-pub use interface::{Lock, Place, Plan, Strategy, Told};
+pub use interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 pub use order::{Fifo, Lifo, Order};
 pub use paper::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Placement,
-    ProbeIdleElseCentral, Random, SingleLock, TwoChoices,
+    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, OwnQueue,
+    Placement, ProbeIdleElseCentral, Random, SingleLock, TwoChoices,
 };
 pub use work_stealing::WorkStealing;

@@ -8,12 +8,12 @@ use crate::threads::table::Names;
 
 /// How many tasks a worker that waits may run one inside the other, before it waits without running
 /// any.
-pub const MOST_NESTED: usize = 64;
+pub const MAX_NESTED_TASKS: usize = 64;
 
 /// What a worker does while it waits for a task that another one runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of
+    /// Runs any task that is ready, one inside the other up to [`MAX_NESTED_TASKS`], then only those of
     /// the scope that it waits for. The processors are never idle while there is work, and a task
     /// that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for
     /// the pool to [end](crate::ThreadPool::shutdown).

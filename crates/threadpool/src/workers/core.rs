@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pool_state::PoolState;
 use super::worker::{StolenFork, Worker};
 use crate::metrics::Metrics;
-use crate::strategy::Place;
+use crate::strategy::WorkerSlot;
 use crate::strategy::blocks::control_block::Task;
 
 /// Where among the ready tasks of its place a new one goes.
@@ -32,7 +32,12 @@ pub(crate) trait Core: Send + Sync {
     fn pool(&self) -> &PoolState;
 
     /// Creates a task, and tells whoever should know.
-    fn create(&self, place: Option<&Place>, position: QueuePosition, fill: &mut dyn FnMut(&Task));
+    fn create(
+        &self,
+        slot: Option<&WorkerSlot>,
+        position: QueuePosition,
+        fill: &mut dyn FnMut(&Task),
+    );
 
     /// Takes what is ready: a task, else a fork.
     fn find_work(&self, worker: &Worker) -> Option<Work>;
@@ -43,7 +48,7 @@ pub(crate) trait Core: Send + Sync {
     /// Takes what another worker has ready: a fork, else a task.
     fn find_work_of(&self, worker: &Worker, victim: usize) -> Option<Work>;
 
-    fn release_block(&self, place: &Place, finished: Task);
+    fn release_block(&self, slot: &WorkerSlot, finished: Task);
 
     /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that
     /// the worker need not go on, or it has orders. `watch` is asked before it sleeps: whether it

@@ -14,14 +14,14 @@
 //!    as soon as it returns it.
 //! 2. Nothing unwinds out of `run`: whatever is written here catches panics.
 
-use crate::strategy::blocks::control_block::{Task, WORDS};
+use crate::strategy::blocks::control_block::{TASK_WORDS, Task};
 use crate::workers::pool_state::Fate;
 use crate::workers::worker::Worker;
 
 /// Runs a task that was filled by [`fill`]. Returns its block.
 pub(crate) type Run = unsafe fn(Task, &Worker, Fate) -> Task;
 
-const PAYLOAD: usize = WORDS - 1;
+const PAYLOAD: usize = TASK_WORDS - 1;
 
 /// Whether an `F` lies in the block itself.
 const fn fits<F>() -> bool {
@@ -53,9 +53,9 @@ unsafe fn write<P>(task: &Task, run: Run, payload: P) {
     // SAFETY: the first word of the block, which the caller has.
     unsafe { words.cast::<Run>().write(run) };
     // SAFETY: inside the block.
-    let place = unsafe { words.add(1) };
+    let payload_at = unsafe { words.add(1) };
     // SAFETY: it fits.
-    unsafe { place.cast::<P>().write(payload) };
+    unsafe { payload_at.cast::<P>().write(payload) };
 }
 
 /// # Safety
@@ -64,9 +64,9 @@ unsafe fn write<P>(task: &Task, run: Run, payload: P) {
 #[inline]
 unsafe fn read<P>(task: &Task) -> P {
     // SAFETY: inside the block.
-    let place = unsafe { task.words().add(1) };
+    let payload_at = unsafe { task.words().add(1) };
     // SAFETY: the caller's promise.
-    unsafe { place.cast::<P>().read() }
+    unsafe { payload_at.cast::<P>().read() }
 }
 
 unsafe fn run_inline<F: FnOnce(&Worker, Fate)>(task: Task, worker: &Worker, fate: Fate) -> Task {

@@ -15,7 +15,7 @@ impl Worker {
     #[inline]
     pub(crate) unsafe fn create<F: FnOnce(&Worker, Fate)>(&self, position: QueuePosition, body: F) {
         let mut body = Some(body);
-        self.core().create(Some(&self.place), position, &mut |task| {
+        self.core().create(Some(&self.slot), position, &mut |task| {
             if let Some(body) = body.take() {
                 // SAFETY: the caller's promise.
                 unsafe { job::fill(task, body) };
@@ -79,6 +79,6 @@ impl Worker {
         self.counters().tasks.add(1);
         // SAFETY: out of the strategy, so filled and not run yet.
         let block = unsafe { job::run(task, self, self.pool().fate()) };
-        self.core().release_block(&self.place, block);
+        self.core().release_block(&self.slot, block);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | [`Wait`] | what the worker does meanwhile | its stack | holding a lock meanwhile |
 //! | --- | --- | --- | --- |
-//! | `Any` | any ready task, to a depth of [`MOST_NESTED`] | at most so many tasks above each other, but see below | may deadlock with a task that wants it |
+//! | `Any` | any ready task, to a depth of [`MAX_NESTED_TASKS`] | at most so many tasks above each other, but see below | may deadlock with a task that wants it |
 //! | `Leapfrog` | what the thief has ready: most often part of what is waited for | seldom deeper than the program run by one thread | may deadlock, if the thief has other tasks too |
 //! | `Isolated` | tasks of the scope that it waits for | does not grow | safe, but for what a [`broadcast`](crate::ThreadPool::broadcast) runs |
 //! | `Park` | the same, and a spare thread takes its seat | does not grow | as above |
@@ -22,7 +22,7 @@
 //!
 //! A handle of a future may be waited for by anybody, before its task has begun, and another pool's
 //! tasks may come back to this one. A worker that runs nothing might then wait for what it alone
-//! would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep
+//! would run. So under `Any` it runs tasks meanwhile, also beyond [`MAX_NESTED_TASKS`]. Why not sleep
 //! and lend its seat to a spare there: the spares are counted, not whom they serve, so the one that
 //! is left may itself wait for this worker's fork.
 //!
@@ -30,7 +30,7 @@
 //! blocks there, it stands in for itself. So a worker that sleeps for a fork lends its seat if the
 //! pool has started spares.
 //!
-//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a
+//! **The bound that remains:** under `Any` forks and scopes add at most `MAX_NESTED_TASKS` tasks to a
 //! stack; waits for futures, broadcasts and other pools as many as wait so above each other. Under
 //! the others a worker lends its seat while it waits for another pool, and sleeps if there is no
 //! spare: pools that call each other to and fro need as many spares as there are calls inside each
@@ -40,7 +40,7 @@
 
 use machine::bomb::AbortOnUnwind;
 
-use super::config::{MOST_NESTED, Wait};
+use super::config::{MAX_NESTED_TASKS, Wait};
 use super::core::SpareLease;
 use super::worker::Worker;
 use crate::sync::latch::Latch;
@@ -116,7 +116,7 @@ impl Worker {
 
     /// Whether it runs any task while it waits here and now.
     pub(crate) fn runs_any_task(&self) -> bool {
-        self.pool().wait() == Wait::Any && self.nested.get() < MOST_NESTED
+        self.pool().wait() == Wait::Any && self.nested.get() < MAX_NESTED_TASKS
     }
 
     /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool:

@@ -17,7 +17,7 @@ use machine::clock::{self, Ticks};
 use crate::metrics::Counters;
 use crate::queues::fork_stack::ForkStack;
 use crate::queues::scope_tasks::ScopeTasks;
-use crate::strategy::Place;
+use crate::strategy::WorkerSlot;
 use crate::sync::latch::Latch;
 use crate::workers::core::Core;
 use crate::workers::monitor::BLOCKED_US;
@@ -87,7 +87,7 @@ pub struct Worker {
     pool: Cell<*const PoolState>,
     /// The same pool, with its strategy.
     core: Cell<Option<*const dyn Core>>,
-    pub(super) place: Place,
+    pub(super) slot: WorkerSlot,
     /// The state of its random numbers.
     random: Cell<u32>,
     /// Waits that run any task, one inside the other.
@@ -110,7 +110,7 @@ impl Worker {
             pool: Cell::new(core::ptr::null()),
             core: Cell::new(None),
             // SAFETY: there is one worker for each seat, and its thread alone uses the place.
-            place: unsafe { Place::new(index) },
+            slot: unsafe { WorkerSlot::new(index) },
             random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
             nested: Cell::new(0),
             in_blocking: Cell::new(false),
@@ -173,12 +173,12 @@ impl Worker {
     #[inline]
     #[must_use]
     pub fn index(&self) -> usize {
-        self.place.index()
+        self.slot.index()
     }
 
     #[inline]
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    pub(crate) fn slot(&self) -> &WorkerSlot {
+        &self.slot
     }
 
     #[inline]

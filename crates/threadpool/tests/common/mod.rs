@@ -5,19 +5,19 @@ use std::cell::Cell;
 
 use lock_api::RawMutex;
 use stanchion_spin::TestAndSet;
-use stanchion_threadpool::{Place, Strategy, Task, WORDS};
+use stanchion_threadpool::{Strategy, TASK_WORDS, Task, WorkerSlot};
 
 /// All places of a strategy that has just been made.
-pub(crate) fn places(count: usize) -> Vec<Place> {
+pub(crate) fn slots(count: usize) -> Vec<WorkerSlot> {
     // SAFETY: each caller asks once for each strategy.
-    (0..count).map(|index| unsafe { Place::new(index) }).collect()
+    (0..count).map(|index| unsafe { WorkerSlot::new(index) }).collect()
 }
 
 /// Writes `value` into the first and the last word.
 pub(crate) fn fill(task: &Task, value: usize) {
     let first = task.words();
     // SAFETY: a task has so many words.
-    let last = unsafe { first.add(WORDS - 1) };
+    let last = unsafe { first.add(TASK_WORDS - 1) };
     // SAFETY: whoever fills a task has it alone; so below.
     unsafe { first.write(value) };
     // SAFETY: as above.
@@ -28,7 +28,7 @@ pub(crate) fn fill(task: &Task, value: usize) {
 pub(crate) fn value(task: &Task) -> usize {
     let first = task.words();
     // SAFETY: a task has so many words.
-    let last = unsafe { first.add(WORDS - 1) };
+    let last = unsafe { first.add(TASK_WORDS - 1) };
     // SAFETY: the task was filled, and is the caller's.
     let value = unsafe { first.read() };
     // SAFETY: as above.
@@ -39,22 +39,22 @@ pub(crate) fn value(task: &Task) -> usize {
 /// Looks for a task until there is none: a strategy may leave one to another place for a few looks.
 pub(crate) fn look(
     strategy: &impl Strategy,
-    place: &Place,
+    slot: &WorkerSlot,
     mut finished: Option<Task>,
 ) -> Option<Task> {
-    (0..8).find_map(|_| strategy.next(place, finished.take(), &mut None))
+    (0..8).find_map(|_| strategy.next(slot, finished.take(), &mut None))
 }
 
 /// Takes everything out, each place what it finds, after all have left.
-pub(crate) fn drain(strategy: &impl Strategy, places: &[Place]) -> Vec<usize> {
+pub(crate) fn drain(strategy: &impl Strategy, slots: &[WorkerSlot]) -> Vec<usize> {
     let mut values = Vec::new();
-    for place in places {
-        let _ = strategy.leave(place);
+    for slot in slots {
+        let _ = strategy.leave(slot);
     }
-    for place in places {
+    for slot in slots {
         // What was handed to it by those who have left after it.
         let mut finished = None;
-        while let Some(task) = look(strategy, place, finished.take()) {
+        while let Some(task) = look(strategy, slot, finished.take()) {
             values.push(value(&task));
             finished = Some(task);
         }

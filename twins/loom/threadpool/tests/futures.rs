@@ -248,7 +248,7 @@ struct Pool {
     drain: Drain,
     ready: AtomicU32,
     /// What the place has; taken out tasks are counted here.
-    place: UnsafeCell<u32>,
+    slot: UnsafeCell<u32>,
     /// How many tasks create another when they are dropped.
     creates: AtomicU32,
 }
@@ -263,7 +263,7 @@ impl Pool {
         Arc::new(Self {
             drain,
             ready: AtomicU32::fresh(0),
-            place: UnsafeCell::new(0),
+            slot: UnsafeCell::new(0),
             creates: AtomicU32::fresh(creates),
         })
     }
@@ -277,7 +277,7 @@ impl Pool {
     fn take_out(&self) {
         while self.ready.fetch_update(Relaxed, Relaxed, |ready| ready.checked_sub(1)).is_ok() {
             // SAFETY: `Drain` lets one in at a time.
-            self.place.with_mut(|place| unsafe { *place += 1 });
+            self.slot.with_mut(|slot| unsafe { *slot += 1 });
             let creates = self.creates.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
             if creates.is_ok() {
                 self.create();
@@ -295,7 +295,7 @@ impl Pool {
     fn is_empty(&self, taken: u32) {
         assert_eq!(self.ready.load(Relaxed), 0, "a task is left");
         // SAFETY: all others have ended.
-        assert_eq!(self.place.with(|place| unsafe { *place }), taken);
+        assert_eq!(self.slot.with(|slot| unsafe { *slot }), taken);
     }
 }
 
@@ -344,7 +344,7 @@ fn ending_the_threads_leave_bounded() {
         let waker = beside(&pool, Pool::create);
         let other = beside(&pool, |pool| {
             // SAFETY: this thread has the place, until it leaves.
-            pool.place.with_mut(|place| unsafe { *place += 1 });
+            pool.slot.with_mut(|slot| unsafe { *slot += 1 });
             pool.leave();
         });
         pool.leave();

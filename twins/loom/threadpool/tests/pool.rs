@@ -59,12 +59,12 @@ impl Part {
 
     fn write(&self, value: usize) {
         // SAFETY: by the one task whose part it is.
-        self.0.with_mut(|place| unsafe { *place = value });
+        self.0.with_mut(|slot| unsafe { *slot = value });
     }
 
     fn read(&self) -> usize {
         // SAFETY: the task has ended.
-        self.0.with(|place| unsafe { *place })
+        self.0.with(|slot| unsafe { *slot })
     }
 }
 

@@ -29,10 +29,10 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
 use stanchion_threadpool_loom::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
-    ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    OwnQueue, ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
 };
-use stanchion_threadpool_loom::{Place, Plan, Strategy, Task, Told};
+use stanchion_threadpool_loom::{Plan, Strategy, Task, WakeTarget, WorkerSlot};
 
 /// Three places, and a threshold.
 fn plan(threshold: usize) -> Plan {
@@ -43,11 +43,11 @@ fn plan(threshold: usize) -> Plan {
 fn warm<S: Strategy>() -> Arc<S> {
     let strategy = S::new(&plan(4));
     let tasks = [0, 1].map(|index| {
-        let _ = strategy.create(Some(&place(index)), fill(9));
-        strategy.next(&place(index), None, &mut None).unwrap()
+        let _ = strategy.create(Some(&slot(index)), fill(9));
+        strategy.next(&slot(index), None, &mut None).unwrap()
     });
     for (index, task) in tasks.into_iter().enumerate() {
-        strategy.release(Some(&place(index)), task);
+        strategy.release(Some(&slot(index)), task);
     }
     Arc::new(strategy)
 }
@@ -57,9 +57,9 @@ fn model() -> Model {
 }
 
 /// The place of this number; a thread that has started, or ended, hands it on.
-fn place(index: usize) -> Place {
+fn slot(index: usize) -> WorkerSlot {
     // SAFETY: in each model a number is with one thread at a time.
-    unsafe { Place::new(index) }
+    unsafe { WorkerSlot::new(index) }
 }
 
 fn fill(value: usize) -> impl FnOnce(&Task) {
@@ -73,8 +73,8 @@ fn value(task: &Task) -> usize {
 }
 
 /// Starts a task, and does not finish it.
-fn start<S: Strategy>(strategy: &S, place: &Place) -> Option<usize> {
-    strategy.next(place, None, &mut None).as_ref().map(value)
+fn start<S: Strategy>(strategy: &S, slot: &WorkerSlot) -> Option<usize> {
+    strategy.next(slot, None, &mut None).as_ref().map(value)
 }
 
 fn beside<S: Strategy, R: Send + 'static>(
@@ -89,10 +89,10 @@ fn beside<S: Strategy, R: Send + 'static>(
 fn account<S: Strategy>(strategy: &S, found: &[Option<usize>], created: &[usize]) {
     let mut all: Vec<usize> = found.iter().copied().flatten().collect();
     for index in 0..3 {
-        let _ = strategy.leave(&place(index));
+        let _ = strategy.leave(&slot(index));
     }
     for index in 0..3 {
-        all.extend(std::iter::from_fn(|| start(strategy, &place(index))));
+        all.extend(std::iter::from_fn(|| start(strategy, &slot(index))));
     }
     all.sort_unstable();
     assert_eq!(all, created);
@@ -101,26 +101,26 @@ fn account<S: Strategy>(strategy: &S, found: &[Option<usize>], created: &[usize]
 
 fn a_creator_meets_a_starter<S: Strategy>() {
     let strategy = warm::<S>();
-    let other = beside(&strategy, |strategy| start(strategy, &place(1)));
-    let _ = strategy.create(Some(&place(0)), fill(1));
+    let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
+    let _ = strategy.create(Some(&slot(0)), fill(1));
     account(&*strategy, &[other.join().unwrap()], &[1]);
 }
 
 fn two_create<S: Strategy>() {
     let strategy = warm::<S>();
     let other = beside(&strategy, |strategy| {
-        let _ = strategy.create(Some(&place(1)), fill(1));
+        let _ = strategy.create(Some(&slot(1)), fill(1));
     });
-    let _ = strategy.create(Some(&place(0)), fill(2));
+    let _ = strategy.create(Some(&slot(0)), fill(2));
     other.join().unwrap();
     account(&*strategy, &[], &[1, 2]);
 }
 
 fn two_start<S: Strategy>() {
     let strategy = warm::<S>();
-    let _ = strategy.create(Some(&place(0)), fill(1));
-    let other = beside(&strategy, |strategy| start(strategy, &place(1)));
-    let mine = start(&*strategy, &place(0));
+    let _ = strategy.create(Some(&slot(0)), fill(1));
+    let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
+    let mine = start(&*strategy, &slot(0));
     let others = other.join().unwrap();
     assert!(mine.is_some() != others.is_some(), "it was ready all the time");
     account(&*strategy, &[mine, others], &[1]);
@@ -129,10 +129,10 @@ fn two_start<S: Strategy>() {
 fn two_start_of_three<S: Strategy>() {
     let strategy = warm::<S>();
     for new in 1..=3 {
-        let _ = strategy.create(Some(&place(0)), fill(new));
+        let _ = strategy.create(Some(&slot(0)), fill(new));
     }
-    let other = beside(&strategy, |strategy| start(strategy, &place(1)));
-    let mine = start(&*strategy, &place(0));
+    let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
+    let mine = start(&*strategy, &slot(0));
     let others = other.join().unwrap();
     assert!(mine.is_some(), "more tasks were ready here than anybody could take");
     account(&*strategy, &[mine, others], &[1, 2, 3]);
@@ -142,10 +142,10 @@ fn two_create_and_one_starts<S: Strategy>() {
     let strategy = warm::<S>();
     let others = [0, 1].map(|index| {
         beside(&strategy, move |strategy| {
-            let _ = strategy.create(Some(&place(index)), fill(index));
+            let _ = strategy.create(Some(&slot(index)), fill(index));
         })
     });
-    let found = start(&*strategy, &place(2));
+    let found = start(&*strategy, &slot(2));
     others.into_iter().for_each(|other| other.join().unwrap());
     account(&*strategy, &[found], &[0, 1]);
 }
@@ -155,18 +155,18 @@ fn blocks_go_through_the_pool<S: Strategy>() {
     let strategy = Arc::new(S::new(&plan(2)));
     let held: Vec<Task> = (0..2)
         .map(|new| {
-            let _ = strategy.create(Some(&place(1)), fill(new));
-            strategy.next(&place(1), None, &mut None).unwrap()
+            let _ = strategy.create(Some(&slot(1)), fill(new));
+            strategy.next(&slot(1), None, &mut None).unwrap()
         })
         .collect();
     let other = beside(&strategy, move |strategy| {
         for task in held {
-            strategy.release(Some(&place(1)), task);
+            strategy.release(Some(&slot(1)), task);
         }
     });
-    let _ = strategy.create(Some(&place(0)), fill(2));
+    let _ = strategy.create(Some(&slot(0)), fill(2));
     other.join().unwrap();
-    let _ = strategy.create(Some(&place(0)), fill(3));
+    let _ = strategy.create(Some(&slot(0)), fill(3));
     account(&*strategy, &[], &[2, 3]);
     assert!(
         strategy.blocks() <= 4,
@@ -177,9 +177,9 @@ fn blocks_go_through_the_pool<S: Strategy>() {
 fn two_need_a_slab<S: Strategy>() {
     let strategy = Arc::new(S::new(&plan(2)));
     let other = beside(&strategy, |strategy| {
-        let _ = strategy.create(Some(&place(1)), fill(1));
+        let _ = strategy.create(Some(&slot(1)), fill(1));
     });
-    let _ = strategy.create(Some(&place(0)), fill(2));
+    let _ = strategy.create(Some(&slot(0)), fill(2));
     other.join().unwrap();
     assert_eq!(strategy.blocks(), 2);
     account(&*strategy, &[], &[1, 2]);
@@ -192,14 +192,14 @@ fn an_idle_place_is_told<S: Strategy>() {
     let sleeper = {
         let events = events.clone();
         beside(&strategy, move |strategy| {
-            let place = place(1);
+            let slot = slot(1);
             loop {
-                if let Some(found) = start(strategy, &place) {
+                if let Some(found) = start(strategy, &slot) {
                     return found;
                 }
-                strategy.idle(&place);
+                strategy.idle(&slot);
                 let key = events.prepare();
-                if strategy.is_ready(&place) {
+                if strategy.is_ready(&slot) {
                     events.cancel(key);
                 } else {
                     events.wait(key);
@@ -207,10 +207,10 @@ fn an_idle_place_is_told<S: Strategy>() {
             }
         })
     };
-    match strategy.create(Some(&place(0)), fill(1)) {
-        Told::Anyone(ready) => assert_eq!(ready, 1),
-        Told::Lone => {}
-        Told::Place(index) => assert_eq!(index, 1),
+    match strategy.create(Some(&slot(0)), fill(1)) {
+        WakeTarget::Any(ready) => assert_eq!(ready, 1),
+        WakeTarget::Lone => {}
+        WakeTarget::Worker(index) => assert_eq!(index, 1),
     }
     events.notify_one();
     assert_eq!(sleeper.join().unwrap(), 1);
@@ -218,48 +218,50 @@ fn an_idle_place_is_told<S: Strategy>() {
 }
 
 /// A strategy to which these places are idle: a creator finds them, for there are two others and it probes two.
-fn with_idle<S: Strategy>(places: &[usize]) -> Arc<S> {
+fn with_idle<S: Strategy>(slots: &[usize]) -> Arc<S> {
     let strategy = warm::<S>();
-    for &index in places {
-        strategy.idle(&place(index));
+    for &index in slots {
+        strategy.idle(&slot(index));
     }
     strategy
 }
 
 fn a_creator_meets_a_place_that_looks<S: Strategy>() {
     let strategy = with_idle::<S>(&[1]);
-    let other = beside(&strategy, |strategy| start(strategy, &place(1)));
-    let told = strategy.create(Some(&place(0)), fill(1));
+    let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
+    let told = strategy.create(Some(&slot(0)), fill(1));
     let found = other.join().unwrap();
     match told {
-        Told::Place(index) => assert_eq!((index, found), (1, Some(1)), "it was handed over before"),
-        Told::Anyone(_) | Told::Lone => {}
+        WakeTarget::Worker(index) => {
+            assert_eq!((index, found), (1, Some(1)), "it was handed over before")
+        }
+        WakeTarget::Any(_) | WakeTarget::Lone => {}
     }
     account(&*strategy, &[found], &[1]);
 }
 
 fn a_creator_meets_a_place_that_leaves<S: Strategy>() {
     let strategy = with_idle::<S>(&[1]);
-    let other = beside(&strategy, |strategy| strategy.leave(&place(1)));
-    let told = strategy.create(Some(&place(0)), fill(1));
+    let other = beside(&strategy, |strategy| strategy.leave(&slot(1)));
+    let told = strategy.create(Some(&slot(0)), fill(1));
     let left = other.join().unwrap();
     match told {
-        Told::Place(index) => assert_eq!((index, left), (1, Some(Told::Anyone(1)))),
-        Told::Anyone(ready) => assert_eq!((ready, left), (1, None)),
-        Told::Lone => assert_eq!(left, None),
+        WakeTarget::Worker(index) => assert_eq!((index, left), (1, Some(WakeTarget::Any(1)))),
+        WakeTarget::Any(ready) => assert_eq!((ready, left), (1, None)),
+        WakeTarget::Lone => assert_eq!(left, None),
     }
-    assert_eq!(start(&*strategy, &place(2)), Some(1), "nobody's in particular any more");
+    assert_eq!(start(&*strategy, &slot(2)), Some(1), "nobody's in particular any more");
     account(&*strategy, &[], &[]);
 }
 
 fn two_creators_and_an_idle_place<S: Strategy>() {
     let strategy = with_idle::<S>(&[2]);
     let creates = [0, 1].map(|index| {
-        beside(&strategy, move |strategy| strategy.create(Some(&place(index)), fill(index)))
+        beside(&strategy, move |strategy| strategy.create(Some(&slot(index)), fill(index)))
     });
-    let found = start(&*strategy, &place(2));
+    let found = start(&*strategy, &slot(2));
     let tolds = creates.map(|creates| creates.join().unwrap());
-    let handed = tolds.iter().filter(|&&told| told == Told::Place(2)).count();
+    let handed = tolds.iter().filter(|&&told| told == WakeTarget::Worker(2)).count();
     assert!(handed <= 1 && (handed == 0 || found.is_some()));
     account(&*strategy, &[found], &[0, 1]);
 }
@@ -267,13 +269,13 @@ fn two_creators_and_an_idle_place<S: Strategy>() {
 fn a_creator_and_two_that_leave() {
     let strategy = with_idle::<IdleQueue<Lock>>(&[1, 2]);
     let leaves =
-        [1, 2].map(|index| beside(&strategy, move |strategy| strategy.leave(&place(index))));
-    let told = strategy.create(Some(&place(0)), fill(1));
+        [1, 2].map(|index| beside(&strategy, move |strategy| strategy.leave(&slot(index))));
+    let told = strategy.create(Some(&slot(0)), fill(1));
     let left = leaves.map(|leaves| leaves.join().unwrap());
     // Handed from one to the next, or not, the last who was told knows where it is.
-    let handed = left.iter().flatten().count() + usize::from(matches!(told, Told::Place(_)));
-    assert!(handed == 0 || left.iter().flatten().any(|told| *told == Told::Anyone(1)));
-    assert_eq!(start(&*strategy, &place(0)), Some(1));
+    let handed = left.iter().flatten().count() + usize::from(matches!(told, WakeTarget::Worker(_)));
+    assert!(handed == 0 || left.iter().flatten().any(|told| *told == WakeTarget::Any(1)));
+    assert_eq!(start(&*strategy, &slot(0)), Some(1));
     account(&*strategy, &[], &[]);
 }
 
@@ -325,7 +327,7 @@ each! {
 
 models! { free_blocks: LocalFreeList<Lock>; blocks_go_through_the_pool; two_need_a_slab as two_need_a_slab_bounded }
 models! { idle: IdleQueue<Lock, Fifo>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
-models! { local_ready: LocalReadyQueue<Lock, Fifo, Own>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
+models! { local_ready: LocalReadyQueue<Lock, Fifo, OwnQueue>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
 
 models! {
     probing: ProbeIdleElseCentral<Lock>;

@@ -36,7 +36,7 @@ use threadpool::strategy::{
     CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
     ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
-use threadpool::{Place, Plan, Strategy};
+use threadpool::{Plan, Strategy, WorkerSlot};
 
 use crate::operation::{Operation, Round, alike};
 
@@ -107,7 +107,7 @@ fn tasks<S: Strategy>(threads: usize) -> Vec<Round> {
         let running = Cell::new(None);
         let round = move || {
             // SAFETY: rounds with this number are one thread's, and this is the only place of it for this strategy.
-            let place = unsafe { Place::new(index) };
+            let place = unsafe { WorkerSlot::new(index) };
             let _ = strategy.create(Some(&place), |_| {});
             running.set(strategy.next(&place, running.take(), &mut None));
         };

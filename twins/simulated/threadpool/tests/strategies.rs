@@ -10,7 +10,7 @@ use stanchion_threadpool_simulated::strategy::{
     Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, ProbeIdleElseCentral, Random,
     SingleLock, TwoChoices,
 };
-use stanchion_threadpool_simulated::{Place, Plan, Strategy, Task};
+use stanchion_threadpool_simulated::{Plan, Strategy, Task, WorkerSlot};
 
 /// Addresses must not depend on this process.
 #[global_allocator]
@@ -22,40 +22,40 @@ type Paper = TestAndSet<Ethernet, Spin>;
 /// The next task, however long it takes.
 fn next<S: Strategy, W: WaitPolicy>(
     strategy: &S,
-    place: &Place,
+    slot: &WorkerSlot,
     mut finished: Option<Task>,
 ) -> Option<Task> {
     loop {
-        let task = strategy.next(place, finished.take(), &mut None);
+        let task = strategy.next(slot, finished.take(), &mut None);
         if task.is_some() {
             return task;
         }
-        strategy.idle(place);
-        retry_until(|| strategy.is_ready(place).then_some(()), &mut W::start());
+        strategy.idle(slot);
+        retry_until(|| strategy.is_ready(slot).then_some(()), &mut W::start());
     }
 }
 
 /// Each of so many places begins with one task; each task creates one and finishes. Every place runs `each`.
-fn scene<S: Strategy, W: WaitPolicy>(places: usize, each: usize) {
-    let strategy = Arc::new(S::new(&Plan::new(places)));
+fn scene<S: Strategy, W: WaitPolicy>(slots: usize, each: usize) {
+    let strategy = Arc::new(S::new(&Plan::new(slots)));
     strategy.label();
-    let threads: Vec<_> = (0..places)
+    let threads: Vec<_> = (0..slots)
         .map(|index| {
             let strategy = strategy.clone();
             thread::spawn(move || {
                 // SAFETY: the only one of this number for this strategy.
-                let place = unsafe { Place::new(index) };
-                let _ = strategy.create(Some(&place), |_| {});
+                let slot = unsafe { WorkerSlot::new(index) };
+                let _ = strategy.create(Some(&slot), |_| {});
                 let mut task = None;
                 for _ in 0..each {
-                    task = next::<S, W>(&strategy, &place, task);
-                    let _ = strategy.create(Some(&place), |_| {});
+                    task = next::<S, W>(&strategy, &slot, task);
+                    let _ = strategy.create(Some(&slot), |_| {});
                 }
             })
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().expect("a place"));
-    assert_eq!(strategy.len(), places, "as many as there were at first");
+    assert_eq!(strategy.len(), slots, "as many as there were at first");
 }
 
 fn simulated(machine: &Machine, body: impl FnOnce() + 'static) -> Time {
@@ -64,11 +64,11 @@ fn simulated(machine: &Machine, body: impl FnOnce() + 'static) -> Time {
 }
 
 /// Microseconds from task to task on the Symmetry, without what it takes to start the places.
-fn null_threads<S: Strategy>(places: usize) -> f64 {
+fn null_threads<S: Strategy>(slots: usize) -> f64 {
     let machine = machines::symmetry_a(20);
-    let time = |each| simulated(&machine, move || scene::<S, Spin>(places, each)).as_nanos();
-    let each = 720 / places;
-    (time(2 * each) - time(each)) as f64 / 1_000.0 / (places * each) as f64
+    let time = |each| simulated(&machine, move || scene::<S, Spin>(slots, each)).as_nanos();
+    let each = 720 / slots;
+    (time(2 * each) - time(each)) as f64 / 1_000.0 / (slots * each) as f64
 }
 
 /// What section 3.6 says of figures 3.1 and 3.2. The simulated machine charges for what is shared, not for the instructions in between, so the central
@@ -76,13 +76,13 @@ fn null_threads<S: Strategy>(places: usize) -> f64 {
 #[test]
 fn null_threads_on_the_papers_computer() {
     println!("places  single multiple    local     idle   random (microseconds a task)");
-    let row = |places| {
+    let row = |slots| {
         let row = [
-            null_threads::<SingleLock<Paper>>(places),
-            null_threads::<MultipleLocks<Paper>>(places),
-            null_threads::<LocalFreeList<Paper>>(places),
-            null_threads::<IdleQueue<Paper>>(places),
-            null_threads::<LocalReadyQueue<Paper, Fifo, Random>>(places),
+            null_threads::<SingleLock<Paper>>(slots),
+            null_threads::<MultipleLocks<Paper>>(slots),
+            null_threads::<LocalFreeList<Paper>>(slots),
+            null_threads::<IdleQueue<Paper>>(slots),
+            null_threads::<LocalReadyQueue<Paper, Fifo, Random>>(slots),
         ];
         println!("{places:6} {}", row.map(|micros| format!("{micros:7.2}")).join("  "));
         row

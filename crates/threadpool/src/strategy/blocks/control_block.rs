@@ -37,7 +37,7 @@ use machine::atomic::{AtomicUsize, Fresh};
 use machine::cell::UnsafeCell;
 
 /// Words behind the link of a control block.
-pub const WORDS: usize = 14;
+pub const TASK_WORDS: usize = 14;
 
 /// What a block, or a stack, has at its front to be listed.
 #[repr(C)]
@@ -73,7 +73,7 @@ impl Link {
         // SAFETY: the caller's promise.
         let link = unsafe { link.as_ref() };
         // SAFETY: likewise.
-        link.0.with_mut(|place| unsafe { *place = next });
+        link.0.with_mut(|cell| unsafe { *cell = next });
     }
 }
 
@@ -89,12 +89,12 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Memory for a task: a link, and [`WORDS`] words that belong to whoever fills it.
+/// Memory for a task: a link, and [`TASK_WORDS`] words that belong to whoever fills it.
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
     link: Link,
     shared: AtomicUsize,
-    words: UnsafeCell<[MaybeUninit<usize>; WORDS]>,
+    words: UnsafeCell<[MaybeUninit<usize>; TASK_WORDS]>,
 }
 
 impl ControlBlock {
@@ -102,7 +102,7 @@ impl ControlBlock {
         Self {
             link: Link::new(),
             shared: AtomicUsize::fresh(0),
-            words: UnsafeCell::new([MaybeUninit::uninit(); WORDS]),
+            words: UnsafeCell::new([MaybeUninit::uninit(); TASK_WORDS]),
         }
     }
 }
@@ -121,7 +121,7 @@ pub struct Task(NonNull<ControlBlock>);
 unsafe impl Send for Task {}
 
 impl Task {
-    /// The words of the block, [`WORDS`] of them; aligned to 8 bytes, and not initialised when the
+    /// The words of the block, [`TASK_WORDS`] of them; aligned to 8 bytes, and not initialised when the
     /// block is new.
     ///
     /// They may be read and written through the pointer for as long as the caller has this task.

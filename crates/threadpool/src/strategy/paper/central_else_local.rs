@@ -15,7 +15,7 @@ use stanchion_competitive::RawPolicyMutex;
 use super::ready_queue::ReadyQueue;
 use crate::strategy::blocks::control_block::{Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 
 /// A central ready queue under a lock `L`, else one a place, each leaving in the order `O`. Free blocks are in local lists.
@@ -31,13 +31,13 @@ use crate::strategy::order::{Fifo, Order};
 /// holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{CentralElseLocal, Place, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{CentralElseLocal, WorkerSlot, Plan, Strategy};
 ///
 /// let ready: CentralElseLocal = CentralElseLocal::new(&Plan::new(2));
 /// // SAFETY: the only one of this number for this strategy.
-/// let place = unsafe { Place::new(0) };
-/// let _ = ready.create(Some(&place), |_| {});
-/// assert!(ready.next(&place, None, &mut None).is_some());
+/// let slot = unsafe { WorkerSlot::new(0) };
+/// let _ = ready.create(Some(&slot), |_| {});
+/// assert!(ready.next(&slot, None, &mut None).is_some());
 /// ```
 pub struct CentralElseLocal<L = RawPolicyMutex, O = Fifo> {
     central: CachePadded<ReadyQueue<L, O>>,
@@ -48,19 +48,24 @@ pub struct CentralElseLocal<L = RawPolicyMutex, O = Fifo> {
 impl<L: Lock, O: Order> CentralElseLocal<L, O> {
     /// All queues: the place's own, the central one, then the others'.
     #[inline]
-    fn in_order(&self, place: &Place) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
-        let (before, rest) = self.local.split_at(place.index());
+    fn in_order(&self, slot: &WorkerSlot) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
+        let (before, rest) = self.local.split_at(slot.index());
         let (own, after) = rest.split_at(1);
         own.iter().chain([&self.central]).chain(after).chain(before)
     }
 
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let task = self.resources.blocks.take(place);
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
+        let task = self.resources.blocks.take(slot);
         fill(&task);
-        let Some(place) = place else { return Told::Anyone(self.central.push(task, last)) };
+        let Some(slot) = slot else { return WakeTarget::Any(self.central.push(task, last)) };
         let ready = self.central.try_push(task, last);
-        Told::Anyone(ready.unwrap_or_else(|task| self.local[place.index()].push(task, last)))
+        WakeTarget::Any(ready.unwrap_or_else(|task| self.local[slot.index()].push(task, last)))
     }
 }
 
@@ -72,26 +77,26 @@ unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
     fn new(plan: &Plan) -> Self {
         let resources = Resources::new(plan);
         let queue = || CachePadded::new(ReadyQueue::new());
-        let local = core::iter::repeat_with(queue).take(plan.places).collect();
+        let local = core::iter::repeat_with(queue).take(plan.slots).collect();
         Self { central: queue(), local, resources }
     }
 
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
-        let task = self.in_order(place).find_map(|queue| queue.pop())?;
-        self.resources.start(place, hand);
+        self.resources.finish(slot, finished);
+        let task = self.in_order(slot).find_map(|queue| queue.pop())?;
+        self.resources.start(slot, hand);
         Some(task)
     }
 
     #[inline]
-    fn is_ready(&self, place: &Place) -> bool {
-        self.in_order(place).any(|queue| queue.len() > 0)
+    fn is_ready(&self, slot: &WorkerSlot) -> bool {
+        self.in_order(slot).any(|queue| queue.len() > 0)
     }
 
     fn len(&self) -> usize {

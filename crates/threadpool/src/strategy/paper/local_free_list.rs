@@ -13,7 +13,7 @@ use stanchion_competitive::RawPolicyMutex;
 use super::ready_queue::ReadyQueue;
 use crate::strategy::blocks::control_block::{Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 
 /// A ready queue under a lock `L`, which leaves in the order `O`, and local lists of free blocks.
@@ -27,15 +27,15 @@ use crate::strategy::order::{Fifo, Order};
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{LocalFreeList, Place, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{LocalFreeList, WorkerSlot, Plan, Strategy};
 ///
 /// let ready: LocalFreeList = LocalFreeList::new(&Plan { threshold: Some(32), ..Plan::new(1) });
 /// // SAFETY: the only one of this strategy.
-/// let place = unsafe { Place::new(0) };
+/// let slot = unsafe { WorkerSlot::new(0) };
 /// let mut finished = None;
 /// for _ in 0..100 {
-///     let _ = ready.create(Some(&place), |_| {});
-///     finished = ready.next(&place, finished, &mut None);
+///     let _ = ready.create(Some(&slot), |_| {});
+///     finished = ready.next(&slot, finished, &mut None);
 /// }
 /// assert!(ready.blocks() <= 2 + 32);
 /// ```
@@ -46,10 +46,15 @@ pub struct LocalFreeList<L = RawPolicyMutex, O = Fifo> {
 
 impl<L: Lock, O: Order> LocalFreeList<L, O> {
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let task = self.resources.blocks.take(place);
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
+        let task = self.resources.blocks.take(slot);
         fill(&task);
-        Told::Anyone(self.ready.push(task, last))
+        WakeTarget::Any(self.ready.push(task, last))
     }
 }
 
@@ -66,18 +71,18 @@ unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
+        self.resources.finish(slot, finished);
         let task = self.ready.pop()?;
-        self.resources.start(place, hand);
+        self.resources.start(slot, hand);
         Some(task)
     }
 
     #[inline]
-    fn is_ready(&self, _: &Place) -> bool {
+    fn is_ready(&self, _: &WorkerSlot) -> bool {
         self.ready.len() > 0
     }
 

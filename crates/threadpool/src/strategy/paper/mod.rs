@@ -13,7 +13,7 @@ mod single_lock;
 pub use central_else_local::CentralElseLocal;
 pub use idle_queue::IdleQueue;
 pub use local_free_list::LocalFreeList;
-pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};
+pub use local_ready_queue::{LocalReadyQueue, OwnQueue, Placement, Random, TwoChoices};
 pub use multiple_locks::MultipleLocks;
 pub use probe_idle_else_central::ProbeIdleElseCentral;
 pub use single_lock::SingleLock;

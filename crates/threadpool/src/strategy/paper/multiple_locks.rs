@@ -13,7 +13,7 @@ use stanchion_competitive::RawPolicyMutex;
 use super::ready_queue::ReadyQueue;
 use crate::strategy::blocks::control_block::{Stack, Task};
 use crate::strategy::blocks::free_list::{CentralList, FreeStacks, with_slabs};
-use crate::strategy::interface::{Lock, NO_STACKS, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, NO_STACKS, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 use crate::sync::locked::Locked;
 
@@ -28,15 +28,15 @@ use crate::sync::locked::Locked;
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{MultipleLocks, Place, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{MultipleLocks, WorkerSlot, Plan, Strategy};
 ///
 /// let ready: MultipleLocks = MultipleLocks::new(&Plan::new(1));
 /// // SAFETY: the only one of this strategy.
-/// let place = unsafe { Place::new(0) };
-/// let _ = ready.create(Some(&place), |_| {});
-/// let task = ready.next(&place, None, &mut None);
+/// let slot = unsafe { WorkerSlot::new(0) };
+/// let _ = ready.create(Some(&slot), |_| {});
+/// let task = ready.next(&slot, None, &mut None);
 /// assert!(task.is_some());
-/// assert_eq!(ready.next(&place, task, &mut None), None);
+/// assert_eq!(ready.next(&slot, task, &mut None), None);
 /// assert_eq!(ready.blocks(), 1);
 /// ```
 pub struct MultipleLocks<L = RawPolicyMutex, O = Fifo> {
@@ -48,10 +48,10 @@ pub struct MultipleLocks<L = RawPolicyMutex, O = Fifo> {
 
 impl<L: Lock, O: Order> MultipleLocks<L, O> {
     #[inline]
-    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> Told {
+    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let task = with_slabs(|slab| self.blocks.with(|blocks| blocks.take(slab)));
         fill(&task);
-        Told::Anyone(self.ready.push(task, last))
+        WakeTarget::Any(self.ready.push(task, last))
     }
 }
 
@@ -70,23 +70,23 @@ unsafe impl<L: Lock, O: Order> Strategy for MultipleLocks<L, O> {
     }
 
     #[inline]
-    fn create(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+    fn create(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
         self.create_at(false, fill)
     }
 
-    fn create_last(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+    fn create_last(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
         self.create_at(true, fill)
     }
 
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
         if let Some(finished) = finished {
-            self.release(Some(place), finished);
+            self.release(Some(slot), finished);
             if let Some(stacks) = &self.stacks
                 && let Some(stack) = hand.take()
             {
@@ -103,20 +103,20 @@ unsafe impl<L: Lock, O: Order> Strategy for MultipleLocks<L, O> {
     }
 
     #[inline]
-    fn release(&self, _: Option<&Place>, finished: Task) {
+    fn release(&self, _: Option<&WorkerSlot>, finished: Task) {
         self.blocks.with(|blocks| blocks.put(finished));
     }
 
-    fn give_stack(&self, _: Option<&Place>, stack: Stack) {
+    fn give_stack(&self, _: Option<&WorkerSlot>, stack: Stack) {
         self.stacks.as_ref().expect(NO_STACKS).put(stack);
     }
 
-    fn take_stack(&self, _: Option<&Place>) -> Option<Stack> {
+    fn take_stack(&self, _: Option<&WorkerSlot>) -> Option<Stack> {
         self.stacks.as_ref()?.take()
     }
 
     #[inline]
-    fn is_ready(&self, _: &Place) -> bool {
+    fn is_ready(&self, _: &WorkerSlot) -> bool {
         self.ready.len() > 0
     }
 

@@ -7,7 +7,7 @@
 
 use machine::cell::UnsafeCell;
 
-use crate::strategy::interface::Place;
+use crate::strategy::interface::WorkerSlot;
 
 /// A source of random numbers.
 pub(in crate::strategy::paper) struct Numbers(u64);
@@ -42,13 +42,13 @@ unsafe impl Sync for Source {}
 
 impl Source {
     /// That of the place with this number.
-    pub(in crate::strategy::paper) fn new(place: usize) -> Self {
-        let seed = machine::hint::entropy().wrapping_add(place as u64);
+    pub(in crate::strategy::paper) fn new(slot: usize) -> Self {
+        let seed = machine::hint::entropy().wrapping_add(slot as u64);
         Self(UnsafeCell::new(Numbers::new(seed)))
     }
 
     #[inline]
-    pub(in crate::strategy::paper) fn next(&self, _: &Place) -> u64 {
+    pub(in crate::strategy::paper) fn next(&self, _: &WorkerSlot) -> u64 {
         self.0.with_mut(|numbers| {
             // SAFETY: the place is with this thread, and this does not call itself.
             let numbers = unsafe { &mut *numbers };

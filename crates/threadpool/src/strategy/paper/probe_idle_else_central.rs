@@ -56,7 +56,7 @@ use super::numbers::{Numbers, Source, below};
 use super::ready_queue::ReadyQueue;
 use crate::strategy::blocks::control_block::{Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 
 const AWAY: u32 = 0;
@@ -83,19 +83,19 @@ const PROBES: usize = 2;
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{Place, Plan, ProbeIdleElseCentral, Strategy, Told};
+/// use stanchion_threadpool::strategy::{WorkerSlot, Plan, ProbeIdleElseCentral, Strategy, WakeTarget};
 ///
 /// let ready: ProbeIdleElseCentral = ProbeIdleElseCentral::new(&Plan::new(2));
 /// // SAFETY: the only one of this number for this strategy; so below.
-/// let creator = unsafe { Place::new(0) };
+/// let creator = unsafe { WorkerSlot::new(0) };
 /// // SAFETY: as above.
-/// let idler = unsafe { Place::new(1) };
+/// let idler = unsafe { WorkerSlot::new(1) };
 ///
 /// ready.idle(&idler);
-/// assert_eq!(ready.create(Some(&creator), |_| {}), Told::Place(1));
+/// assert_eq!(ready.create(Some(&creator), |_| {}), WakeTarget::Worker(1));
 ///
 /// let task = ready.next(&idler, None, &mut None).unwrap();
-/// assert_eq!(ready.create(Some(&creator), |_| {}), Told::Anyone(1));
+/// assert_eq!(ready.create(Some(&creator), |_| {}), WakeTarget::Any(1));
 /// assert!(ready.next(&idler, Some(task), &mut None).is_some());
 /// ```
 pub struct ProbeIdleElseCentral<L = RawPolicyMutex, O = Fifo> {
@@ -127,10 +127,10 @@ impl Seat {
     /// The caller has the block of this seat (Invariant 1).
     #[inline]
     unsafe fn exchange(&self, block: Option<Task>) -> Option<Task> {
-        self.block.with_mut(|place| {
+        self.block.with_mut(|slot| {
             // SAFETY: the caller's promise.
-            let place = unsafe { &mut *place };
-            core::mem::replace(place, block)
+            let slot = unsafe { &mut *slot };
+            core::mem::replace(slot, block)
         })
     }
 
@@ -211,29 +211,34 @@ enum Block {
 
 impl<L: Lock, O: Order> ProbeIdleElseCentral<L, O> {
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        if let Some(idler) = self.probe(place) {
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
+        if let Some(idler) = self.probe(slot) {
             self.seats[idler].hand(fill);
-            return Told::Place(idler);
+            return WakeTarget::Worker(idler);
         }
-        let task = self.resources.blocks.take(place);
+        let task = self.resources.blocks.take(slot);
         fill(&task);
-        Told::Anyone(self.central.push(task, last))
+        WakeTarget::Any(self.central.push(task, last))
     }
 
     /// Looks for an idle place, and claims it.
     #[inline]
-    fn probe(&self, place: Option<&Place>) -> Option<usize> {
+    fn probe(&self, slot: Option<&WorkerSlot>) -> Option<usize> {
         // Relaxed: only spreads.
         let active = self.active.load(Ordering::Relaxed);
-        let number = match place {
-            Some(place) => self.numbers[place.index()].next(place),
+        let number = match slot {
+            Some(slot) => self.numbers[slot.index()].next(slot),
             // Relaxed: only spreads.
             None => Numbers::new(self.outside.fetch_add(1, Ordering::Relaxed) as u64).next(),
         };
         // All others, from the one after the place on.
-        let (first, others) = match place {
-            Some(place) if place.index() < active => (place.index() + 1, active - 1),
+        let (first, others) = match slot {
+            Some(slot) if slot.index() < active => (slot.index() + 1, active - 1),
             _ => (0, active),
         };
         let start = below(others, number);
@@ -246,11 +251,11 @@ impl<L: Lock, O: Order> ProbeIdleElseCentral<L, O> {
 
     /// Leaves the seat, if the place is in it: a task if one was handed over. A block that is none goes back to the free ones.
     #[inline]
-    fn come_off(&self, place: &Place) -> Option<Task> {
-        match self.seats[place.index()].come_off()? {
+    fn come_off(&self, slot: &WorkerSlot) -> Option<Task> {
+        match self.seats[slot.index()].come_off()? {
             Block::Task(task) => Some(task),
             Block::Free(block) => {
-                self.resources.blocks.put(Some(place), block);
+                self.resources.blocks.put(Some(slot), block);
                 None
             }
         }
@@ -273,8 +278,8 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
         let resources = Resources::new(plan);
         Self {
             central: CachePadded::new(ReadyQueue::new()),
-            seats: (0..plan.places).map(|_| CachePadded::new(Seat::new())).collect(),
-            numbers: (0..plan.places).map(|place| CachePadded::new(Source::new(place))).collect(),
+            seats: (0..plan.slots).map(|_| CachePadded::new(Seat::new())).collect(),
+            numbers: (0..plan.slots).map(|slot| CachePadded::new(Source::new(slot))).collect(),
             active: CachePadded::new(AtomicUsize::fresh(plan.active)),
             outside: CachePadded::new(AtomicUsize::fresh(0)),
             resources,
@@ -284,37 +289,37 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
-        let task = self.come_off(place).or_else(|| self.central.pop())?;
-        self.resources.start(place, hand);
+        self.resources.finish(slot, finished);
+        let task = self.come_off(slot).or_else(|| self.central.pop())?;
+        self.resources.start(slot, hand);
         Some(task)
     }
 
     #[inline]
-    fn is_ready(&self, place: &Place) -> bool {
+    fn is_ready(&self, slot: &WorkerSlot) -> bool {
         // Relaxed: who says yes calls `next`, which looks with Acquire.
-        let state = self.seats[place.index()].state.load(Ordering::Relaxed);
+        let state = self.seats[slot.index()].state.load(Ordering::Relaxed);
         state == HANDED || self.central.len() > 0
     }
 
     /// Shows the place to creators, unless a task is ready.
-    fn idle(&self, place: &Place) {
-        let seat = &self.seats[place.index()];
+    fn idle(&self, slot: &WorkerSlot) {
+        let seat = &self.seats[slot.index()];
         // Relaxed: the place's own, unless it was claimed, which is not `AWAY` either.
         if seat.state.load(Ordering::Relaxed) != AWAY || self.central.len() > 0 {
             return;
         }
-        self.resources.prepare_stack(place);
-        seat.wait(self.resources.blocks.take(Some(place)));
+        self.resources.prepare_stack(slot);
+        seat.wait(self.resources.blocks.take(Some(slot)));
     }
 
-    fn leave(&self, place: &Place) -> Option<Told> {
-        let task = self.come_off(place)?;
-        Some(Told::Anyone(self.central.push(task, false)))
+    fn leave(&self, slot: &WorkerSlot) -> Option<WakeTarget> {
+        let task = self.come_off(slot)?;
+        Some(WakeTarget::Any(self.central.push(task, false)))
     }
 
     fn resize(&self, active: usize) {

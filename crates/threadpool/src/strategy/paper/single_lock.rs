@@ -29,7 +29,7 @@ use stanchion_competitive::RawPolicyMutex;
 use super::ready_queue::put;
 use crate::strategy::blocks::control_block::{Chain, Stack, Task};
 use crate::strategy::blocks::free_list::{CentralList, with_slabs};
-use crate::strategy::interface::{Lock, NO_STACKS, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, NO_STACKS, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 use crate::sync::locked::Locked;
 
@@ -45,19 +45,19 @@ use crate::sync::locked::Locked;
 /// paper's is [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of [`create`](Strategy::create) runs under it.
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{Place, Plan, SingleLock, Strategy, Told};
+/// use stanchion_threadpool::strategy::{WorkerSlot, Plan, SingleLock, Strategy, WakeTarget};
 ///
 /// let ready: SingleLock = SingleLock::new(&Plan::new(1));
 /// // SAFETY: the only one of this strategy.
-/// let place = unsafe { Place::new(0) };
+/// let slot = unsafe { WorkerSlot::new(0) };
 /// // SAFETY: whoever fills a task has it alone.
 /// let told = ready.create(None, |task| unsafe { task.words().write(7) });
-/// assert_eq!(told, Told::Anyone(1));
+/// assert_eq!(told, WakeTarget::Any(1));
 ///
-/// let task = ready.next(&place, None, &mut None).unwrap();
+/// let task = ready.next(&slot, None, &mut None).unwrap();
 /// // SAFETY: the task is ours, and was filled.
 /// assert_eq!(unsafe { task.words().read() }, 7);
-/// assert_eq!(ready.next(&place, Some(task), &mut None), None);
+/// assert_eq!(ready.next(&slot, Some(task), &mut None), None);
 /// ```
 pub struct SingleLock<L = RawPolicyMutex, O = Fifo> {
     central: CachePadded<Central<L>>,
@@ -78,7 +78,7 @@ struct All {
 
 impl<L: Lock, O: Order> SingleLock<L, O> {
     #[inline]
-    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> Told {
+    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let mut fill = Some(fill);
         with_slabs(|slab| {
             self.central.all.with(|all| {
@@ -88,7 +88,7 @@ impl<L: Lock, O: Order> SingleLock<L, O> {
                 }
                 put::<O>(&mut all.ready, task, last);
                 self.central.now(all);
-                Some(Told::Anyone(all.ready.len()))
+                Some(WakeTarget::Any(all.ready.len()))
             })
         })
     }
@@ -117,16 +117,21 @@ unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
     }
 
     #[inline]
-    fn create(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+    fn create(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
         self.create_at(false, fill)
     }
 
-    fn create_last(&self, _: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+    fn create_last(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
         self.create_at(true, fill)
     }
 
     #[inline]
-    fn next(&self, _: &Place, finished: Option<Task>, hand: &mut Option<Stack>) -> Option<Task> {
+    fn next(
+        &self,
+        _: &WorkerSlot,
+        finished: Option<Task>,
+        hand: &mut Option<Stack>,
+    ) -> Option<Task> {
         if finished.is_none() && self.len() == 0 {
             return None;
         }
@@ -150,20 +155,20 @@ unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
         })
     }
 
-    fn release(&self, _: Option<&Place>, finished: Task) {
+    fn release(&self, _: Option<&WorkerSlot>, finished: Task) {
         self.central.all.with(|all| all.blocks.put(finished));
     }
 
-    fn give_stack(&self, _: Option<&Place>, stack: Stack) {
+    fn give_stack(&self, _: Option<&WorkerSlot>, stack: Stack) {
         self.central.all.with(|all| all.stacks.as_mut().expect(NO_STACKS).push_front(stack));
     }
 
-    fn take_stack(&self, _: Option<&Place>) -> Option<Stack> {
+    fn take_stack(&self, _: Option<&WorkerSlot>) -> Option<Stack> {
         self.central.all.with(|all| all.stacks.as_mut()?.pop_front())
     }
 
     #[inline]
-    fn is_ready(&self, _: &Place) -> bool {
+    fn is_ready(&self, _: &WorkerSlot) -> bool {
         self.len() > 0
     }
 

@@ -10,11 +10,11 @@
 //! several times.
 //!
 //! ```text
-//! place 0:  own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
+//! slot 0:  own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
 //!           later  front [oldest ┆ … ┆ newest] back   owner: pushes at the back, pops at the front
-//! place 1:  own    front [ … ] back                   thief: half of both, at most 32: from the
+//! slot 1:  own    front [ … ] back                   thief: half of both, at most 32: from the
 //!           later  front [ … ] back                          front of `later`, then of `own`
-//! outside:  a queue under a lock; a place takes its share of it, at most 32
+//! outside:  a queue under a lock; a slot takes its share of it, at most 32
 //! ```
 //!
 //! # Order
@@ -28,7 +28,7 @@
 //! # Invariants
 //!
 //! 1. `ready` of a queue is its length as its last user left it.
-//! 2. What belongs to a place and has no lock is touched through its [`Place`].
+//! 2. What belongs to a place and has no lock is touched through its [`WorkerSlot`].
 //! 3. Nobody is inside two queues: a thief goes out with what it has taken before it enters its
 //!    own.
 //!
@@ -55,7 +55,7 @@ use self::biased::BiasedLock;
 use crate::metrics::Count;
 use crate::strategy::blocks::control_block::{Chain, Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::sync::locked::Locked;
 
 /// The most that is moved between two queues at a time.
@@ -81,21 +81,21 @@ const THRESHOLD: usize = 64;
 /// | memory | as many blocks as were in use at a time, and at most 65 for each place |
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{Place, Plan, Strategy, WorkStealing};
+/// use stanchion_threadpool::strategy::{WorkerSlot, Plan, Strategy, WorkStealing};
 ///
 /// let ready = WorkStealing::new(&Plan::new(2));
 /// // SAFETY: one of each number.
-/// let (mine, other) = unsafe { (Place::new(0), Place::new(1)) };
+/// let (mine, other) = unsafe { (WorkerSlot::new(0), WorkerSlot::new(1)) };
 /// for _ in 0..8 {
 ///     let _ = ready.create(Some(&mine), |_| {});
 /// }
-/// // The other place takes half, and starts with one of them.
+/// // The other slot takes half, and starts with one of them.
 /// let stolen = ready.next(&other, None, &mut None).unwrap();
 /// assert_eq!(ready.len(), 7);
 /// ready.release(Some(&other), stolen);
 /// ```
 pub struct WorkStealing {
-    places: Box<[CachePadded<SlotQueues>]>,
+    slots: Box<[CachePadded<SlotQueues>]>,
     injector: CachePadded<Injector>,
     /// Places below have been used.
     used: CachePadded<AtomicUsize>,
@@ -161,19 +161,24 @@ struct Batch {
 
 impl WorkStealing {
     #[inline]
-    fn local(&self, place: &Place) -> &SlotQueues {
-        &self.places[place.index()]
+    fn local(&self, slot: &WorkerSlot) -> &SlotQueues {
+        &self.slots[slot.index()]
     }
 
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let Some(place) = place else { return self.inject(fill) };
-        let local = self.local(place);
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
+        let Some(slot) = slot else { return self.inject(fill) };
+        let local = self.local(slot);
         let task =
-            local.owner.warm.take().unwrap_or_else(|| self.resources.blocks.take(Some(place)));
+            local.owner.warm.take().unwrap_or_else(|| self.resources.blocks.take(Some(slot)));
         fill(&task);
         if !local.owner.began.get() {
-            self.begin(place);
+            self.begin(slot);
         }
         // SAFETY: this thread has the place, and no section comes here again.
         let ready = unsafe {
@@ -181,11 +186,11 @@ impl WorkStealing {
                 if last { queues.later.push_back(task) } else { queues.own.push_back(task) }
             })
         };
-        if ready == 1 { Told::Lone } else { Told::Anyone(ready) }
+        if ready == 1 { WakeTarget::Lone } else { WakeTarget::Any(ready) }
     }
 
     /// Creates a task for whoever comes first.
-    fn inject(&self, fill: impl FnOnce(&Task)) -> Told {
+    fn inject(&self, fill: impl FnOnce(&Task)) -> WakeTarget {
         let mut fill = Some(fill);
         let mut fetched = Chain::new();
         loop {
@@ -207,7 +212,7 @@ impl WorkStealing {
                 Some(queue.ready.len())
             });
             match ready {
-                Some(ready) => return Told::Anyone(ready),
+                Some(ready) => return WakeTarget::Any(ready),
                 None => fetched = self.resources.blocks.take_half(),
             }
         }
@@ -215,15 +220,15 @@ impl WorkStealing {
 
     /// The place is used for the first time.
     #[cold]
-    fn begin(&self, place: &Place) {
-        self.local(place).owner.began.set(true);
+    fn begin(&self, slot: &WorkerSlot) {
+        self.local(slot).owner.began.set(true);
         // Relaxed: as for `ready`: what the place has, it creates after this.
-        self.used.fetch_max(place.index() + 1, Ordering::Relaxed);
+        self.used.fetch_max(slot.index() + 1, Ordering::Relaxed);
     }
 
     /// Takes a share of what came from outside, at most `most`; all but the first goes into the
     /// place's own queue.
-    fn take_injected(&self, place: &Place, most: usize) -> Option<Task> {
+    fn take_injected(&self, slot: &WorkerSlot, most: usize) -> Option<Task> {
         // Relaxed: see the head of the file.
         if self.injector.ready.load(Ordering::Relaxed) == 0 {
             return None;
@@ -239,16 +244,16 @@ impl WorkStealing {
             share
         });
         let first = share.pop_front();
-        self.keep(place, share);
+        self.keep(slot, share);
         first
     }
 
     /// Puts what was taken elsewhere behind the rest of `later`.
-    fn keep(&self, place: &Place, mut taken: Batch) {
+    fn keep(&self, slot: &WorkerSlot, mut taken: Batch) {
         if taken.is_empty() {
             return;
         }
-        let local = self.local(place);
+        let local = self.local(slot);
         // SAFETY: this thread has the place, and no section comes here again.
         let ready = unsafe {
             local.enter(|queues| {
@@ -261,15 +266,15 @@ impl WorkStealing {
     }
 
     /// Takes half of what another place has.
-    fn steal(&self, place: &Place) -> Option<Task> {
-        let own = &self.local(place).owner;
+    fn steal(&self, slot: &WorkerSlot) -> Option<Task> {
+        let own = &self.local(slot).owner;
         // Relaxed: see the head of the file.
         let used = self.used.load(Ordering::Relaxed);
         let start = own.random() as usize % used.max(1);
         let fewest = if own.failed_passes.get() >= PASSES { 1 } else { 2 };
         for victim in (start..used).chain(0..start) {
-            if victim != place.index()
-                && let Some(task) = self.steal_from(place, victim, fewest, BATCH)
+            if victim != slot.index()
+                && let Some(task) = self.steal_from(slot, victim, fewest, BATCH)
             {
                 own.failed_passes.set(0);
                 return Some(task);
@@ -280,9 +285,15 @@ impl WorkStealing {
     }
 
     /// Takes half of what `victim` has, if that is `fewest` at least, and no more than `most`.
-    fn steal_from(&self, place: &Place, victim: usize, fewest: usize, most: usize) -> Option<Task> {
-        let local = self.local(place);
-        let victim = &self.places[victim];
+    fn steal_from(
+        &self,
+        slot: &WorkerSlot,
+        victim: usize,
+        fewest: usize,
+        most: usize,
+    ) -> Option<Task> {
+        let local = self.local(slot);
+        let victim = &self.slots[victim];
         // Relaxed: see the head of the file.
         if victim.ready.load(Ordering::Relaxed) < fewest {
             return None;
@@ -298,7 +309,7 @@ impl WorkStealing {
         });
         let first = taken.and_then(|mut taken| {
             let first = taken.pop_front();
-            self.keep(place, taken);
+            self.keep(slot, taken);
             first
         });
         if first.is_some() {
@@ -416,9 +427,7 @@ unsafe impl Strategy for WorkStealing {
         let plan = Plan { threshold: plan.threshold.or(Some(THRESHOLD)), ..plan.clone() };
         let resources = Resources::new(&plan);
         Self {
-            places: (0..plan.places)
-                .map(|index| CachePadded::new(SlotQueues::new(index)))
-                .collect(),
+            slots: (0..plan.slots).map(|index| CachePadded::new(SlotQueues::new(index))).collect(),
             injector: CachePadded::new(Injector {
                 queue: Locked::new(InjectorQueue { ready: VecDeque::new(), free: Chain::new() }),
                 ready: AtomicUsize::fresh(0),
@@ -432,19 +441,19 @@ unsafe impl Strategy for WorkStealing {
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        let local = self.local(place);
+        let local = self.local(slot);
         if finished.is_some() {
-            self.resources.finish(place, local.owner.warm.replace(finished));
+            self.resources.finish(slot, local.owner.warm.replace(finished));
         }
         if !local.owner.began.get() {
-            self.begin(place);
+            self.begin(slot);
         }
         let turn = local.owner.turn();
-        let outside = if turn == 0 { self.take_injected(place, 1) } else { None };
+        let outside = if turn == 0 { self.take_injected(slot, 1) } else { None };
         let task = outside.or_else(|| {
             let mut task = None;
             // Relaxed: the place's own, to which thieves do not add.
@@ -457,55 +466,50 @@ unsafe impl Strategy for WorkStealing {
             }
             task
         });
-        let task =
-            task.or_else(|| self.take_injected(place, BATCH)).or_else(|| self.steal(place))?;
-        self.resources.start(place, hand);
+        let task = task.or_else(|| self.take_injected(slot, BATCH)).or_else(|| self.steal(slot))?;
+        self.resources.start(slot, hand);
         Some(task)
     }
 
-    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+    fn next_from(&self, slot: &WorkerSlot, victim: usize) -> Option<Task> {
         // One only: what else it took would lie in the queue of a place that runs none of it.
-        self.steal_from(place, victim, 1, 1)
+        self.steal_from(slot, victim, 1, 1)
     }
 
-    fn is_ready(&self, _: &Place) -> bool {
+    fn is_ready(&self, _: &WorkerSlot) -> bool {
         // Relaxed: see the head of the file; so below.
         let used = self.used.load(Ordering::Relaxed);
         self.injector.ready.load(Ordering::Relaxed) > 0
-            || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
+            || self.slots[..used].iter().any(|slot| slot.ready.load(Ordering::Relaxed) > 0)
     }
 
     #[inline]
-    fn is_ready_here(&self, place: &Place) -> bool {
+    fn is_ready_locally(&self, slot: &WorkerSlot) -> bool {
         // Relaxed: the place's own, to which thieves do not add; what came from outside, as in
         // `is_ready`.
-        self.local(place).ready.load(Ordering::Relaxed) > 0
+        self.local(slot).ready.load(Ordering::Relaxed) > 0
             || self.injector.ready.load(Ordering::Relaxed) > 0
     }
 
-    fn has_backlog(&self, place: &Place) -> bool {
+    fn has_backlog(&self, slot: &WorkerSlot) -> bool {
         // Relaxed: see the head of the file; so below.
         let used = self.used.load(Ordering::Relaxed);
         self.injector.ready.load(Ordering::Relaxed) > 0
             || (0..used).any(|index| {
-                let local = &self.places[index];
+                let local = &self.slots[index];
                 let ready = local.ready.load(Ordering::Relaxed);
                 // Who is inside of his queue for long has lost his processor; a thief must come
                 // back later.
-                if index == place.index() {
-                    ready > 0
-                } else {
-                    ready > 1 && !local.queue.is_owned()
-                }
+                if index == slot.index() { ready > 0 } else { ready > 1 && !local.queue.is_owned() }
             })
     }
 
-    fn moved(&self, place: &Place) -> Option<Told> {
-        let moved = &self.local(place).owner.moved;
+    fn take_moved(&self, slot: &WorkerSlot) -> Option<WakeTarget> {
+        let moved = &self.local(slot).owner.moved;
         let ready = moved.get();
         (ready > 0).then(|| {
             moved.set(0);
-            Told::Anyone(ready)
+            WakeTarget::Any(ready)
         })
     }
 
@@ -517,15 +521,15 @@ unsafe impl Strategy for WorkStealing {
     fn len(&self) -> usize {
         // Relaxed: out of date when it is returned.
         let outside = self.injector.ready.load(Ordering::Relaxed);
-        self.places.iter().map(|place| place.ready.load(Ordering::Relaxed)).sum::<usize>() + outside
+        self.slots.iter().map(|slot| slot.ready.load(Ordering::Relaxed)).sum::<usize>() + outside
     }
 
-    fn steals(&self, place: usize) -> (u64, u64) {
-        (self.places[place].steals.get(), self.places[place].failed.get())
+    fn steals(&self, slot: usize) -> (u64, u64) {
+        (self.slots[slot].steals.get(), self.slots[slot].failed.get())
     }
 
     fn label(&self) {
-        machine::label(&self.places[..], "ready queues");
+        machine::label(&self.slots[..], "ready queues");
         machine::label(&*self.injector, "outside queue");
         self.resources.label();
     }

@@ -11,8 +11,8 @@
 //! handed over as it is.
 //!
 //! ```text
-//! place 0: current ─► b ─► b            (fewer than T/2)     spare ─► b ─► … (T/2, or none)
-//! place 1: current                      (empty)              spare            (none)
+//! slot 0: current ─► b ─► b            (fewer than T/2)     spare ─► b ─► … (T/2, or none)
+//! slot 1: current                      (empty)              spare            (none)
 //! outside: the same, under the pool's lock
 //!
 //! pool:  chains ─► b ─► b ─► … T/2      a list of lists: the words of a chain's first block say where the next chain is
@@ -37,7 +37,7 @@
 //!
 //! # Invariants
 //!
-//! 1. The chains of a place are touched only through its [`Place`], of which there is one.
+//! 1. The chains of a place are touched only through its [`WorkerSlot`], of which there is one.
 //! 2. A place has fewer than T/2 blocks in `current` between two operations, and T/2 or none in
 //!    `spare`.
 //! 3. Every chain of the pool has T/2 blocks.
@@ -57,7 +57,7 @@ use machine::cell::UnsafeCell;
 use crate::strategy::blocks::control_block::{Chain, Task};
 use crate::strategy::blocks::slab;
 use crate::strategy::blocks::slab::{Cut, Slab, Slabs};
-use crate::strategy::interface::Place;
+use crate::strategy::interface::WorkerSlot;
 use crate::sync::locked::Locked;
 
 pub(crate) use central::{CentralList, with_slabs};
@@ -65,7 +65,7 @@ pub(crate) use stacks::{FreeStacks, LocalStacks};
 
 /// The free blocks of a strategy whose places keep some for themselves.
 pub(crate) struct FreeBlocks<L> {
-    places: Box<[CachePadded<SlotChains>]>,
+    slots: Box<[CachePadded<SlotChains>]>,
     pool: CachePadded<Locked<L, GlobalPool>>,
     /// T/2.
     half: usize,
@@ -80,7 +80,7 @@ const LARGEST: usize = machine::sized(4_096, 4);
 struct SlotChains(UnsafeCell<Chains>);
 
 // SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1,
-// and what `Place::new` was promised).
+// and what `WorkerSlot::new` was promised).
 unsafe impl Sync for SlotChains {}
 
 /// Two chains, in which up to T blocks are kept (Invariant 2).
@@ -116,7 +116,7 @@ impl HalfList {
 
 impl<L: RawMutex> FreeBlocks<L> {
     /// None yet, for so many places that keep at most `threshold` blocks each; 2, if that is less.
-    pub(crate) fn new(places: usize, threshold: usize) -> Self {
+    pub(crate) fn new(slots: usize, threshold: usize) -> Self {
         let half = (threshold / 2).max(1);
         let local = || CachePadded::new(SlotChains(UnsafeCell::new(Chains::new())));
         let pool = GlobalPool {
@@ -126,7 +126,7 @@ impl<L: RawMutex> FreeBlocks<L> {
             uses: 0,
         };
         Self {
-            places: core::iter::repeat_with(local).take(places).collect(),
+            slots: core::iter::repeat_with(local).take(slots).collect(),
             pool: CachePadded::new(Locked::new(pool)),
             half,
             cut: half.min(LARGEST),
@@ -136,10 +136,10 @@ impl<L: RawMutex> FreeBlocks<L> {
     /// A free block; a new one, if there is none. Without a place it is taken under the pool's
     /// lock.
     #[inline]
-    pub(crate) fn take(&self, place: Option<&Place>) -> Task {
-        match place {
-            Some(place) => {
-                self.with_place(place, Chains::take).unwrap_or_else(|| self.take_fetching(place))
+    pub(crate) fn take(&self, slot: Option<&WorkerSlot>) -> Task {
+        match slot {
+            Some(slot) => {
+                self.with_place(slot, Chains::take).unwrap_or_else(|| self.take_fetching(slot))
             }
             None => self.take_outside(),
         }
@@ -147,10 +147,10 @@ impl<L: RawMutex> FreeBlocks<L> {
 
     /// Keeps a block that is not used any more.
     #[inline]
-    pub(crate) fn put(&self, place: Option<&Place>, block: Task) {
-        match place {
-            Some(place) => {
-                if let Some(surplus) = self.with_place(place, |local| local.put(block, self.half)) {
+    pub(crate) fn put(&self, slot: Option<&WorkerSlot>, block: Task) {
+        match slot {
+            Some(slot) => {
+                if let Some(surplus) = self.with_place(slot, |local| local.put(block, self.half)) {
                     self.hand_over(surplus);
                 }
             }
@@ -159,8 +159,8 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     #[inline]
-    fn with_place<R>(&self, place: &Place, section: impl FnOnce(&mut Chains) -> R) -> R {
-        self.places[place.index()].0.with_mut(|local| {
+    fn with_place<R>(&self, slot: &WorkerSlot, section: impl FnOnce(&mut Chains) -> R) -> R {
+        self.slots[slot.index()].0.with_mut(|local| {
             // SAFETY: this is the place's thread (Invariant 1), and no section comes here again.
             let local = unsafe { &mut *local };
             section(local)
@@ -168,10 +168,10 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     #[cold]
-    fn take_fetching(&self, place: &Place) -> Task {
+    fn take_fetching(&self, slot: &WorkerSlot) -> Task {
         let mut fetched = self.take_half();
         let first = fetched.pop_front().expect("half a list has at least one block");
-        self.with_place(place, |local| local.current = fetched);
+        self.with_place(slot, |local| local.current = fetched);
         first
     }
 
@@ -238,7 +238,7 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     pub(crate) fn label(&self) {
-        machine::label(&*self.places, "free lists");
+        machine::label(&*self.slots, "free lists");
         machine::label(&*self.pool, "pool of free blocks");
     }
 }
@@ -313,7 +313,7 @@ impl GlobalPool {
     }
 }
 
-const _: () = assert!(size_of::<Chain<Task>>() <= crate::WORDS * size_of::<usize>());
+const _: () = assert!(size_of::<Chain<Task>>() <= crate::TASK_WORDS * size_of::<usize>());
 const _: () = assert!(align_of::<Chain<Task>>() <= align_of::<usize>());
 
 #[cfg(test)]

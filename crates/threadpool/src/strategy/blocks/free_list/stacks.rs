@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //!
-//! 1. A place's slot is touched only through its [`Place`], of which there is one.
+//! 1. A place's slot is touched only through its [`WorkerSlot`], of which there is one.
 //! 2. `length` is the length of the list whenever nobody holds its lock.
 //!
 //! # Orderings
@@ -20,7 +20,7 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
 use crate::strategy::blocks::control_block::{Chain, Stack};
-use crate::strategy::interface::Place;
+use crate::strategy::interface::WorkerSlot;
 use crate::sync::locked::Locked;
 
 /// Free stacks in one list under a lock.
@@ -58,29 +58,29 @@ impl<L: RawMutex> FreeStacks<L> {
 
 /// Free stacks: one for each place, the others in a list under a lock.
 pub(crate) struct LocalStacks<L> {
-    places: Box<[CachePadded<SlotStack>]>,
+    slots: Box<[CachePadded<SlotStack>]>,
     others: CachePadded<FreeStacks<L>>,
 }
 
 struct SlotStack(UnsafeCell<Option<Stack>>);
 
-// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1, and what `Place::new` was promised).
+// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1, and what `WorkerSlot::new` was promised).
 unsafe impl Sync for SlotStack {}
 
 impl<L: RawMutex> LocalStacks<L> {
     /// None yet, for so many places.
-    pub(crate) fn new(places: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         let slot = || CachePadded::new(SlotStack(UnsafeCell::new(None)));
         Self {
-            places: core::iter::repeat_with(slot).take(places).collect(),
+            slots: core::iter::repeat_with(slot).take(slots).collect(),
             others: CachePadded::new(FreeStacks::new()),
         }
     }
 
     /// Keeps a stack at the place, unless it has one there.
-    pub(crate) fn put(&self, place: Option<&Place>, stack: Stack) {
-        let left = match place {
-            Some(place) => self.with_slot(place, |slot| match slot {
+    pub(crate) fn put(&self, slot: Option<&WorkerSlot>, stack: Stack) {
+        let left = match slot {
+            Some(slot) => self.with_slot(slot, |slot| match slot {
                 Some(_) => Some(stack),
                 None => {
                     *slot = Some(stack);
@@ -95,22 +95,22 @@ impl<L: RawMutex> LocalStacks<L> {
     }
 
     /// Takes the stack of the place, or another.
-    pub(crate) fn take(&self, place: Option<&Place>) -> Option<Stack> {
-        let own = place.and_then(|place| self.with_slot(place, Option::take));
+    pub(crate) fn take(&self, slot: Option<&WorkerSlot>) -> Option<Stack> {
+        let own = slot.and_then(|slot| self.with_slot(slot, Option::take));
         own.or_else(|| self.others.take())
     }
 
     /// Lets the place have a stack, if there is one.
-    pub(crate) fn prepare(&self, place: &Place) {
-        if self.with_slot(place, |slot| slot.is_none())
+    pub(crate) fn prepare(&self, slot: &WorkerSlot) {
+        if self.with_slot(slot, |slot| slot.is_none())
             && let Some(stack) = self.others.take()
         {
-            self.with_slot(place, |slot| *slot = Some(stack));
+            self.with_slot(slot, |slot| *slot = Some(stack));
         }
     }
 
-    fn with_slot<R>(&self, place: &Place, section: impl FnOnce(&mut Option<Stack>) -> R) -> R {
-        self.places[place.index()].0.with_mut(|slot| {
+    fn with_slot<R>(&self, slot: &WorkerSlot, section: impl FnOnce(&mut Option<Stack>) -> R) -> R {
+        self.slots[slot.index()].0.with_mut(|slot| {
             // SAFETY: this is the place's thread (Invariant 1), and no section comes here again.
             let slot = unsafe { &mut *slot };
             section(slot)

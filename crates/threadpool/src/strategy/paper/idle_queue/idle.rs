@@ -19,8 +19,8 @@ struct Link {
 
 impl Idle {
     /// None of so many places.
-    pub(super) fn new(places: usize) -> Self {
-        Self { newest: None, length: 0, links: vec![None; places].into() }
+    pub(super) fn new(slots: usize) -> Self {
+        Self { newest: None, length: 0, links: vec![None; slots].into() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -28,12 +28,12 @@ impl Idle {
     }
 
     /// Puts a place in that is not there.
-    pub(super) fn add(&mut self, place: usize) {
-        let older = self.newest.replace(place);
+    pub(super) fn add(&mut self, slot: usize) {
+        let older = self.newest.replace(slot);
         if let Some(link) = older.and_then(|older| self.links[older].as_mut()) {
-            link.newer = Some(place);
+            link.newer = Some(slot);
         }
-        self.links[place] = Some(Link { newer: None, older });
+        self.links[slot] = Some(Link { newer: None, older });
         self.length += 1;
     }
 
@@ -44,9 +44,9 @@ impl Idle {
         Some(newest)
     }
 
-    /// Takes `place` out; `false` if it was not there.
-    pub(super) fn remove(&mut self, place: usize) -> bool {
-        let Some(Link { newer, older }) = self.links[place].take() else { return false };
+    /// Takes `slot` out; `false` if it was not there.
+    pub(super) fn remove(&mut self, slot: usize) -> bool {
+        let Some(Link { newer, older }) = self.links[slot].take() else { return false };
         match newer.and_then(|newer| self.links[newer].as_mut()) {
             Some(link) => link.older = older,
             None => self.newest = older,
@@ -69,24 +69,24 @@ mod tests {
         fn it_is_a_list_from_which_any_place_may_go(steps in proptest::collection::vec((0_usize..3, 0_usize..5), 0..60)) {
             let mut idle = Idle::new(5);
             let mut model: Vec<usize> = Vec::new();
-            for (what, place) in steps {
-                let there = model.contains(&place);
+            for (what, slot) in steps {
+                let there = model.contains(&slot);
                 match what {
                     0 if !there => {
-                        idle.add(place);
-                        model.push(place);
+                        idle.add(slot);
+                        model.push(slot);
                     }
                     1 => {
-                        prop_assert_eq!(idle.remove(place), there);
-                        model.retain(|&other| other != place);
+                        prop_assert_eq!(idle.remove(slot), there);
+                        model.retain(|&other| other != slot);
                     }
                     2 => prop_assert_eq!(idle.take_newest(), model.pop()),
                     _ => {}
                 }
                 prop_assert_eq!(idle.len(), model.len());
             }
-            while let Some(place) = idle.take_newest() {
-                prop_assert_eq!(Some(place), model.pop());
+            while let Some(slot) = idle.take_newest() {
+                prop_assert_eq!(Some(slot), model.pop());
             }
             prop_assert!(model.is_empty());
         }

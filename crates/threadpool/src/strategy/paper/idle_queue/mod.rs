@@ -50,7 +50,7 @@ use stanchion_competitive::RawPolicyMutex;
 use self::idle::Idle;
 use crate::strategy::blocks::control_block::{Chain, Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 use crate::strategy::paper::ready_queue::put;
 use crate::sync::locked::Locked;
@@ -76,20 +76,20 @@ const HANDED: u32 = 2;
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{IdleQueue, Place, Plan, Strategy, Told};
+/// use stanchion_threadpool::strategy::{IdleQueue, WorkerSlot, Plan, Strategy, WakeTarget};
 ///
 /// let ready: IdleQueue = IdleQueue::new(&Plan::new(2));
 /// // SAFETY: the only one of this number for this strategy; so below.
-/// let creator = unsafe { Place::new(0) };
+/// let creator = unsafe { WorkerSlot::new(0) };
 /// // SAFETY: as above.
-/// let idler = unsafe { Place::new(1) };
+/// let idler = unsafe { WorkerSlot::new(1) };
 ///
 /// ready.idle(&idler);
-/// assert_eq!(ready.create(Some(&creator), |_| {}), Told::Place(1));
+/// assert_eq!(ready.create(Some(&creator), |_| {}), WakeTarget::Worker(1));
 /// assert!(ready.is_ready(&idler) && !ready.is_ready(&creator));
 ///
 /// let task = ready.next(&idler, None, &mut None).unwrap();
-/// assert_eq!(ready.create(Some(&creator), |_| {}), Told::Anyone(1));
+/// assert_eq!(ready.create(Some(&creator), |_| {}), WakeTarget::Any(1));
 /// assert!(ready.next(&idler, Some(task), &mut None).is_some());
 /// ```
 pub struct IdleQueue<L = RawPolicyMutex, O = Fifo> {
@@ -128,10 +128,10 @@ impl Seat {
     /// The caller has the block of this seat (Invariant 2).
     #[inline]
     unsafe fn exchange(&self, block: Option<Task>) -> Option<Task> {
-        self.block.with_mut(|place| {
+        self.block.with_mut(|slot| {
             // SAFETY: the caller's promise.
-            let place = unsafe { &mut *place };
-            core::mem::replace(place, block)
+            let slot = unsafe { &mut *slot };
+            core::mem::replace(slot, block)
         })
     }
 
@@ -154,7 +154,12 @@ impl Seat {
 
 impl<L: Lock, O: Order> IdleQueue<L, O> {
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
         // Relaxed: a hint; a place that queues itself just now is found under the lock.
         if self.central.idle.load(Ordering::Relaxed) > 0
             && let Some(idler) = self.central.queues.with(|queues| self.central.take_idle(queues))
@@ -166,16 +171,16 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
                 fill(block.as_ref().expect("a place in the idle queue has a block"));
             });
             seat.hand();
-            return Told::Place(idler);
+            return WakeTarget::Worker(idler);
         }
-        let task = self.resources.blocks.take(place);
+        let task = self.resources.blocks.take(slot);
         fill(&task);
-        self.make_ready(place, last, task)
+        self.make_ready(slot, last, task)
     }
 
     /// Hands a task that is filled to an idle place, or puts it into the ready queue.
     #[inline]
-    fn make_ready(&self, place: Option<&Place>, last: bool, task: Task) -> Told {
+    fn make_ready(&self, slot: Option<&WorkerSlot>, last: bool, task: Task) -> WakeTarget {
         let mut task = Some(task);
         let idler = self.central.queues.with(|queues| {
             let idler = self.central.take_idle(queues);
@@ -193,30 +198,30 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
                 // SAFETY: the place has just been taken out of the queue, so the block is ours (Invariant 2).
                 if let Some(block) = unsafe { seat.exchange(task) } {
                     seat.hand();
-                    self.resources.blocks.put(place, block);
+                    self.resources.blocks.put(slot, block);
                 }
-                Told::Place(idler)
+                WakeTarget::Worker(idler)
             }
-            Err(ready) => Told::Anyone(ready),
+            Err(ready) => WakeTarget::Any(ready),
         }
     }
 
     /// Takes the place out of the idle queue, or takes what it was handed. Afterwards it is `AWAY`.
     #[inline]
-    fn come_off(&self, place: &Place) -> Option<Task> {
-        let seat = &self.seats[place.index()];
+    fn come_off(&self, slot: &WorkerSlot) -> Option<Task> {
+        let seat = &self.seats[slot.index()];
         // Acquire: pairs with the Release of `hand`.
         match seat.state.load(Ordering::Acquire) {
             AWAY => None,
-            WAITING => self.take_back(place, seat),
+            WAITING => self.take_back(slot, seat),
             _ => seat.handed(),
         }
     }
 
     #[cold]
-    fn take_back(&self, place: &Place, seat: &Seat) -> Option<Task> {
+    fn take_back(&self, slot: &WorkerSlot, seat: &Seat) -> Option<Task> {
         let out = self.central.queues.with(|queues| {
-            let out = queues.idle.remove(place.index());
+            let out = queues.idle.remove(slot.index());
             self.central.now(queues);
             out
         });
@@ -230,7 +235,7 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
         seat.state.store(AWAY, Ordering::Relaxed);
         // SAFETY: the place has taken itself out (Invariant 2).
         if let Some(block) = unsafe { seat.exchange(None) } {
-            self.resources.blocks.put(Some(place), block);
+            self.resources.blocks.put(Some(slot), block);
         }
         None
     }
@@ -282,7 +287,7 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
 
     fn new(plan: &Plan) -> Self {
         let resources = Resources::new(plan);
-        let queues = Queues { ready: Chain::new(), idle: Idle::new(plan.places) };
+        let queues = Queues { ready: Chain::new(), idle: Idle::new(plan.slots) };
         let central = Central {
             ready: AtomicUsize::fresh(0),
             idle: AtomicUsize::fresh(0),
@@ -291,7 +296,7 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
         let seat = || CachePadded::new(Seat::new());
         Self {
             central: CachePadded::new(central),
-            seats: core::iter::repeat_with(seat).take(plan.places).collect(),
+            seats: core::iter::repeat_with(seat).take(plan.slots).collect(),
             resources,
             order: PhantomData,
         }
@@ -300,20 +305,20 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
-        let task = self.come_off(place).or_else(|| self.pop())?;
-        self.resources.start(place, hand);
+        self.resources.finish(slot, finished);
+        let task = self.come_off(slot).or_else(|| self.pop())?;
+        self.resources.start(slot, hand);
         Some(task)
     }
 
     #[inline]
-    fn is_ready(&self, place: &Place) -> bool {
+    fn is_ready(&self, slot: &WorkerSlot) -> bool {
         // Relaxed: who says yes calls `next`, which looks with Acquire.
-        match self.seats[place.index()].state.load(Ordering::Relaxed) {
+        match self.seats[slot.index()].state.load(Ordering::Relaxed) {
             AWAY => self.central.has_ready(),
             // While it is in the idle queue nothing is ready (Invariant 1), and it has its own word to watch.
             state => state == HANDED,
@@ -321,14 +326,14 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
     }
 
     /// Queues the place, unless a task is ready.
-    fn idle(&self, place: &Place) {
-        let seat = &self.seats[place.index()];
+    fn idle(&self, slot: &WorkerSlot) {
+        let seat = &self.seats[slot.index()];
         // Relaxed: the place's own, unless it was handed a task, which is not `AWAY` either.
         if seat.state.load(Ordering::Relaxed) != AWAY || self.central.has_ready() {
             return;
         }
-        self.resources.prepare_stack(place);
-        let block = self.resources.blocks.take(Some(place));
+        self.resources.prepare_stack(slot);
+        let block = self.resources.blocks.take(Some(slot));
         // SAFETY: the place is away, so the seat is its own (Invariant 2).
         let empty = unsafe { seat.exchange(Some(block)) };
         debug_assert!(empty.is_none());
@@ -337,7 +342,7 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
         let queued = self.central.queues.with(|queues| {
             let queues_up = queues.ready.is_empty();
             if queues_up {
-                queues.idle.add(place.index());
+                queues.idle.add(slot.index());
                 self.central.now(queues);
             }
             queues_up
@@ -347,14 +352,14 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
             seat.state.store(AWAY, Ordering::Relaxed);
             // SAFETY: the place was never in the queue (Invariant 2).
             if let Some(block) = unsafe { seat.exchange(None) } {
-                self.resources.blocks.put(Some(place), block);
+                self.resources.blocks.put(Some(slot), block);
             }
         }
     }
 
-    fn leave(&self, place: &Place) -> Option<Told> {
-        let task = self.come_off(place)?;
-        Some(self.make_ready(Some(place), false, task))
+    fn leave(&self, slot: &WorkerSlot) -> Option<WakeTarget> {
+        let task = self.come_off(slot)?;
+        Some(self.make_ready(Some(slot), false, task))
     }
 
     /// In the ready queue, and in the hands of places that have not looked yet.

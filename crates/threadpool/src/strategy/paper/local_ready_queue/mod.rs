@@ -21,12 +21,12 @@ use stanchion_competitive::RawPolicyMutex;
 
 use crate::strategy::blocks::control_block::{Stack, Task};
 use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Place, Plan, Strategy, Told};
+use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
 use crate::strategy::order::{Fifo, Order};
 use crate::strategy::paper::numbers::{Numbers, Source};
 use crate::strategy::paper::ready_queue::ReadyQueue;
 
-pub use placement::{Own, Placement, Random, TwoChoices};
+pub use placement::{OwnQueue, Placement, Random, TwoChoices};
 
 /// As many ready queues as there are places, or [`Plan::queues`], each under a lock `L` and leaving in the order `O`; a new task goes where `P` says.
 /// Free blocks are in local lists.
@@ -39,26 +39,26 @@ pub use placement::{Own, Placement, Random, TwoChoices};
 /// | throughput | grows with the places, until the memory system is the limit |
 /// | order | none among queues: a place whose own queue never becomes empty never looks into another |
 ///
-/// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. On the simulated machine `modern` with 8 processors a task then
+/// [`OwnQueue`] is the default: a creator uses its own queue, whose line and lock it has. On the simulated machine `modern` with 8 processors a task then
 /// costs 9 ns, with [`Random`] 258 ns (`cargo xtask costs "create, next"`): 4.1 lines move instead of 0.01. The paper measured [`Random`], so that
-/// locality would not matter. Who has no place has no queue either, and takes the next one each time with [`Own`].
+/// locality would not matter. Who has no place has no queue either, and takes the next one each time with [`OwnQueue`].
 ///
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{LocalReadyQueue, Place, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{LocalReadyQueue, WorkerSlot, Plan, Strategy};
 ///
 /// let ready: LocalReadyQueue = LocalReadyQueue::new(&Plan { queues: Some(2), ..Plan::new(4) });
 /// // SAFETY: the only one of this number for this strategy; so below.
-/// let here = unsafe { Place::new(0) };
+/// let here = unsafe { WorkerSlot::new(0) };
 /// // SAFETY: as above.
-/// let there = unsafe { Place::new(3) };
+/// let there = unsafe { WorkerSlot::new(3) };
 /// let _ = ready.create(Some(&here), |_| {});
 /// assert!(ready.is_ready(&there));
 /// assert!(ready.next(&there, None, &mut None).is_some());
 /// assert!(ready.next(&here, None, &mut None).is_none());
 /// ```
-pub struct LocalReadyQueue<L = RawPolicyMutex, O = Fifo, P = Own> {
+pub struct LocalReadyQueue<L = RawPolicyMutex, O = Fifo, P = OwnQueue> {
     queues: Box<[CachePadded<ReadyQueue<L, O>>]>,
     numbers: Box<[CachePadded<Source>]>,
     /// How many tasks came from those who have no place.
@@ -69,19 +69,19 @@ pub struct LocalReadyQueue<L = RawPolicyMutex, O = Fifo, P = Own> {
 
 impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
     #[inline]
-    fn own(&self, place: usize) -> usize {
-        place % self.queues.len()
+    fn own(&self, slot: usize) -> usize {
+        slot % self.queues.len()
     }
 
     /// The queue for a task from this place.
     #[inline]
-    fn chosen(&self, place: Option<&Place>) -> &ReadyQueue<L, O> {
+    fn chosen(&self, slot: Option<&WorkerSlot>) -> &ReadyQueue<L, O> {
         let queues = self.queues.len();
         let length = |queue: usize| self.queues[queue].len();
-        let chosen = match place {
-            Some(place) => {
-                let numbers = &self.numbers[place.index()];
-                P::choose(queues, self.own(place.index()), || numbers.next(place), length)
+        let chosen = match slot {
+            Some(slot) => {
+                let numbers = &self.numbers[slot.index()];
+                P::choose(queues, self.own(slot.index()), || numbers.next(slot), length)
             }
             None => {
                 // Relaxed: only spreads.
@@ -94,16 +94,21 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
     }
 
     #[inline]
-    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let task = self.resources.blocks.take(place);
+    fn create_at(
+        &self,
+        slot: Option<&WorkerSlot>,
+        last: bool,
+        fill: impl FnOnce(&Task),
+    ) -> WakeTarget {
+        let task = self.resources.blocks.take(slot);
         fill(&task);
-        Told::Anyone(self.chosen(place).push(task, last))
+        WakeTarget::Any(self.chosen(slot).push(task, last))
     }
 
     /// All queues, the place's own first.
     #[inline]
-    fn own_first(&self, place: &Place) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
-        let (before, after) = self.queues.split_at(self.own(place.index()));
+    fn own_first(&self, slot: &WorkerSlot) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
+        let (before, after) = self.queues.split_at(self.own(slot.index()));
         after.iter().chain(before)
     }
 }
@@ -116,11 +121,11 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     fn new(plan: &Plan) -> Self {
         let resources = Resources::new(plan);
         let queue = || CachePadded::new(ReadyQueue::new());
-        let source = |place| CachePadded::new(Source::new(place));
-        let queues = plan.queues.unwrap_or(plan.places);
+        let source = |slot| CachePadded::new(Source::new(slot));
+        let queues = plan.queues.unwrap_or(plan.slots);
         Self {
             queues: core::iter::repeat_with(queue).take(queues).collect(),
-            numbers: (0..plan.places).map(source).collect(),
+            numbers: (0..plan.slots).map(source).collect(),
             outside: CachePadded::new(AtomicUsize::fresh(0)),
             resources,
             placement: PhantomData,
@@ -130,19 +135,19 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     #[inline]
     fn next(
         &self,
-        place: &Place,
+        slot: &WorkerSlot,
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
-        let task = self.own_first(place).find_map(|queue| queue.pop())?;
-        self.resources.start(place, hand);
+        self.resources.finish(slot, finished);
+        let task = self.own_first(slot).find_map(|queue| queue.pop())?;
+        self.resources.start(slot, hand);
         Some(task)
     }
 
     #[inline]
-    fn is_ready(&self, place: &Place) -> bool {
-        self.own_first(place).any(|queue| queue.len() > 0)
+    fn is_ready(&self, slot: &WorkerSlot) -> bool {
+        self.own_first(slot).any(|queue| queue.len() > 0)
     }
 
     fn len(&self) -> usize {

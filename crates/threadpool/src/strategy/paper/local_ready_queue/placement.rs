@@ -2,7 +2,7 @@
 //!
 //! | placement | queue | lock | balance |
 //! | --- | --- | --- | --- |
-//! | [`Own`] | the creator's | in the creator's cache, mostly free | none: idle places search |
+//! | [`OwnQueue`] | the creator's | in the creator's cache, mostly free | none: idle places search |
 //! | [`Random`] | any | somebody else's line each time | even in the mean; the longest of q queues with q tasks has about ln q / ln ln q |
 //! | [`TwoChoices`] | the shorter of any two | as above, and two looks | the longest has about ln ln q |
 //!
@@ -10,7 +10,7 @@
 
 use crate::strategy::paper::numbers::below;
 
-/// Where [`LocalReadyQueue`](super::LocalReadyQueue) puts new tasks: [`Own`], [`Random`] or [`TwoChoices`].
+/// Where [`LocalReadyQueue`](super::LocalReadyQueue) puts new tasks: [`OwnQueue`], [`Random`] or [`TwoChoices`].
 ///
 /// Sealed: what else there may be wants to be measured beside these.
 pub trait Placement: sealed::Sealed + Send + Sync + 'static {
@@ -26,7 +26,7 @@ pub trait Placement: sealed::Sealed + Send + Sync + 'static {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Own {}
+    impl Sealed for super::OwnQueue {}
     impl Sealed for super::Random {}
     impl Sealed for super::TwoChoices {}
 }
@@ -38,13 +38,13 @@ mod sealed {
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;
-/// use stanchion_threadpool::strategy::{Lifo, LocalReadyQueue, Own, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{Lifo, LocalReadyQueue, OwnQueue, Plan, Strategy};
 ///
-/// let ready = LocalReadyQueue::<RawPolicyMutex, Lifo, Own>::new(&Plan::new(2));
+/// let ready = LocalReadyQueue::<RawPolicyMutex, Lifo, OwnQueue>::new(&Plan::new(2));
 /// assert!(ready.is_empty());
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Own;
+pub struct OwnQueue;
 
 /// A task goes to any queue, all equally likely.
 ///
@@ -71,7 +71,7 @@ pub struct Random;
 #[derive(Clone, Copy, Debug)]
 pub struct TwoChoices;
 
-impl Placement for Own {
+impl Placement for OwnQueue {
     #[inline]
     fn choose(_: usize, own: usize, _: impl FnMut() -> u64, _: impl Fn(usize) -> usize) -> usize {
         own
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn two_choices_balance_better_than_one_and_that_better_than_none() {
         // Means: 1000. A binomial's deviation is about 31: five of them on each side.
-        assert_eq!(longest::<Own>(16, 16_000), 16_000);
+        assert_eq!(longest::<OwnQueue>(16, 16_000), 16_000);
         assert!((1_001..1_160).contains(&longest::<Random>(16, 16_000)));
         assert!((1_000..1_010).contains(&longest::<TwoChoices>(16, 16_000)));
     }
