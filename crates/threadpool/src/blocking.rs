@@ -1,18 +1,17 @@
-//! Tasks that block: in a system call, on a lock, for another process. While one does, a spare
+//! `blocking`: while a task blocks in a system call, on a lock, or for another process, a spare
 //! thread takes part in its place.
 //!
 //! Why not simply more threads than processors: a pool of computing tasks then pays for switches
 //! all the time. Why ask the programmer: not every system lets a pool see that its thread has
-//! blocked, and who is told knows at once. (`lookout.rs` does without being told.)
+//! blocked, and a pool that is told knows at once. (`registry/monitor.rs` does without.)
 //!
-//! The spare has a seat of its own; what the blocked worker has in its queue is found by the
-//! others, as it is found by thieves at any time. When the worker comes back there is one thread
-//! too many until some spare has ended its task.
+//! The spare has a slot of its own. Tasks in the blocked worker's queue are found by the other
+//! workers, as thieves find them at any time. When the worker comes back there is one thread too
+//! many, until some spare has ended its task.
 
-use crate::workers::core::SpareLease;
-use crate::workers::worker::Worker;
+use crate::workers::{SpareLease, Worker};
 
-/// The worker has said that it blocks.
+/// Marks the worker as inside of `blocking`.
 struct Blocks<'w>(&'w Worker);
 
 impl Drop for Blocks<'_> {
@@ -22,16 +21,16 @@ impl Drop for Blocks<'_> {
 }
 
 /// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its
-/// place. On a thread that is no worker it is just called.
+/// place. On a thread that is no worker it only calls `body`.
 ///
-/// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for
-/// what blocks at least some 50 µs. If there is no spare thread to be had (see
-/// [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does
-/// with one less until another task comes back and leaves its spare. Inside of another call on the
-/// same thread it costs nothing, and lends no second one.
+/// It costs a lock and a wake-up of some microseconds, or, the first times, the start of a thread.
+/// So it is for calls that block for at least some 50 µs. If there is no spare thread left (see
+/// [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)), the pool has one
+/// thread less until another task comes back and leaves its spare. Inside of another call on the
+/// same thread it costs nothing, and leases no second spare.
 ///
-/// The second halves of forks below are there for other workers meanwhile, the spare thread among
-/// them.
+/// Meanwhile other workers, the spare thread among them, can take the second halves of forks below
+/// on the same stack.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -47,7 +46,7 @@ impl Drop for Blocks<'_> {
 /// ```
 pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
     Worker::with_current(|worker| {
-        // One thread takes part in place of one that blocks, however often that says so.
+        // One spare takes part in place of a thread, however often the thread calls this.
         let first = worker.filter(|worker| !worker.in_blocking.replace(true));
         let _blocks = first.map(Blocks);
         let _excused = first.and_then(|worker| worker.pool().excuse(worker));

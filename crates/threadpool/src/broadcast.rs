@@ -1,14 +1,14 @@
 //! Broadcasts: one call on each thread of a pool.
 //!
-//! Why not a task for each thread: an idle worker would run two. Each thread has a mailbox for what
-//! is meant for it alone. It empties the mailbox between two tasks, and while it waits.
+//! Why not a task for each thread: an idle worker would run two. Each thread has a mailbox for
+//! calls that are meant for it alone. It empties the mailbox between two tasks, and while it waits.
 //!
-//! A broadcast sends to all members under the roster's lock. So the calls of two broadcasts come in
-//! the same order on each thread.
+//! A broadcast sends to all members under the lock of the thread table. So the calls of two
+//! broadcasts come in the same order on each thread.
 //!
 //! A member may have no thread any more, or never get one: the thread that built the pool has
-//! ended, or the program has dropped its `ThreadBuilder`. It gets no call. If it had a call in its
-//! mailbox, that call ends without having run (`PoolState::abandon`).
+//! ended, or the program has dropped its `ThreadBuilder`. It gets no call. A call that is in its
+//! mailbox already ends without having run (`PoolState::abandon`).
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -16,19 +16,16 @@ use std::sync::Arc;
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::sync::count_latch::CountLatch;
+use crate::sync::CountLatch;
 use crate::waiter::{SendPtr, Waiter};
-use crate::workers::core::Core;
-use crate::workers::join::JobResult;
-use crate::workers::pool_state::{Fate, PoolState};
-use crate::workers::wait::UNWOUND;
-use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Call, CallOf};
+use crate::workers::{Call, CallOf, Core, Fate, JobResult, PoolState, UNWOUND, Worker};
 
 /// A broadcast, on the stack of the thread that waits for it.
 struct Calls<'b, B, R> {
     body: &'b B,
+    /// The result of each call. Written by the worker that makes the call.
     outcomes: Box<[UnsafeCell<Option<JobResult<R>>>]>,
+    /// The calls that have not ended.
     count: CountLatch,
 }
 
@@ -39,8 +36,7 @@ where
     R: Send,
 {
     Worker::with_current(|current| {
-        let mine = current.filter(|worker| worker.belongs_to(core.pool()));
-        // The members do not change while the mail is sent.
+        // The members do not change while the calls are sent.
         let table = core.pool().threads.lock();
         let members = table.present_members().count();
         if members == 0 {
@@ -54,17 +50,14 @@ where
         // From here on workers may use the calls.
         let bomb = AbortOnUnwind::armed(UNWOUND);
         for (position, slot) in table.present_members().enumerate() {
-            let waiter = match mine {
-                Some(worker) => Waiter::Worker(worker.index()),
-                None => Waiter::outsider(current),
-            };
+            let waiter = Waiter::current(current, core.pool());
             let sent = SendPtr(&raw const calls);
             let call: CallOf<'_> = Box::new(move |pool, worker| {
-                // SAFETY: the owner of the calls waits for the latch. The outcome of this place
-                // belongs to this call.
+                // SAFETY: the thread with the calls on its stack waits for the latch. The outcome
+                // at this position belongs to this call.
                 unsafe { Calls::<B, R>::call(sent.get(), position, waiter, pool, worker) };
             });
-            // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
+            // SAFETY: only the lifetime changes: the thread that owns what it borrows waits below.
             let call: Call = unsafe { core::mem::transmute(call) };
             core.pool().send_call(slot, call);
         }

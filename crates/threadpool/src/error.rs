@@ -1,9 +1,8 @@
-//! What can go wrong when a pool is built or resized, and what becomes of a future that is not
-//! finished.
+//! The errors of building and resizing a pool, and of a future that has no output.
 
 use std::io;
 
-/// A pool could not be built.
+/// An error of building a pool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -12,9 +11,9 @@ pub enum BuildError {
         "a pool of {asked} threads was asked for, but {most} is the most: ask for fewer, or build several pools"
     )]
     TooManyThreads {
-        /// How many were asked for, spare ones included.
+        /// The number that was asked for, with spares.
         asked: usize,
-        /// How many there can be.
+        /// The most that there can be.
         most: usize,
     },
     /// The system refused to start a thread. Those that had been started have ended again.
@@ -22,11 +21,11 @@ pub enum BuildError {
         "the system refused to start thread {started} of {asked}: {source}; ask for fewer, or raise its limit on threads (`ulimit -u`, the control group's pids.max)"
     )]
     Spawn {
-        /// How many could be started.
+        /// The number that could be started.
         started: usize,
-        /// How many were asked for.
+        /// The number that was asked for.
         asked: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The calling thread was to be one of the pool's, and is a worker already.
@@ -39,7 +38,7 @@ pub enum BuildError {
     GlobalPoolAlreadyInitialized,
 }
 
-/// A pool could not be made as large as was asked.
+/// An error of resizing a pool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResizeError {
@@ -53,9 +52,9 @@ pub enum ResizeError {
         "the pool was asked to grow to {asked} threads, but was built for at most {most}: say `max_threads({asked})` when it is built"
     )]
     TooManyThreads {
-        /// How many were asked for.
+        /// The number that was asked for.
         asked: usize,
-        /// How many it was built for.
+        /// The number that it was built for.
         most: usize,
     },
     /// The system refused to start a thread. The pool has grown so far.
@@ -63,16 +62,16 @@ pub enum ResizeError {
         "the system refused to start thread {started} of {asked}: {source}; the pool has {started} now"
     )]
     Spawn {
-        /// How many the pool has now.
+        /// The number that the pool has now.
         started: usize,
-        /// How many were asked for.
+        /// The number that was asked for.
         asked: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A future will have no output.
+/// The error of a future that will have no output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the future was dropped before it was ready: it was aborted, or its thread pool ended; wait for it before the pool is dropped or shut down"

@@ -1,23 +1,21 @@
-//! Visits: closures that a thread outside of a pool has run by one of its workers.
+//! `install` from outside of a pool: a worker runs a closure for which the calling thread waits.
 
 use std::panic::{self, AssertUnwindSafe};
 
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
 use crate::waiter::{SendPtr, Waiter, set_and_wake};
-use crate::workers::core::{Core, QueuePosition};
-use crate::workers::job;
-use crate::workers::join::JobResult;
-use crate::workers::pool_state::Fate;
-use crate::workers::wait::UNWOUND;
-use crate::workers::worker::Worker;
+use crate::workers::{Core, Fate, JobResult, QueuePosition, UNWOUND, Worker, job};
 
-/// A closure that a thread outside of the pool waits for, on that thread's stack.
+/// A closure that a worker runs, on the stack of the thread that waits for it.
 struct InstallJob<B, R> {
+    /// The closure, until a worker takes it.
     body: UnsafeCell<Option<B>>,
+    /// Its result. Written by the worker before it sets the latch.
     outcome: UnsafeCell<Option<JobResult<R>>>,
+    /// Set by the worker, as its last access.
     latch: Latch,
 }
 
@@ -32,25 +30,25 @@ pub(crate) fn install_on<R: Send>(
         outcome: UnsafeCell::new(None),
         latch: Latch::new(),
     };
-    let mut waiter = Some(Waiter::outsider(current));
+    let mut waiter = Some(Waiter::current(current, core.pool()));
     let sent = SendPtr(&raw const visit);
     let mut run = Some(move |worker: &Worker, _: Fate| {
-        // SAFETY: the owner of the visit waits for the latch.
+        // SAFETY: the thread with the job on its stack waits for the latch.
         let visit = unsafe { &*sent.get() };
         // SAFETY: this runs once.
         let body = visit.body.with_mut(|body| unsafe { (*body).take() });
         let outcome = body.map(|body| panic::catch_unwind(AssertUnwindSafe(|| body(worker))));
-        // SAFETY: the owner looks when the latch is set.
+        // SAFETY: the waiter looks when the latch is set.
         visit.outcome.with_mut(|slot| unsafe { *slot = outcome });
         let latch = &raw const visit.latch;
         // SAFETY: alive until it is set.
         unsafe { set_and_wake(latch, waiter.take().unwrap_or(Waiter::Outside), worker.pool()) };
     });
-    // From here on a worker may use the visit.
+    // From here on a worker may use the job.
     let bomb = AbortOnUnwind::armed(UNWOUND);
     core.create(None, QueuePosition::Usual, &mut |task| {
         if let Some(run) = run.take() {
-            // SAFETY: what it borrows waits below; body and result are `Send`.
+            // SAFETY: the thread that owns what it borrows waits below; body and result are `Send`.
             unsafe { job::fill(task, run) };
         }
     });

@@ -1,5 +1,17 @@
 #![doc = include_str!("../README.md")]
 
+// The rooms, from top to bottom. Each imports only those below it.
+//
+// api                          the pool, its builder, the free functions
+// future                       futures on a pool
+// scope, broadcast, install,
+// spawn, blocking, waiter      the verbs, and the threads that wait for them
+// registry                     the state of a pool with its strategy, the loop of its threads
+// workers                      a worker, and the state that all threads of a pool share
+// strategy                     ways of managing ready work
+// sleep, shutdown, threads     idle workers, the end of a pool, the table of its threads
+// queues, sync, random,
+// metrics, error               parts that know nothing of a pool
 mod api;
 mod blocking;
 mod broadcast;
@@ -8,6 +20,7 @@ mod future;
 mod install;
 mod metrics;
 mod queues;
+mod random;
 mod registry;
 mod scope;
 mod shutdown;

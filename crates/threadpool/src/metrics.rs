@@ -1,4 +1,4 @@
-//! What a pool has done: numbers that each worker counts for itself, without a locked instruction.
+//! The metrics of a pool: each worker counts for itself, without a locked instruction.
 //!
 //! Why not one counter for all: a line that every worker writes for every task costs more than the
 //! task.
@@ -12,7 +12,7 @@ use core::ops::{Add, AddAssign};
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-/// A number that one thread counts and any may read.
+/// A number that one thread counts and any thread may read.
 #[derive(Debug)]
 pub(crate) struct Count(AtomicUsize);
 
@@ -33,7 +33,7 @@ impl Count {
     }
 }
 
-/// What one worker counts.
+/// The numbers of one worker. The worker alone writes them (Invariant 1).
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) tasks: Count,
@@ -63,22 +63,22 @@ impl Counters {
     }
 }
 
-/// What a worker has done since its pool was built; counts wrap around with the machine's word.
+/// The numbers of a worker since its pool was built. They wrap around with the machine's word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
-    /// Tasks run: what was spawned, and forks of other workers. Forks that no other worker took are
+    /// Tasks run: spawned tasks, and forks of other workers. Forks that no other worker took are
     /// calls, and not counted.
     pub tasks: u64,
     /// Forks of other workers that it has run.
     pub stolen_forks: u64,
-    /// How often it went to sleep.
+    /// Times that it went to sleep.
     pub parks: u64,
-    /// How many sleepers it woke.
+    /// Sleepers that it woke.
     pub wakeups: u64,
-    /// How often it took tasks from another place, where the strategy has such.
+    /// Times that it took tasks from another worker slot, where the strategy has several queues.
     pub steals: u64,
-    /// How often it tried to and found nothing, or was not let in.
+    /// Times that it tried to and got none.
     pub failed_steals: u64,
 }
 
@@ -102,8 +102,8 @@ impl Add for WorkerMetrics {
     }
 }
 
-/// What a pool has done and how it stands. Out of date when it is returned; cheap enough to ask for
-/// every millisecond.
+/// A snapshot of a pool. Out of date when it is returned. Cheap enough to ask for every
+/// millisecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -117,20 +117,20 @@ pub struct Metrics {
     pub asleep: usize,
     /// Control blocks that the strategy has, in use or free.
     pub blocks: usize,
-    /// Tasks and handlers that panicked where nobody waited for the result.
+    /// Tasks and handlers that panicked while no thread waited for the result.
     pub panics: u64,
-    /// Spare threads that work for others, which are in [`blocking`](crate::blocking).
+    /// Spare threads that take part for blocked threads (see [`blocking`](crate::blocking)).
     pub active_spares: usize,
-    /// How often a spare thread was lent for a worker that was seen blocked
+    /// Times that a spare thread was leased for a worker that was seen blocked
     /// (see [`compensate_blocking`](crate::ThreadPoolBuilder::compensate_blocking)).
     pub compensations: u64,
-    /// How many of those ended within 50 µs: the worker was back before the spare had done
+    /// Those of them that ended within 50 µs: the worker was back before the spare had done
     /// anything.
     pub brief_compensations: u64,
 }
 
 impl Metrics {
-    /// All workers together.
+    /// Returns the sum over all workers.
     #[must_use]
     pub fn total(&self) -> WorkerMetrics {
         self.workers.iter().fold(WorkerMetrics::default(), |sum, &worker| sum + worker)

@@ -1,17 +1,17 @@
-//! Scopes: tasks that borrow, and somebody who waits until all have ended.
+//! Scopes: tasks that borrow, and a waiter that returns when all have ended.
 //!
-//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the
-//! body (`countdown.rs`).
+//! A scope lies on the stack of its waiter. It counts the tasks that have not ended, and the body
+//! (`count_latch.rs`).
 //!
-//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task
-//! there tells the one who waits: there may be no other left to run it, if a task blocks or the
-//! pool becomes smaller.
+//! If the waiter runs no other tasks, the tasks of its scope lie in a list (`scope_tasks.rs`). A
+//! thread that puts a task there wakes the waiter: if a task blocks or the pool becomes smaller,
+//! perhaps no other worker is left to run it.
 //!
 //! # Invariants
 //!
-//! 1. A scope is not left before `count` is zero: neither by return nor by panic.
-//! 2. `count` counts the body until it has ended: it is not zero while tasks can be created. A task
-//!    creates others while it is counted itself.
+//! 1. A scope is not left before `count` is zero, neither by return nor by panic.
+//! 2. `count` counts the body until it has ended. So it is not zero while tasks can be created. A
+//!    task creates others while it is counted itself.
 
 use std::any::Any;
 use std::fmt;
@@ -21,17 +21,14 @@ use std::sync::Arc;
 
 use stanchion_competitive::Mutex;
 
-use crate::queues::fifo::Fifo;
-use crate::sync::count_latch::CountLatch;
+use crate::queues::Fifo;
+use crate::sync::CountLatch;
 use crate::waiter::{SendPtr, Waiter};
-use crate::workers::config::Wait;
-use crate::workers::core::{Core, QueuePosition};
-use crate::workers::job;
-use crate::workers::pool_state::{Fate, PoolState};
-use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Call, CallOf, ScopeTask};
+use crate::workers::{
+    Call, CallOf, Core, Fate, PoolState, QueuePosition, ScopeTask, Wait, Worker, job,
+};
 
-/// Where tasks can be created that borrow what lives longer than the scope.
+/// A scope, in which tasks can be created that borrow values which live longer than the scope.
 ///
 /// ```
 /// use stanchion_threadpool::ThreadPool;
@@ -51,7 +48,7 @@ use crate::workers::worker_info::{Call, CallOf, ScopeTask};
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
 /// ```
 ///
-/// What a task borrows must outlive the scope, not just its body:
+/// Values that a task borrows must outlive the scope, not just its body:
 ///
 /// ```compile_fail,E0597
 /// let pool = stanchion_threadpool::ThreadPool::new(2).unwrap();
@@ -62,7 +59,7 @@ use crate::workers::worker_info::{Call, CallOf, ScopeTask};
 /// });
 /// ```
 ///
-/// And the scope itself is not to be had outside:
+/// The scope itself cannot leave it:
 ///
 /// ```compile_fail,E0521
 /// let pool = stanchion_threadpool::ThreadPool::new(2).unwrap();
@@ -70,36 +67,38 @@ use crate::workers::worker_info::{Call, CallOf, ScopeTask};
 /// pool.in_place_scope(|s| kept = Some(s));
 /// ```
 pub struct Scope<'scope> {
+    /// The pool's registry, which lives longer than its scopes.
     core: *const dyn Core,
+    /// The body and the tasks that have not ended. Written by each of them.
     count: CountLatch,
-    /// A worker of the pool, if that waits.
-    owner: Option<usize>,
-    stranger: Option<(Arc<dyn Core>, usize)>,
-    /// What `spawn_fifo` has created.
+    /// The thread that waits for the scope.
+    waiter: Waiter,
+    /// Closures of `spawn_fifo`.
     fifo: Fifo<ScopeTask>,
+    /// The payload of the first panic. Written by the task that panicked.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Its level in the list of its owner's seat, if its tasks lie there.
+    /// Its level in the list of its waiter's slot, if its tasks lie there.
     level: Option<usize>,
-    /// Invariant in the lifetime: neither shorter nor longer.
+    /// Makes it invariant in the lifetime: neither shorter nor longer.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-/// A scope, by the name that it has in rayon where tasks are created in their order of creation:
-/// here every scope has [`spawn_fifo`](Scope::spawn_fifo).
+/// Another name of [`Scope`], for programs that were written for rayon. There a scope of this type
+/// creates tasks in their order of creation. Here every scope has
+/// [`spawn_fifo`](Scope::spawn_fifo).
 pub type ScopeFifo<'scope> = Scope<'scope>;
 
-// SAFETY: what can be changed is atomic or locked; `core` is alive while the scope is.
+// SAFETY: all that changes is atomic or locked; `core` is alive while the scope is.
 unsafe impl Sync for Scope<'_> {}
 // SAFETY: as above; nothing in it belongs to a thread.
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
-    fn new(core: *const dyn Core) -> Self {
+    fn new(core: *const dyn Core, waiter: Waiter) -> Self {
         Self {
             core,
             count: CountLatch::new(1),
-            owner: None,
-            stranger: None,
+            waiter,
             fifo: Fifo::new(),
             panic: Mutex::new(None),
             level: None,
@@ -109,7 +108,7 @@ impl<'scope> Scope<'scope> {
 
     /// Creates a task that ends before the scope does.
     ///
-    /// Its panic is that of the scope; the other tasks run to the end.
+    /// If it panics, the scope does. The other tasks run to the end.
     #[inline]
     pub fn spawn<F: FnOnce(&Self) + Send + 'scope>(&self, body: F) {
         let run = self.counted(body);
@@ -136,10 +135,10 @@ impl<'scope> Scope<'scope> {
         });
     }
 
-    /// Has `body` run once on each thread of the pool, spare ones apart, before the scope ends.
+    /// Has `body` run once on each thread of the pool, spares excepted, before the scope ends.
     ///
-    /// A thread makes the call between two tasks, or while it waits. A panic is that of the scope;
-    /// the other calls are made.
+    /// A thread makes the call between two tasks, or while it waits. If a call panics, the scope
+    /// does. The other calls are made.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -190,7 +189,7 @@ impl<'scope> Scope<'scope> {
         drop(body);
     }
 
-    /// Counts a task. Returns what it does, with its end.
+    /// Counts a task. Returns its closure, which counts its end as well.
     fn counted<F: FnOnce(&Self) + Send + 'scope>(
         &self,
         body: F,
@@ -212,8 +211,8 @@ impl<'scope> Scope<'scope> {
     /// Creates a task that calls `run`.
     #[inline]
     fn make_ready<F: FnOnce(&Worker) + Send>(&self, run: F) {
-        match (self.owner, self.level) {
-            (Some(owner), Some(level)) => {
+        match (&self.waiter, self.level) {
+            (&Waiter::Worker(owner), Some(level)) => {
                 let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(run);
                 // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
                 let run: ScopeTask = unsafe { core::mem::transmute(run) };
@@ -224,8 +223,8 @@ impl<'scope> Scope<'scope> {
                 if another {
                     self.create(voucher(owner));
                 } else {
-                    // The vouchers that there are may lie where nobody looks who was told of
-                    // nothing.
+                    // The vouchers that there are may lie in a queue at which no worker looks
+                    // without being notified.
                     pool.sleep.notify(ready);
                 }
                 pool.sleep.notify_worker(owner);
@@ -243,7 +242,7 @@ impl<'scope> Scope<'scope> {
             let mut run = Some(run);
             core.create(slot, QueuePosition::Usual, &mut |task| {
                 if let Some(run) = run.take() {
-                    // SAFETY: what it borrows lives until it has run: the scope waits.
+                    // SAFETY: what it borrows lives until it has run, as the scope waits.
                     unsafe { job::fill(task, run) };
                 }
             });
@@ -262,26 +261,22 @@ impl<'scope> Scope<'scope> {
         unsafe { &*self.core }.pool().panicked(payload);
     }
 
-    /// A task has ended.
+    /// Counts the end of a task.
     ///
     /// # Safety
     ///
-    /// Once for each that was counted, as its last access.
+    /// Called once for each counted task, as its last access.
     unsafe fn end(scope: *const Self, pool: &PoolState) {
         // SAFETY: alive until all have ended, of which this is one.
         let this = unsafe { &*scope };
-        let waiter = match (this.owner, &this.stranger) {
-            (Some(index), _) => Waiter::Worker(index),
-            (None, Some((core, index))) => Waiter::OtherPool(core.clone(), *index),
-            (None, None) => Waiter::Outside,
-        };
+        let waiter = this.waiter.clone();
         // SAFETY: as the caller promises.
         if let Some(latch) = unsafe { CountLatch::decrement(&raw const this.count) } {
             waiter.wake(latch, pool);
         }
     }
 
-    /// Runs the body, waits for the tasks, and hands on what was panicked with.
+    /// Runs the body, waits for the tasks, and resumes the first panic.
     fn run<R>(&self, current: Option<&Worker>, body: impl FnOnce(&Self) -> R) -> R {
         let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
         if !self.count.decrement_own() {
@@ -302,12 +297,12 @@ impl<'scope> Scope<'scope> {
     }
 }
 
-/// The scope without its lifetime.
+/// Returns the scope without its lifetime.
 fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {
     (&raw const *scope).cast()
 }
 
-/// A scope on a worker.
+/// Runs `body` with a scope on a worker.
 pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     struct End<'w>(&'w Worker);
     impl Drop for End<'_> {
@@ -315,32 +310,28 @@ pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -
             self.0.scope_tasks().end_scope();
         }
     }
-    let mut scope = Scope::new(worker.core());
-    scope.owner = Some(worker.index());
+    let mut scope = Scope::new(worker.core(), Waiter::Worker(worker.index()));
     let lists = !worker.runs_any_task();
     scope.level = lists.then(|| worker.scope_tasks().begin_scope());
     let _end = lists.then(|| End(worker));
     scope.run(Some(worker), body)
 }
 
-/// A scope of a pool that the calling thread is no worker of.
+/// Runs `body` with a scope of a pool of which the calling thread is no worker.
 pub(crate) fn from_outside<'scope, R>(
     core: &(dyn Core + 'static),
     current: Option<&Worker>,
     body: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
-    let mut scope = Scope::new(core);
-    if let Waiter::OtherPool(core, index) = Waiter::outsider(current) {
-        scope.stranger = Some((core, index));
-    }
-    scope.run(current, body)
+    Scope::new(core, Waiter::current(current, core.pool())).run(current, body)
 }
 
-/// A task that runs one of the list of `slot`. Also when tasks are dropped that have not begun: for these somebody waits.
+/// Returns a voucher: a task that runs one task of the list of `slot`. It does so even when tasks
+/// are dropped that have not begun, because a thread waits for the scope.
 fn voucher(slot: usize) -> impl FnOnce(&Worker, Fate) + Send {
     move |worker, _| {
         let pool = worker.pool();
-        // What it waits for is among the newest; else the outermost are the largest.
+        // The newest are parts of what the thief waits for. Else the outermost are the largest.
         let innermost_first = pool.wait() == Wait::Leapfrog;
         let (task, another) = pool.info(slot).scope_tasks.redeem(innermost_first, pool.num_slots());
         if another {

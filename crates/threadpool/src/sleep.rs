@@ -1,56 +1,59 @@
-//! How idle workers sleep, and who wakes them. The protocol with its proof is in
-//! [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources.
+//! The sleep of idle workers, and the choice of workers that a producer wakes.
+//! [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources, has the protocol and its proof.
 //!
-//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one
-//! sleeps: with the tasks of a fine-grained program, a system call each. So a producer first asks
-//! whether somebody is awake and searching, who will find the task. Four numbers in one word answer
-//! that.
+//! An [`EventCount`] loses no wake-up. But it would wake a thread for each task that is pushed
+//! while one sleeps. Under a fine-grained program that is a system call for each task. So a
+//! producer first asks whether a worker is awake and searching, which will find the task. Four
+//! numbers in one word answer that.
 //!
 //! ```text
-//! state    | call | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8
-//!                                                               (call, the monitor's, is 1 of dozing's)
+//! state    | monitor | dozing | waking | asleep | searching |
+//!          16 bits each where words have 64, else 8 (monitor is one bit, taken from dozing)
 //!
-//!   busy --begin--> searching --sleep--> asleep --(wait returns)--> searching --found--> busy
-//!                                          ^ waking: a producer has claimed one of them, index has not come yet
+//!        start_searching          sleep           (its wait returns)           stop_searching
+//!   busy ──────────────► searching ───► asleep ──────────────────► searching ───────────────► busy
+//!                                          ▲ waking: a producer has claimed a sleeper,
+//!                                            which has not come back yet
 //! ```
 //!
-//! | who | counts |
+//! | count | workers |
 //! | --- | --- |
-//! | a worker that found nothing and looks on | searching |
-//! | one that sleeps, is about to, or was woken and has not run yet | asleep |
-//! | those asleep for whom a wake-up is on its way | waking |
-//! | one of those asleep who comes back by itself after a while | dozing |
+//! | searching | have found nothing, and look on |
+//! | asleep | sleep, are about to, or were woken and have not run yet |
+//! | waking | those asleep for which a wake-up is on its way |
+//! | dozing | the one of those asleep that comes back by itself after a while |
 //!
-//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed)
-//! sleeps on an event count of its own. On the same one it could be woken in place of a worker that
-//! looks, and the task would lie there.
+//! Some workers do not look for tasks: they wait for one thing, or are spares that are not needed.
+//! They sleep on an event count of their own. On the same one such a worker could be woken in place
+//! of a worker that looks, and the task would lie there.
 //!
 //! # Dozing
 //!
-//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker
+//! A task that is alone in its creator's queue is most likely what the creator runs next. A worker
 //! that is woken for it comes in vain, again and again where tasks create tasks one after the
-//! other. It is not to lie there for long either, if its creator goes on for long. So a worker that
-//! has searched in vain while others work *dozes*: it looks again after a time that doubles from
-//! 100 µs to 10 ms. Meanwhile nobody is woken for such a task. When nobody works any more there is
-//! nothing to doze for.
+//! other. But the task must not lie there for long either if its creator goes on for long. So a
+//! worker that has searched in vain while others work *dozes*: it looks again after a time that
+//! doubles from 100 µs to 10 ms. Meanwhile no worker is woken for such a task. When no worker has
+//! work there is nothing to doze for.
 //!
 //! # Invariants
 //!
-//! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves
-//!    `asleep` takes one from each.
-//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or
-//!    nobody is asleep, or its producer has not yet come to [`tell`](Sleep::notify).
-//! 3. The last searcher to find something wakes another before it goes to work, if there is more to
-//!    do: producers left tasks to it.
-//! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
+//! 1. `waking <= asleep`: `waking` is raised only after that check, in the same exchange. A worker
+//!    that leaves `asleep` takes one from each.
+//! 2. If a task is ready that no busy worker will look for, then a worker is searching or waking,
+//!    or no worker is asleep, or the producer has not yet come to [`notify`](Sleep::notify).
+//! 3. The last searcher to find something wakes another worker before it goes to work, if there is
+//!    more to do: producers left tasks to it.
+//! 4. A worker that sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is
-//! ordered by `light` in [`tell`](Sleep::notify) and `heavy` in [`EventCount::prepare`].
+//! All accesses are Relaxed. The order of the word is that of its read-modify-writes. Against the
+//! queues it is ordered by `light` in [`notify`](Sleep::notify) and `heavy` in
+//! [`EventCount::prepare`].
 //!
-//! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their
-//! way is what lets a burst of k tasks wake k.
+//! Source: the searchers are tokio's, the event count is Vyukov's. The count of wake-ups on their
+//! way is what lets a burst of k tasks wake k workers.
 
 use core::fmt;
 use core::time::Duration;
@@ -88,20 +91,22 @@ fn dozing(state: usize) -> usize {
     (state >> (3 * BITS)) & (FIELD >> 1)
 }
 
-/// The lookout wants to be called when a fork is made. The highest bit: one worker dozes at most.
+/// The monitor wants to be woken when a fork is made. The highest bit: at most one worker dozes.
 const MONITOR: usize = 1 << (usize::BITS - 1);
 
-/// Where idle workers are counted, and sleep.
+/// The count of idle workers, and the event counts on which they sleep.
 pub struct Sleep {
+    /// The counts above. Written by workers that go idle or come back, by producers that claim a
+    /// sleeper, and by the monitor.
     state: CachePadded<AtomicUsize>,
-    /// Invariant 4.
+    /// Workers that look for tasks sleep here (Invariant 4).
     events: EventCount,
-    /// Where those sleep who are told by name only.
+    /// Workers that wait for one thing sleep here. They are woken by index only.
     named: EventCount,
 }
 
 impl Sleep {
-    /// One without workers.
+    /// Creates the state of a pool without workers.
     pub fn new() -> Self {
         Self {
             state: CachePadded::new(AtomicUsize::fresh(0)),
@@ -110,9 +115,9 @@ impl Sleep {
         }
     }
 
-    /// The lookout wants to be called when a fork is made, or does not any more.
+    /// Says whether the monitor wants to be woken when a fork is made.
     pub fn watch_forks(&self, wanted: bool) {
-        // Relaxed, both: `heavy` follows, if it is wanted; else a hint.
+        // Relaxed, both. If it is wanted, `heavy` follows; else this is a hint.
         if wanted {
             self.state.fetch_or(MONITOR, Ordering::Relaxed);
         } else {
@@ -120,32 +125,32 @@ impl Sleep {
         }
     }
 
-    /// Whether some worker has nothing to do, or the lookout wants to be called. A hint, one load
-    /// of a word that changes only when a worker goes idle or comes back.
+    /// Returns whether a worker has nothing to do, or the monitor wants to be woken. A hint: one
+    /// load of a word that changes only when a worker goes idle or comes back.
     #[inline]
     pub fn is_watched(&self) -> bool {
         // Relaxed: a hint.
         self.state.load(Ordering::Relaxed) != 0
     }
 
-    /// The calling worker has found nothing and begins to search.
+    /// Counts the calling worker as searching: it has found nothing.
     pub fn start_searching(&self) {
-        // Relaxed, as all that follows: see the head of the file.
+        // Relaxed, as all that follow: see the head of the file.
         self.state.fetch_add(SEARCHING, Ordering::Relaxed);
     }
 
-    /// The calling worker, which was searching, goes to work. If it was the last that searched, and
-    /// `more` says that there is more to do, it wakes another to search on. Returns how many it
-    /// woke.
+    /// Counts the calling worker, which was searching, as busy. If it was the last searcher, and
+    /// `more` says that there is more to do, it wakes another worker to search on. Returns how many
+    /// it woke.
     pub fn stop_searching(&self, more: impl Fn() -> bool) -> usize {
-        // What the caller has moved is seen by whoever searches on.
+        // What the caller has moved is seen by each worker that searches on.
         asymmetric::light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
             return 0;
         }
         // Invariant 3. If there seems to be nothing more, that must be certain: a producer may have
-        // seen this searcher, and its task not be seen yet.
+        // seen this searcher before its task became visible here.
         let more = more() || {
             asymmetric::heavy();
             more()
@@ -153,11 +158,11 @@ impl Sleep {
         if more { self.wake(1) } else { 0 }
     }
 
-    /// The calling worker, which was searching, sleeps until it is told, unless `look` says that
-    /// there is something after all. It is searching again afterwards. Says whether it slept.
+    /// Puts the calling worker, which was searching, to sleep until it is notified, unless `look`
+    /// finds something after all. Afterwards it is searching again. Returns whether it slept.
     ///
-    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then
-    /// `look` is told so, and need not mind a task that is alone in its creator's queue.
+    /// With `doze` it also comes back after so many nanoseconds, unless another worker dozes. Then
+    /// `look` is told that it may skip a task that is alone in its creator's queue.
     pub fn sleep(
         &self,
         index: usize,
@@ -174,8 +179,8 @@ impl Sleep {
         });
         let back = WakeGuard { sleep: self, added };
         let key = self.events.prepare();
-        // Somebody on the way may be me: who raised `waking` before this look may not find me in
-        // the queue of sleepers.
+        // The wake-up on its way may be for this worker: a notifier that raised `waking` before
+        // this look may not find this worker in the queue of sleepers.
         let slept = waking(self.state.load(Ordering::Relaxed)) == 0 && !look(looks);
         if slept {
             let deadline = match doze {
@@ -188,8 +193,8 @@ impl Sleep {
         slept
     }
 
-    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks
-    /// for beyond those who search already. Returns how many.
+    /// Wakes workers for `ready` tasks in the queue of the last one: as many as that asks for
+    /// beyond those that search already. Returns how many.
     #[inline]
     pub fn notify(&self, ready: usize) -> usize {
         asymmetric::light();
@@ -200,8 +205,8 @@ impl Sleep {
         self.wake(ready)
     }
 
-    /// [`tell`](Self::notify) of one task that its creator will most likely run next: nobody is woken
-    /// while somebody dozes.
+    /// Does what [`notify`](Self::notify) does for one task that its creator will most likely run
+    /// next: it wakes no worker while one dozes.
     #[inline]
     pub fn notify_lone(&self) -> usize {
         asymmetric::light();
@@ -212,8 +217,8 @@ impl Sleep {
         self.wake(1)
     }
 
-    /// Sleeps until [`notify_worker`](Self::notify_worker) names this worker, if `may` says that there is
-    /// nothing yet: for a worker that does not look for tasks and is not counted.
+    /// Puts a worker to sleep that does not look for tasks and is not counted, until
+    /// [`notify_worker`](Self::notify_worker) names it. `may` is the last look: whether it may.
     pub fn sleep_until_named(&self, index: usize, may: impl FnOnce() -> bool) {
         let key = self.named.prepare();
         if may() {
@@ -221,23 +226,23 @@ impl Sleep {
         }
     }
 
-    /// There is something for this worker only, wherever it sleeps. Says whether it did.
+    /// Wakes this worker, wherever it sleeps. Returns whether it slept.
     pub fn notify_worker(&self, index: usize) -> bool {
         let searched = self.events.notify_only(index);
-        // Both, always: a worker that is about to sleep in one of them is let through by a
-        // notification that finds nobody.
+        // Both, always: a worker that is about to sleep on one of them is let through by a
+        // notification that finds no sleeper.
         let waited = self.named.notify_only(index);
         searched || waited
     }
 
-    /// Something concerns all.
+    /// Wakes all workers.
     pub fn notify_all(&self) {
         self.events.notify_all();
         self.named.notify_all();
     }
 
-    /// Raises `waking` until those who search and those who come are `ready`, as far as there are
-    /// sleepers; wakes as many.
+    /// Raises `waking` until searching and waking workers are `ready`, as far as there are
+    /// sleepers. Wakes as many.
     #[cold]
     #[inline(never)]
     fn wake(&self, ready: usize) -> usize {
@@ -252,31 +257,31 @@ impl Sleep {
         claimed
     }
 
-    /// How many workers have nothing to do. A hint.
+    /// Returns how many workers have nothing to do. A hint.
     pub fn idle(&self) -> usize {
         let state = self.state.load(Ordering::Relaxed);
         searching(state) + asleep(state)
     }
 
-    /// How many of them sleep. A hint.
+    /// Returns how many of them sleep. A hint.
     pub fn asleep(&self) -> usize {
         asleep(self.state.load(Ordering::Relaxed))
     }
 }
 
-/// At what a worker looks before it sleeps.
+/// The last look of a worker before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastCheck {
-    /// At all that is ready.
+    /// The worker looks at all that is ready.
     All,
-    /// Not at tasks that are alone in their creators' queues: somebody dozes.
+    /// The worker skips tasks that are alone in their creators' queues: another worker dozes.
     SkipLone,
 }
 
-/// Takes a worker from `asleep` to `searching`, also if its last look unwinds.
+/// Takes a worker from `asleep` to `searching`, even if its last look unwinds.
 struct WakeGuard<'s> {
     sleep: &'s Sleep,
-    /// As what it was counted.
+    /// The counts in which the worker is: `ASLEEP`, perhaps with `DOZING`.
     added: usize,
 }
 
@@ -294,7 +299,7 @@ impl Drop for WakeGuard<'_> {
 impl fmt::Debug for Sleep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.load(Ordering::Relaxed);
-        f.debug_struct("Sleeping")
+        f.debug_struct("Sleep")
             .field("searching", &searching(state))
             .field("asleep", &asleep(state))
             .field("waking", &waking(state))

@@ -1,10 +1,8 @@
 //! Tasks that no thread waits for.
 
-use crate::workers::core::QueuePosition;
-use crate::workers::pool_state::{Fate, PoolState};
-use crate::workers::worker::Worker;
+use crate::workers::{Fate, PoolState, QueuePosition, Worker};
 
-/// What a task does for which nobody waits.
+/// Returns the closure of a task for which no thread waits. It contains a panic of `body`.
 pub(crate) fn detached<F: FnOnce() + Send + 'static>(body: F) -> impl FnOnce(&Worker, Fate) + Send {
     move |worker, fate| {
         worker.pool().contain(|| match fate {
@@ -21,7 +19,7 @@ pub(crate) fn spawn_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
     unsafe { worker.create(QueuePosition::Usual, detached(body)) };
 }
 
-/// Creates a task that no thread waits for, behind those that the worker has created so before.
+/// Creates a task for which no thread waits, behind those that the worker has created so before.
 pub(crate) fn spawn_fifo_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
     let ticket = ticket(worker.pool(), Some(worker.index()), body);
     // SAFETY: it borrows nothing, and is `Send`.

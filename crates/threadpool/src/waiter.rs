@@ -1,36 +1,38 @@
-//! Who waits for a latch, and how it is told.
+//! The waiter of a latch: which thread waits, and how to wake it.
 
 use std::sync::Arc;
 
 use machine::bomb::AbortOnUnwind;
 
-use crate::sync::latch::Latch;
-use crate::workers::core::Core;
-use crate::workers::pool_state::PoolState;
-use crate::workers::wait::{Awaited, UNWOUND};
-use crate::workers::worker::Worker;
+use crate::sync::Latch;
+use crate::workers::{Awaited, Core, PoolState, UNWOUND, Worker};
 
-/// Who waits for a latch, and how he is told.
+/// The thread that waits for a latch.
+#[derive(Clone)]
 pub(crate) enum Waiter {
-    /// A worker of the pool whose tasks set it.
+    /// A worker of the pool that sets the latch.
     Worker(usize),
-    /// A worker of another one.
+    /// A worker of another pool.
     OtherPool(Arc<dyn Core>, usize),
     /// A thread that sleeps on the latch itself.
     Outside,
 }
 
 impl Waiter {
-    /// Who the calling thread is to a pool that it is no worker of.
-    pub(crate) fn outsider(current: Option<&Worker>) -> Self {
-        match current.and_then(|worker| Some((worker.core().to_arc()?, worker.index()))) {
-            Some((core, index)) => Self::OtherPool(core, index),
+    /// Returns the calling thread, with its worker `current`, as a waiter for workers of `pool`.
+    pub(crate) fn current(current: Option<&Worker>, pool: &PoolState) -> Self {
+        match current.map(|worker| (worker.index(), worker)) {
+            Some((index, worker)) if worker.belongs_to(pool) => Self::Worker(index),
+            Some((index, worker)) => match worker.core().to_arc() {
+                Some(core) => Self::OtherPool(core, index),
+                None => Self::Outside,
+            },
             None => Self::Outside,
         }
     }
 
-    /// Waits for a latch that workers of `core` set. `level` is for one of those: the level of the
-    /// scope that it waits for.
+    /// Waits for a latch that workers of `core` set. `level` is for a worker of the same pool: the
+    /// level of the scope that it waits for.
     pub(crate) fn wait(
         core: &dyn Core,
         current: Option<&Worker>,
@@ -50,8 +52,8 @@ impl Waiter {
         }
     }
 
-    /// Wakes the owner of this latch, which was set while the owner slept, or was about to. The
-    /// owner may be gone by now. `pool` is that of the pool whose tasks set the latch.
+    /// Wakes the waiter of this latch, which was set while the waiter slept, or was about to. The
+    /// waiter may be gone by now. `pool` is the pool that sets the latch.
     pub(crate) fn wake(self, latch: *const Latch, pool: &PoolState) {
         match self {
             Self::Worker(index) => {
@@ -65,14 +67,13 @@ impl Waiter {
     }
 }
 
-/// Sets a latch and tells its owner.
+/// Sets a latch and wakes its waiter.
 ///
 /// # Safety
 ///
-/// As for [`Latch::set`]; `pool` is the pool's.
+/// As for [`Latch::set`]. `pool` is the pool that sets the latch.
 pub(crate) unsafe fn set_and_wake(latch: *const Latch, waiter: Waiter, pool: &PoolState) {
-    // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what
-    // was had before.
+    // SAFETY: the caller's promise. Nothing on the waiter's stack is touched afterwards.
     if unsafe { Latch::set(latch) } {
         waiter.wake(latch, pool);
     }
@@ -81,11 +82,11 @@ pub(crate) unsafe fn set_and_wake(latch: *const Latch, waiter: Waiter, pool: &Po
 /// A pointer that is sent to a worker.
 pub(crate) struct SendPtr<T: ?Sized>(pub(crate) *const T);
 
-// SAFETY: who unpacks it answers for what it does with the pointer.
+// SAFETY: the worker that unpacks it answers for its use of the pointer.
 unsafe impl<T: ?Sized> Send for SendPtr<T> {}
 
 impl<T: ?Sized> SendPtr<T> {
-    /// The pointer; a method, so that a closure captures all of it.
+    /// Returns the pointer. A method, so that a closure captures the whole value.
     pub(crate) fn get(&self) -> *const T {
         self.0
     }

@@ -1,4 +1,4 @@
-//! How a pool is to be.
+//! The builder of a pool.
 
 use std::any::Any;
 use std::fmt;
@@ -14,14 +14,12 @@ use crate::error::BuildError;
 use crate::registry::Registry;
 use crate::sleep::MOST_WORKERS;
 use crate::strategy::{Plan, Strategy};
-use crate::threads::custom::{
-    CustomSpawn, DefaultSpawn, ScopedThreads, ThreadBuilder, ThreadSpawn,
+use crate::threads::{
+    CustomSpawn, DefaultSpawn, ScopedThreads, ThreadBuilder, ThreadSpawn, ThreadTable,
 };
-use crate::threads::table::{Names, ThreadTable};
-use crate::workers::config::{Config, IndexHandler, PanicHandler, Wait};
-use crate::workers::pool_state::PoolState;
+use crate::workers::{Config, PoolState, Wait};
 
-/// Says how a [`ThreadPool`] is to be, then builds it.
+/// A builder of a [`ThreadPool`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,58 +36,66 @@ use crate::workers::pool_state::PoolState;
 /// ```
 #[must_use = "a builder builds nothing before `build`"]
 pub struct ThreadPoolBuilder<H = DefaultSpawn> {
-    threads: usize,
-    most: Option<usize>,
-    spares: usize,
-    threshold: Option<usize>,
-    queues: Option<usize>,
-    names: Option<Names>,
-    stack_size: Option<usize>,
-    wait: Wait,
-    idle_spin: Duration,
-    pinned: bool,
-    compensates: bool,
-    panic_handler: Option<Box<PanicHandler>>,
-    start_handler: Option<Box<IndexHandler>>,
-    exit_handler: Option<Box<IndexHandler>>,
-    /// The building thread is to have the first seat.
-    current: bool,
+    options: Options,
+    /// Starts the threads.
     handler: H,
 }
 
-/// How long an idle worker spins before it sleeps, unless the builder says otherwise: a few times
-/// what waking it would cost.
+/// The settings of a builder. The program writes them, one after the other.
+struct Options {
+    /// Members at first; 0 for as many as the process may use processors.
+    threads: usize,
+    /// The most members; `None` for the default.
+    most: Option<usize>,
+    /// The most spare threads.
+    spares: usize,
+    /// See [`Plan::threshold`].
+    threshold: Option<usize>,
+    /// See [`Plan::queues`].
+    queues: Option<usize>,
+    /// The size of the threads' stacks; `None` for the system's default.
+    stack_size: Option<usize>,
+    /// Handed to the pool as it is.
+    config: Config,
+}
+
+/// The time for which an idle worker spins before it sleeps, by default: a few times the cost of
+/// waking it.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
-/// Spare threads that a pool may start for tasks that block, unless the builder says otherwise.
+/// Spare threads that a pool may start for tasks that block, by default.
 const SPARES: usize = 32;
 
 impl ThreadPoolBuilder {
-    /// As many threads as the process may use processors, and the defaults below.
+    /// Creates a builder of a pool with as many threads as the process may use processors.
     pub fn new() -> Self {
-        Self {
+        let config = Config {
+            wait: Wait::default(),
+            idle_spin_ns: nanos(IDLE_SPIN),
+            pinned: false,
+            compensate_blocking: false,
+            custom_threads: false,
+            uses_current_thread: false,
+            thread_names: None,
+            panic_handler: None,
+            start_handler: None,
+            exit_handler: None,
+        };
+        let options = Options {
             threads: 0,
             most: None,
             spares: SPARES,
             threshold: None,
             queues: None,
-            names: None,
             stack_size: None,
-            wait: Wait::default(),
-            idle_spin: IDLE_SPIN,
-            pinned: false,
-            compensates: false,
-            panic_handler: None,
-            start_handler: None,
-            exit_handler: None,
-            current: false,
-            handler: DefaultSpawn,
-        }
+            config,
+        };
+        Self { options, handler: DefaultSpawn }
     }
 
-    /// Builds a pool of threads that borrow: each thread calls `wrapper`, which calls
-    /// [`ThreadBuilder::run`]. Calls `with_pool` with the pool, drops it, waits until the threads
-    /// have ended, and returns what `with_pool` returns.
+    /// Builds a pool of threads that borrow. Each thread calls `wrapper`, which calls
+    /// [`ThreadBuilder::run`]. Calls `with_pool` with the pool, drops the pool, waits until the
+    /// threads have ended, and returns what `with_pool` returns.
     ///
     /// As with [`spawn_handler`](Self::spawn_handler), the pool has no spare threads and does not
     /// grow.
@@ -119,7 +125,7 @@ impl ThreadPoolBuilder {
     ///
     /// # Panics
     ///
-    /// As [`build`](Self::build); and if `with_pool` or `wrapper` does, after all threads have
+    /// As [`build`](Self::build). Also if `with_pool` or `wrapper` does, after all threads have
     /// ended.
     pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, BuildError>
     where
@@ -142,18 +148,17 @@ impl ThreadPoolBuilder {
 }
 
 impl<H> ThreadPoolBuilder<H> {
-    /// Has the calling thread be the pool's first worker, with index 0. It counts as one of the
+    /// Makes the calling thread the pool's first worker, with index 0. It counts as one of the
     /// [threads](Self::num_threads).
     ///
-    /// The pool uses it only while it is in a function of the pool's: while it waits for a join, a
-    /// scope or a broadcast, calls [`yield_now`](crate::yield_now), or
-    /// [shuts down](ThreadPool::shutdown) the pool. So a [`broadcast`](ThreadPool::broadcast) of
-    /// another thread waits for that. Neither handler is called for it, and it is not
-    /// [compensated](Self::compensate_blocking).
+    /// The pool uses it only inside of the pool's functions: while it waits for a join, a scope or
+    /// a broadcast, calls [`yield_now`](crate::yield_now), or [shuts down](ThreadPool::shutdown)
+    /// the pool. So a [`broadcast`](ThreadPool::broadcast) of another thread waits for that.
+    /// Neither handler is called for it, and it is not [compensated](Self::compensate_blocking).
     ///
-    /// It is the pool's until it ends, also when the pool has ended before: then it runs alone what
-    /// it waits for, and never what it [spawns](crate::spawn) without waiting. Futures that wait
-    /// when the pool ends are dropped when the thread ends.
+    /// It is the pool's worker until it ends, even if the pool has ended before. Then it runs alone
+    /// what it waits for, and never what it [spawns](crate::spawn) without waiting. Futures that
+    /// wait when the pool ends are dropped when the thread ends.
     ///
     /// ```
     /// use stanchion_threadpool::{ThreadPoolBuilder, current_thread_index, join};
@@ -165,12 +170,12 @@ impl<H> ThreadPoolBuilder<H> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn use_current_thread(mut self) -> Self {
-        self.current = true;
+        self.options.config.uses_current_thread = true;
         self
     }
 
-    /// Has `handler` start the threads when the pool is built: for each, it starts a thread that
-    /// calls [`ThreadBuilder::run`].
+    /// Has `handler` start the threads when the pool is built. For each of them it starts a thread
+    /// that calls [`ThreadBuilder::run`].
     ///
     /// The pool cannot start threads later: it has no [spare threads](Self::spare_threads) and does
     /// not grow. [`shutdown`](ThreadPool::shutdown) waits until each `run` has returned. If the
@@ -197,124 +202,88 @@ impl<H> ThreadPoolBuilder<H> {
     where
         F: FnMut(ThreadBuilder) -> io::Result<()>,
     {
-        let Self {
-            threads,
-            most,
-            spares,
-            threshold,
-            queues,
-            names,
-            stack_size,
-            wait,
-            idle_spin,
-            pinned,
-            compensates,
-            panic_handler,
-            start_handler,
-            exit_handler,
-            current,
-            handler: _,
-        } = self;
-        ThreadPoolBuilder {
-            threads,
-            most,
-            spares,
-            threshold,
-            queues,
-            names,
-            stack_size,
-            wait,
-            idle_spin,
-            pinned,
-            compensates,
-            panic_handler,
-            start_handler,
-            exit_handler,
-            current,
-            handler: CustomSpawn(handler),
-        }
+        ThreadPoolBuilder { options: self.options, handler: CustomSpawn(handler) }
     }
 
-    /// How many threads; 0, the default, for as many as the process may use processors.
+    /// Sets the number of threads. 0, the default, is as many as the process may use processors.
     pub fn num_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+        self.options.threads = threads;
         self
     }
 
-    /// To how many threads [`ThreadPool::set_num_threads`] may let it grow. As many as it has at
-    /// first, or as there are processors, if this is less.
+    /// Sets to how many threads [`ThreadPool::set_num_threads`] may let the pool grow. The default
+    /// is the number of processors, or the number of threads at first if that is larger.
     pub fn max_threads(mut self, most: usize) -> Self {
-        self.most = Some(most);
+        self.options.most = Some(most);
         self
     }
 
-    /// How many spare threads there may be in place of those that block (see
-    /// [`blocking`](crate::blocking)); 32 unless said. None is started before it is needed, and
+    /// Sets how many spare threads there may be in place of threads that block (see
+    /// [`blocking`](crate::blocking)). The default is 32. A spare is started when it is needed, and
     /// then it stays, asleep.
     pub fn spare_threads(mut self, spares: usize) -> Self {
-        self.spares = spares;
+        self.options.spares = spares;
         self
     }
 
-    /// The threads' names, by index; those of [spare threads](Self::spare_threads) follow those of
-    /// the most threads that the pool can have.
+    /// Sets the function that names threads, by index. [Spare threads](Self::spare_threads) have
+    /// the indices after those of the most threads that the pool can have.
     ///
     /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system
-    /// had refused. It is called on whichever thread starts the new one, and must not start threads
+    /// had refused. It is called on the thread that starts the new one, and must not start threads
     /// of the same pool.
     pub fn thread_name(mut self, names: impl FnMut(usize) -> String + Send + 'static) -> Self {
-        self.names = Some(Box::new(names));
+        self.options.config.thread_names = Some(Mutex::new(Box::new(names)));
         self
     }
 
-    /// Sets the size of their stacks, in bytes; the system's default unless said. What the system
-    /// cannot give makes [`build`](Self::build) fail.
+    /// Sets the size of the threads' stacks, in bytes. The default is the system's. A size that the
+    /// system cannot give makes [`build`](Self::build) fail.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
+        self.options.stack_size = Some(bytes);
         self
     }
 
-    /// What a worker does while it waits for a task that another one runs; [`Wait::Any`] unless
-    /// said.
+    /// Sets what a worker does while it waits for a task that another worker runs. The default is
+    /// [`Wait::Any`].
     pub fn wait(mut self, wait: Wait) -> Self {
-        self.wait = wait;
+        self.options.config.wait = wait;
         self
     }
 
-    /// How long an idle worker spins before it sleeps; 20 µs unless said. It never spins while more
-    /// workers are awake than there are processors.
+    /// Sets how long an idle worker spins before it sleeps. The default is 20 µs. It never spins
+    /// while more workers are awake than there are processors.
     pub fn idle_spin(mut self, time: Duration) -> Self {
-        self.idle_spin = time;
+        self.options.config.idle_spin_ns = nanos(time);
         self
     }
 
-    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use;
-    /// not unless said. What cannot be pinned runs anywhere.
+    /// Sets whether each thread is kept on one processor: the n-th on the n-th that the process may
+    /// use. The default is false. A thread that cannot be pinned runs anywhere.
     pub fn pinned(mut self, pinned: bool) -> Self {
-        self.pinned = pinned;
+        self.options.config.pinned = pinned;
         self
     }
 
-    /// Whether a worker whose task blocks in the kernel, without a word, gets a [spare
-    /// thread](Self::spare_threads) in its place while other tasks are ready; not unless said.
+    /// Sets whether a worker gets a [spare thread](Self::spare_threads) in its place when its task
+    /// blocks in the kernel without saying so, while other tasks are ready. The default is false.
     ///
-    /// For tasks that read files, fault pages or call what may wait: a worker that has been off its
-    /// processor for 30 µs, waiting, is made good for, as if the task had said
-    /// [`blocking`](crate::blocking), and when it is back the spare goes after its task. Other
-    /// workers see it between two tasks; when all are in long ones, a thread of the pool's own
-    /// does, the *lookout*, which sleeps in a [`Watch`](machine::watch::Watch) until a worker is
-    /// switched, and does nothing while no task is ready.
+    /// It is for tasks that read files, fault pages or call functions that may wait. A worker that
+    /// has been off its processor for 30 µs, waiting, is compensated as if the task had said
+    /// [`blocking`](crate::blocking). When it is back, the spare stops after its task. Other
+    /// workers see that it is blocked between two tasks. When all are in long tasks, the *monitor*
+    /// sees it, a thread of the pool's own. It sleeps in a [`Watch`](machine::watch::Watch) until a
+    /// worker is switched, and does nothing while no task is ready.
     ///
     /// Where the kernel's switch records are refused
-    /// ([`presence::status`](machine::presence::status)) the lookout looks every 2 ms while tasks
-    /// are ready, and a worker must have been blocked at two of those looks.
+    /// ([`presence::status`](machine::presence::status)), the monitor looks every 2 ms while tasks
+    /// are ready. A worker must have been blocked at two of those looks.
     ///
-    /// The second halves of forks count as tasks that are ready. The lookout learns of them within
-    /// 2 ms.
+    /// The second halves of forks count as ready tasks. The monitor learns of them within 2 ms.
     ///
-    /// Costs a thread; some 10 ns a task; and while tasks wait for a processor, two wake-ups of the
-    /// lookout for each time that a worker blocks, and one in 2 ms for workers that are preempted.
-    /// The crate's README has figures, and the command that prints them.
+    /// It costs a thread, and some 10 ns for each task. While tasks wait for a processor, it also
+    /// costs two wake-ups of the monitor for each block of a worker, and one in 2 ms for workers
+    /// that are preempted. The crate's README has figures, and the command that prints them.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -325,7 +294,7 @@ impl<H> ThreadPoolBuilder<H> {
     ///     .compensate_blocking(true)
     ///     .build()?;
     /// let (send, receive) = mpsc::channel();
-    /// // One worker, and nobody says that the first task blocks.
+    /// // One worker, and the first task does not say that it blocks.
     /// pool.spawn(move || assert_eq!(receive.recv(), Ok(7)));
     /// pool.spawn(move || send.send(7).unwrap());
     /// # if cfg!(all(target_os = "linux", not(miri))) {
@@ -334,55 +303,56 @@ impl<H> ThreadPoolBuilder<H> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn compensate_blocking(mut self, compensates: bool) -> Self {
-        self.compensates = compensates;
+        self.options.config.compensate_blocking = compensates;
         self
     }
 
-    /// Sets the most free control blocks, of 128 bytes, that a worker keeps for itself, the paper's
-    /// T; the strategy's own choice unless said. With `usize::MAX` it keeps all that it has used.
+    /// Sets the most free control blocks, of 128 bytes, that a worker keeps for itself: the paper's
+    /// T. The default is the strategy's own choice. With `usize::MAX` it keeps all that it has
+    /// used.
     pub fn threshold(mut self, blocks: usize) -> Self {
-        self.threshold = Some(blocks);
+        self.options.threshold = Some(blocks);
         self
     }
 
-    /// How many ready queues there are, for [`LocalReadyQueue`](crate::strategy::LocalReadyQueue);
-    /// one a thread unless said.
+    /// Sets how many ready queues there are, for
+    /// [`LocalReadyQueue`](crate::strategy::LocalReadyQueue). The default is one for each thread.
     pub fn queues(mut self, queues: usize) -> Self {
-        self.queues = Some(queues);
+        self.options.queues = Some(queues);
         self
     }
 
-    /// What is done with the payload of a panic that nobody waits for: that of a task from
-    /// [`spawn`](ThreadPool::spawn), or of a handler. It is counted, and dropped, unless said.
+    /// Sets the function that gets the payload of a panic for which no thread waits: that of a task
+    /// from [`spawn`](ThreadPool::spawn), or of a handler. By default it is counted and dropped.
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
     ) -> Self {
-        self.panic_handler = Some(Box::new(handler));
+        self.options.config.panic_handler = Some(Box::new(handler));
         self
     }
 
-    /// Called by each thread before its first task, with its index.
+    /// Sets a function that each thread calls before its first task, with its index.
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.start_handler = Some(Box::new(handler));
+        self.options.config.start_handler = Some(Box::new(handler));
         self
     }
 
-    /// Called by each thread after its last task, with its index. If the pool has become as large
-    /// again meanwhile, the thread goes on, and the start handler is called anew.
+    /// Sets a function that each thread calls after its last task, with its index. If the pool has
+    /// become as large again meanwhile, the thread goes on, and calls the start handler again.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.exit_handler = Some(Box::new(handler));
+        self.options.config.exit_handler = Some(Box::new(handler));
         self
     }
 }
 
 impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
-    /// Starts the threads of a pool that manages ready work by
+    /// Starts the threads of a pool with the strategy
     /// [`WorkStealing`](crate::strategy::WorkStealing).
     ///
     /// # Errors
     ///
-    /// [`BuildError`], with what would mend it. Then no thread is left.
+    /// [`BuildError`], which names a remedy. No thread is left then.
     ///
     /// # Panics
     ///
@@ -391,7 +361,7 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
         self.build_with()
     }
 
-    /// Starts the threads of a pool that manages ready work by the strategy `S`.
+    /// Starts the threads of a pool with the strategy `S`.
     ///
     /// ```
     /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::LocalReadyQueue};
@@ -403,55 +373,47 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`], with what would mend it. Then no thread is left.
+    /// [`BuildError`], which names a remedy. No thread is left then.
     ///
     /// # Panics
     ///
     /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many
     /// [queues](Self::queues).
     pub fn build_with<S: Strategy>(mut self) -> Result<ThreadPool<S>, BuildError> {
-        if self.current && current_thread::is_worker() {
+        let Options { threads, most, spares, threshold, queues, stack_size, mut config } =
+            self.options;
+        let uses_current_thread = config.uses_current_thread;
+        if uses_current_thread && current_thread::is_worker() {
             return Err(BuildError::CurrentThreadAlreadyInPool);
         }
-        let threads = match self.threads {
+        let threads = match threads {
             0 => topology::parallelism(),
             threads => threads,
         };
-        let foreign = self.handler.handler();
-        let (regular, spares) = match foreign {
+        let start = self.handler.handler();
+        config.custom_threads = start.is_some();
+        let (regular, spares) = match start {
             Some(_) => (threads, 0),
-            None => (threads.max(self.most.unwrap_or_else(topology::parallelism)), self.spares),
+            None => (threads.max(most.unwrap_or_else(topology::parallelism)), spares),
         };
         let slots = regular.saturating_add(spares);
         if slots > MOST_WORKERS {
             return Err(BuildError::TooManyThreads { asked: slots, most: MOST_WORKERS });
         }
         let mut table = ThreadTable::new(regular, spares);
-        table.stack_size = self.stack_size;
-        table.members = usize::from(self.current);
-        let config = Config {
-            wait: self.wait,
-            idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
-            pinned: self.pinned,
-            compensate_blocking: self.compensates,
-            custom_threads: foreign.is_some(),
-            uses_current_thread: self.current,
-            thread_names: self.names.map(Mutex::new),
-            panic_handler: self.panic_handler,
-            start_handler: self.start_handler,
-            exit_handler: self.exit_handler,
-        };
+        table.stack_size = stack_size;
+        table.members = usize::from(uses_current_thread);
         let mut plan = Plan::new(slots);
         plan.active = threads;
-        plan.threshold = self.threshold;
-        // Spare threads have none of their own.
-        plan.queues = self.queues.or(Some(regular));
+        plan.threshold = threshold;
+        // Spare threads have no queue of their own.
+        plan.queues = queues.or(Some(regular));
         let registry = Registry::new(PoolState::new(slots, config, table), S::new(&plan));
-        // Dropping it closes it, also if this unwinds.
+        // Dropping it closes the pool, even if this unwinds.
         let pool = ThreadPool::of(registry.clone());
-        // SAFETY: no thread has been started, and none is for the first seat: it is a member's.
-        let bound = self.current.then(|| unsafe { current_thread::bind(&registry) });
-        let (started, hired) = match foreign {
+        // SAFETY: no thread has been started, and none is for the first slot: it is a member's.
+        let bound = uses_current_thread.then(|| unsafe { current_thread::bind(&registry) });
+        let (started, hired) = match start {
             Some(start) => registry.spawn_custom_threads(threads, start),
             None => registry.resize(threads),
         };
@@ -472,8 +434,8 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
 }
 
 impl ThreadPool {
-    /// A pool of so many threads, 0 for as many as the process may use processors, under
-    /// [`WorkStealing`].
+    /// Builds a pool of so many threads under [`WorkStealing`](crate::strategy::WorkStealing). With
+    /// 0 it has as many threads as the process may use processors.
     ///
     /// # Errors
     ///
@@ -481,6 +443,11 @@ impl ThreadPool {
     pub fn new(threads: usize) -> Result<Self, BuildError> {
         ThreadPoolBuilder::new().num_threads(threads).build()
     }
+}
+
+/// Returns a time in nanoseconds, or the longest that a word holds.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Default for ThreadPoolBuilder {
@@ -492,9 +459,9 @@ impl Default for ThreadPoolBuilder {
 impl<H> fmt::Debug for ThreadPoolBuilder<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadPoolBuilder")
-            .field("num_threads", &self.threads)
-            .field("wait", &self.wait)
-            .field("compensate_blocking", &self.compensates)
+            .field("num_threads", &self.options.threads)
+            .field("wait", &self.options.config.wait)
+            .field("compensate_blocking", &self.options.config.compensate_blocking)
             .finish_non_exhaustive()
     }
 }

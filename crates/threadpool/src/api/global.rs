@@ -1,8 +1,7 @@
-//! The pool of the process, for those who ask for one, and the functions that find the pool of the
-//! calling thread.
+//! The pool of the process, and the free functions, which find the pool of the calling thread.
 //!
-//! Why not made at its first use: a library that forks would start threads that nobody asked for,
-//! and their number could not be chosen any more.
+//! Why the pool is not made at its first use: a library that forks would start threads that the
+//! program did not ask for, and their number could not be chosen any more.
 
 use core::marker::PhantomData;
 
@@ -14,11 +13,11 @@ use crate::blocking::blocking;
 use crate::error::BuildError;
 use crate::future::JoinHandle;
 use crate::scope::{Scope, ScopeFifo};
-use crate::threads::custom::ThreadSpawn;
-use crate::workers::worker::Worker;
+use crate::threads::ThreadSpawn;
+use crate::workers::Worker;
 
 machine::global! {
-    /// The pool of those who are in none.
+    /// The pool of threads that are in none. Written once, by `build_global`.
     static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
 }
 
@@ -28,7 +27,7 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]; also if there is one already.
+    /// As [`build`](Self::build); also if there is a global pool already.
     ///
     /// ```
     /// stanchion_threadpool::ThreadPoolBuilder::new().num_threads(2).build_global()?;
@@ -58,11 +57,11 @@ fn global() -> &'static ThreadPool {
     }
 }
 
-/// [`ThreadPool::join`] on the pool of the calling worker.
+/// Calls [`ThreadPool::join`] on the pool of the calling worker.
 ///
 /// # Panics
 ///
-/// If `a` or `b` does; and if the calling thread is no worker and there is no global pool.
+/// If `a` or `b` does. Also if the calling thread is no worker and there is no global pool.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, join};
@@ -95,11 +94,11 @@ where
     })
 }
 
-/// Says whether a closure of [`join_context`] runs on another thread than the one that called it.
+/// The context of a closure of [`join_context`]: whether it runs on the calling thread.
 #[derive(Debug)]
 pub struct FnContext {
     migrated: bool,
-    /// Neither `Send` nor `Sync`: it is about this thread.
+    /// Makes it neither `Send` nor `Sync`, as it is about this thread.
     one_thread: PhantomData<*const ()>,
 }
 
@@ -117,7 +116,8 @@ impl FnContext {
     }
 }
 
-/// Runs [`join`], and tells each closure whether it runs on another thread than the caller's.
+/// Does what [`join`] does, and tells each closure whether it runs on another thread than the
+/// caller's.
 ///
 /// If the caller is no worker, both do.
 ///
@@ -152,11 +152,11 @@ where
     })
 }
 
-/// [`ThreadPool::scope`] on the pool of the calling worker.
+/// Calls [`ThreadPool::scope`] on the pool of the calling worker.
 ///
 /// # Panics
 ///
-/// As [`ThreadPool::scope`]; and if the calling thread is no worker and there is no global pool.
+/// As [`ThreadPool::scope`]. Also if the calling thread is no worker and there is no global pool.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, scope};
@@ -249,7 +249,7 @@ pub fn in_place_scope_fifo<'scope, R>(body: impl FnOnce(&ScopeFifo<'scope>) -> R
     in_place_scope(body)
 }
 
-/// [`ThreadPool::spawn`] on the pool of the calling worker.
+/// Calls [`ThreadPool::spawn`] on the pool of the calling worker.
 ///
 /// # Panics
 ///
@@ -272,7 +272,7 @@ pub fn spawn<F: FnOnce() + Send + 'static>(body: F) {
     });
 }
 
-/// [`ThreadPool::spawn_fifo`] on the pool of the calling worker.
+/// Calls [`ThreadPool::spawn_fifo`] on the pool of the calling worker.
 ///
 /// # Panics
 ///
@@ -340,9 +340,9 @@ pub fn spawn_broadcast(body: impl Fn(&Worker) + Send + Sync + 'static) {
     });
 }
 
-/// Runs a task that is ready, if the calling thread is a worker and there is one: for a task that
-/// waits for something that the pool does not know of. Says whether it did; `None` on a thread that
-/// is no worker.
+/// Runs ready work, if the calling thread is a worker and there is some: for a task that waits for
+/// something that the pool does not know of. Returns whether there was some; `None` on a thread
+/// that is no worker.
 ///
 /// ```
 /// assert_eq!(stanchion_threadpool::yield_now(), None);
@@ -361,8 +361,8 @@ pub fn yield_local() -> Option<bool> {
     Worker::with_current(|worker| worker.map(Worker::yield_local))
 }
 
-/// Returns how many threads the pool of the calling worker has, spare ones apart; on a thread that
-/// is no worker, how many the global pool has. Takes a lock.
+/// Returns how many threads the pool of the calling worker has, spares excepted. On a thread that
+/// is no worker, returns that number of the global pool. Takes a lock.
 ///
 /// # Panics
 ///
@@ -384,8 +384,8 @@ pub fn current_num_threads() -> usize {
     })
 }
 
-/// The index of the calling worker in its pool, below the number of its threads and spare threads;
-/// `None` on a thread that is no worker.
+/// Returns the index of the calling worker in its pool, below the number of its threads and spares.
+/// Returns `None` on a thread that is no worker.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, current_thread_index};
@@ -400,7 +400,8 @@ pub fn current_thread_index() -> Option<usize> {
     Worker::with_current(|worker| worker.map(Worker::index))
 }
 
-/// [`ThreadPool::spawn_future`](crate::ThreadPool::spawn_future) on the pool of the calling worker.
+/// Calls [`ThreadPool::spawn_future`](crate::ThreadPool::spawn_future) on the pool of the calling
+/// worker.
 ///
 /// # Panics
 ///
@@ -436,7 +437,7 @@ where
     })
 }
 
-/// Creates a task on the pool of the calling worker that may block: [`spawn`](crate::spawn) and
+/// Creates a task that may block, on the pool of the calling worker: [`spawn`](crate::spawn) and
 /// [`blocking`] in one.
 ///
 /// # Panics

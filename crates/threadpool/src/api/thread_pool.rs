@@ -1,4 +1,4 @@
-//! The pool, as those outside see it.
+//! The pool, as its users see it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +10,12 @@ use crate::metrics::Metrics;
 use crate::registry::Registry;
 use crate::scope::{Scope, ScopeFifo};
 use crate::strategy::{Strategy, WorkStealing};
-use crate::workers::core::{Core, QueuePosition};
-use crate::workers::job;
-use crate::workers::pool_state::Fate;
-use crate::workers::worker::Worker;
+use crate::workers::{Core, Fate, QueuePosition, Worker, job};
 
-/// Threads that run tasks, whose ready work is managed by `S`.
+/// A pool of threads that run tasks. The strategy `S` manages its ready work.
 ///
 /// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more
-/// to do, and are not waited for; [`shutdown`](Self::shutdown) waits.
+/// to do, and are not waited for. [`shutdown`](Self::shutdown) waits.
 ///
 /// ```
 /// use stanchion_threadpool::ThreadPool;
@@ -41,17 +38,17 @@ impl<S: Strategy> ThreadPool<S> {
         &*self.registry
     }
 
-    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling
-    /// thread is one. The free functions of this crate use the pool in it.
+    /// Runs `body` on a worker of this pool and returns what it returns. If the calling thread is
+    /// such a worker, `body` runs on it. Inside, the free functions of this crate use this pool.
     ///
-    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its
-    /// [`Wait`](crate::Wait) forbids that, lends its seat to a spare thread: the other pool's tasks
-    /// may come back to the first. Two pools that install into each other deeper than there are
-    /// spares (32 unless said) deadlock.
+    /// A worker of another pool that calls this runs tasks of its own pool meanwhile. If its
+    /// [`Wait`](crate::Wait) forbids that, it leases a spare thread, because this pool's tasks may
+    /// come back to the first pool. Two pools that install into each other deeper than there are
+    /// spares (32 by default) deadlock.
     ///
     /// # Panics
     ///
-    /// If `body` does, with what it panicked with.
+    /// If `body` does, with its payload.
     ///
     /// ```
     /// use stanchion_threadpool::{ThreadPool, current_thread_index};
@@ -64,8 +61,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|_| body())
     }
 
-    /// [`install`](Self::install), with the worker: for programs that hand it down to their forks,
-    /// which are cheaper then.
+    /// Does what [`install`](Self::install) does, and hands the worker to `body`: for programs that
+    /// hand it down to their forks, which are cheaper then.
     ///
     /// # Panics
     ///
@@ -82,7 +79,7 @@ impl<S: Strategy> ThreadPool<S> {
     ///
     /// # Panics
     ///
-    /// If `a` or `b` does, after both have ended; both run in any case.
+    /// If `a` or `b` does, after both have ended. Both run in any case.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -93,12 +90,13 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|worker| worker.join(|_| a(), |_| b()))
     }
 
-    /// Runs `body` on a worker with a scope, in which it can create tasks that borrow what is
-    /// outside of it; returns when all have ended.
+    /// Runs `body` on a worker with a scope, in which it can create tasks that borrow values from
+    /// outside of the scope. Returns when all have ended.
     ///
     /// # Panics
     ///
-    /// If `body` or a task does, after all have ended; with `body`'s panic, or the first task's.
+    /// If `body` or a task does, after all have ended: with the payload of `body`, or of the first
+    /// task.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -117,8 +115,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|worker| crate::scope::on(worker, body))
     }
 
-    /// [`scope`](Self::scope), but `body` runs on the calling thread, which need not be a worker.
-    /// Its tasks run on workers.
+    /// Does what [`scope`](Self::scope) does, but runs `body` on the calling thread, which need not
+    /// be a worker. Its tasks run on workers.
     ///
     /// # Panics
     ///
@@ -181,19 +179,19 @@ impl<S: Strategy> ThreadPool<S> {
         self.in_place_scope(body)
     }
 
-    /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic
-    /// handler](ThreadPoolBuilder::panic_handler) gets the payload.
+    /// Creates a task that runs some time. No thread waits for it. If it panics, the
+    /// [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
     ///
-    /// In which order tasks run is the strategy's to say. Under [`WorkStealing`] a worker runs what
-    /// it has created newest first, but for what other workers take, which are the oldest. Once in
-    /// 64 tasks each, a task from outside and a [future](Self::spawn_future) or stolen task come
-    /// first: those never wait for ever. The oldest task that a worker has created waits for as
-    /// long as newer ones are created, unless another worker is idle. For tasks of which none may
-    /// wait for ever there is [`spawn_fifo`](Self::spawn_fifo).
+    /// The strategy decides in which order tasks run. Under [`WorkStealing`] a worker runs its own
+    /// tasks newest first, and other workers take its oldest. Once in 64 tasks each, a task from
+    /// outside and a [future](Self::spawn_future) or stolen task come first, so those never wait
+    /// for ever. The oldest task of a worker waits as long as newer ones are created, unless
+    /// another worker is idle. For tasks of which none may wait for ever there is
+    /// [`spawn_fifo`](Self::spawn_fifo).
     ///
-    /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench
-    /// threadpool -- tasks` prints what that comes to. A task whose captures are larger than 13
-    /// words is boxed.
+    /// On a worker of this pool it takes no lock, from outside it takes one. `cargo bench -p
+    /// benches --bench threadpool -- tasks` prints the times. A task with captures of more than
+    /// 13 words is boxed.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -214,11 +212,11 @@ impl<S: Strategy> ThreadPool<S> {
         });
     }
 
-    /// Creates a task as [`spawn`](Self::spawn) does, which begins after those that the same worker
-    /// has created by `spawn_fifo` before, on whichever worker it runs.
+    /// Creates a task as [`spawn`](Self::spawn) does. It begins after all tasks that the same
+    /// worker has created by `spawn_fifo` before, on whichever worker it runs.
     ///
-    /// So do those that threads outside of the pool have created by `spawn_fifo`, all together.
-    /// Costs an allocation and two locks more than [`spawn`](Self::spawn).
+    /// Threads outside of the pool share one such order. It costs an allocation and two locks more
+    /// than [`spawn`](Self::spawn).
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -254,18 +252,18 @@ impl<S: Strategy> ThreadPool<S> {
     }
 
     /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a
-    /// future itself, for any executor, and can be [waited for](JoinHandle::join) by a thread. A
-    /// handle that is dropped lets the future go on: nobody takes its output then.
+    /// future itself, for any executor. A thread can [wait](JoinHandle::join) for it. If the handle
+    /// is dropped, the future goes on and its output is dropped.
     ///
-    /// Its wakers may be used by any thread, at any time. It goes behind what is ready on the
-    /// worker that creates or wakes it; one that wakes itself goes behind what came from outside,
-    /// so that it leaves room for all others. Once in 64 tasks the oldest of these comes before
-    /// newer tasks, so no future waits for ever. Costs what [`spawn`](Self::spawn) does, one
-    /// allocation, and another task for each wake-up.
+    /// Any thread may use its wakers at any time. The future goes behind all that is ready on the
+    /// worker that creates or wakes it. A future that wakes itself goes behind all that came from
+    /// outside, so that it leaves room for all others. Once in 64 tasks the oldest of these comes
+    /// before newer tasks, so no future waits for ever. It costs what [`spawn`](Self::spawn) does,
+    /// one allocation, and another task for each wake-up.
     ///
-    /// When the pool is closed, its threads finish what is ready, futures too. The last of them
-    /// drops the futures that wait, and then and later whatever is woken: their handles say
-    /// [`Cancelled`](crate::Cancelled).
+    /// When the pool is closed, its threads finish all that is ready, futures too. The last thread
+    /// drops the futures that wait. From then on a future that is woken is dropped. Their handles
+    /// return [`Cancelled`](crate::Cancelled).
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -284,15 +282,15 @@ impl<S: Strategy> ThreadPool<S> {
         crate::future::spawn(self.registry.clone(), future)
     }
 
-    /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return,
+    /// Runs `body` once on each thread of the pool, spares excepted. Returns what the calls return,
     /// by index.
     ///
-    /// A thread makes the call between two tasks, before those that are ready, or while it waits:
-    /// tasks without end do not delay it. Calls of earlier broadcasts come first.
+    /// A thread makes the call between two tasks, before those that are ready, or while it waits.
+    /// Tasks without end do not delay it. Calls of earlier broadcasts come first.
     ///
-    /// A thread that has ended gets no call and has no result: the thread that built the pool with
-    /// [`use_current_thread`](ThreadPoolBuilder::use_current_thread), and one whose
-    /// [`ThreadBuilder`](crate::ThreadBuilder) the program has dropped.
+    /// A thread that has ended gets no call and has no result. That is the thread that built the
+    /// pool with [`use_current_thread`](ThreadPoolBuilder::use_current_thread), or one that the
+    /// program never started, as it dropped its [`ThreadBuilder`](crate::ThreadBuilder).
     ///
     /// # Panics
     ///
@@ -309,7 +307,7 @@ impl<S: Strategy> ThreadPool<S> {
         crate::broadcast::broadcast(self.core(), &body)
     }
 
-    /// Has `body` run once on each thread of the pool, spare ones apart, and does not wait.
+    /// Has `body` run once on each thread of the pool, spares excepted, and does not wait.
     ///
     /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the
     /// [panic handler](ThreadPoolBuilder::panic_handler) gets the payload, and the other calls are
@@ -350,20 +348,20 @@ impl<S: Strategy> ThreadPool<S> {
         })
     }
 
-    /// How many threads the pool has, spare ones apart.
+    /// Returns how many threads the pool has, spares excepted.
     #[must_use]
     pub fn current_num_threads(&self) -> usize {
         self.registry.pool().num_threads()
     }
 
-    /// The index of the calling thread, if it is a worker of this pool.
+    /// Returns the index of the calling thread, if it is a worker of this pool.
     #[must_use]
     pub fn current_thread_index(&self) -> Option<usize> {
         self.with_own(Worker::index)
     }
 
-    /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its
-    /// ready tasks go to the others.
+    /// Lets the pool grow or shrink to so many threads. A thread that is to go ends its task first.
+    /// Its ready tasks go to the others.
     ///
     /// # Errors
     ///
@@ -377,7 +375,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// pool.set_num_threads(4)?;
     /// assert_eq!(pool.broadcast(|_| ()).len(), 4);
     /// pool.set_num_threads(2)?;
-    /// assert_eq!(pool.set_num_threads(5).unwrap_err().to_string().split(',').next(), Some("the pool was asked to grow to 5 threads"));
+    /// let refused = pool.set_num_threads(5).unwrap_err().to_string();
+    /// assert!(refused.starts_with("the pool was asked to grow to 5 threads,"), "{refused}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_num_threads(&self, threads: usize) -> Result<(), ResizeError> {
@@ -394,7 +393,7 @@ impl<S: Strategy> ThreadPool<S> {
         }
     }
 
-    /// What the pool has done and how it stands.
+    /// Returns what the pool has done, and its state.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -410,14 +409,14 @@ impl<S: Strategy> ThreadPool<S> {
     }
 
     /// Runs all tasks to the end, and those that they create, and waits until the threads have
-    /// ended. A task that never ends is waited for for ever; a future that waits, when there is
-    /// nothing else to do, is dropped.
+    /// ended. A task that never ends is waited for for ever. A future that waits when there is
+    /// nothing else to do is dropped.
     ///
-    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile.
-    /// So no other thread may wait for the task that calls it, nor for one below that on the same
-    /// stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of
-    /// which the worker has begun this one; then both wait for ever. There, drop the pool instead,
-    /// or hand it to a thread of its own.
+    /// If a worker of this pool calls it, the call waits for the other threads, and runs nothing
+    /// meanwhile. So no other thread may wait for the calling task, nor for a task below it on the
+    /// same stack. Under [`Wait::Any`](crate::Wait) the task below may be any task that waits, on
+    /// top of which the worker has begun this one. Then both wait for ever. There, drop the pool
+    /// instead, or hand it to a thread of its own.
     pub fn shutdown(self) {
         Worker::with_current(|current| {
             let pool = self.registry.pool();
@@ -432,8 +431,8 @@ impl<S: Strategy> ThreadPool<S> {
     }
 
     /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are
-    /// not being polled, runs the others to the end, and waits until the threads have ended. What
-    /// is inside of a scope or a join runs, because somebody waits for it.
+    /// not being polled. Runs the others to the end, and waits until the threads have ended. Tasks
+    /// of a scope or a join run, because a thread waits for them.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;

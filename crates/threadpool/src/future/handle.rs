@@ -9,18 +9,20 @@ use std::sync::Arc;
 
 use super::task::{Failure, FutureTask, HandleTask, Listener};
 use crate::error::Cancelled;
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
 use crate::waiter::Waiter;
-use crate::workers::core::Core;
-use crate::workers::worker::Worker;
+use crate::workers::{Core, Worker};
 
-/// A future that was given to a pool, for whoever wants its output: a future itself, which any executor may poll.
+/// The handle of a future that was given to a pool. It is a future itself, which any executor may
+/// poll for the output.
 ///
-/// Dropping it, as tokio's, does not stop the future. It goes on, its output is dropped, and if it panics the pool's
-/// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload. [`abort`](Self::abort) stops it.
+/// Dropping it, as with tokio's, does not stop the future. The future goes on, and its output is
+/// dropped. If it panics, the pool's
+/// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload.
+/// [`abort`](Self::abort) stops it.
 ///
-/// Awaited, it gives what the future returned, or [`Cancelled`]. If the future panicked, so does whoever awaits, with the same payload. It must not
-/// be polled again afterwards.
+/// Awaiting it gives the future's output, or [`Cancelled`]. If the future panicked, the await
+/// panics with the same payload. It must not be polled again afterwards.
 ///
 /// ```
 /// use stanchion_threadpool::{Cancelled, ThreadPool};
@@ -44,7 +46,7 @@ use crate::workers::worker::Worker;
 /// ```
 #[must_use = "a handle that is dropped lets its future go on, and its output be lost: say so by `detach`"]
 pub struct JoinHandle<T> {
-    /// Until the output is taken.
+    /// The future, until its output is taken.
     task: Option<Arc<dyn HandleTask<T>>>,
 }
 
@@ -56,26 +58,25 @@ impl<T> JoinHandle<T> {
         self.task.as_ref().expect(TAKEN)
     }
 
-    /// Waits for the output. On a worker, of this pool or another, it waits as its pool's [`Wait`](crate::Wait) says; any other thread sleeps.
+    /// Waits for the output. On a worker, of this pool or another, it waits as the pool of that
+    /// worker does by its [`Wait`](crate::Wait). Any other thread sleeps.
     ///
-    /// On a worker, prefer to await: a pool all of whose workers wait in here under [`Wait::Isolated`](crate::Wait) polls nothing any more.
-    /// And a pool that shuts down waits for a worker that waits in here, also if nobody will ever wake what it waits for.
+    /// On a worker, prefer to await. If all workers of a pool wait in here under
+    /// [`Wait::Isolated`](crate::Wait) the pool polls nothing any more. A pool that shuts down
+    /// waits for a worker that waits in here, even if no thread will ever wake the future.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`], if it was aborted, or the pool ended.
+    /// [`Cancelled`], if the future was aborted, or the pool ended.
     ///
     /// # Panics
     ///
-    /// If the future did, with what it panicked with.
+    /// If the future did, with its payload.
     pub fn join(mut self) -> Result<T, Cancelled> {
         Worker::with_current(|current| {
             let task = self.task();
             let pool = task.core().pool();
-            let waiter = match current.filter(|worker| worker.belongs_to(pool)) {
-                Some(worker) => Waiter::Worker(worker.index()),
-                None => Waiter::outsider(current),
-            };
+            let waiter = Waiter::current(current, pool);
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
             if unsafe { task.listen(Listener::Latch(&raw const latch, waiter)) } {
@@ -85,26 +86,29 @@ impl<T> JoinHandle<T> {
         self.take()
     }
 
-    /// Whether it is ready, aborted or dropped: whether [`join`](Self::join) would not wait.
+    /// Returns whether it is ready, aborted or dropped, so that [`join`](Self::join) would not
+    /// wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.task.as_ref().is_none_or(|task| task.is_done())
     }
 
-    /// Has the future dropped, on a worker, instead of polled again. One that is ready, or becomes so in the poll that is running, stays so.
+    /// Has a worker drop the future instead of polling it again. A future that is ready, or becomes
+    /// so in the poll that is running, stays ready.
     pub fn abort(&self) {
         if let Some(task) = &self.task {
             task.clone().abort();
         }
     }
 
-    /// Lets the future go on, and its output be lost. The same as to drop the handle.
+    /// Lets the future go on, and its output be dropped. Dropping the handle does the same.
     pub fn detach(self) {}
 
-    /// Takes the output, which is there.
+    /// Takes the output of a future that is done.
     fn take(&mut self) -> Result<T, Cancelled> {
         let task = self.task.take().expect(TAKEN);
-        // SAFETY: the callers have seen that it is done; the handle is `self`, which has no task any more.
+        // SAFETY: the callers have seen that it is done. The handle is `self`, which has no future
+        // any more.
         match unsafe { task.take() } {
             Ok(output) => Ok(output),
             Err(Failure::Cancelled) => Err(Cancelled),
@@ -129,7 +133,7 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         if let Some(task) = self.task.take() {
-            // SAFETY: this is the handle, which ends, and the output was not taken.
+            // SAFETY: this is the handle, which ends. The output was not taken.
             unsafe { task.detach() };
         }
     }

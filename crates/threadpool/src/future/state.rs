@@ -1,46 +1,57 @@
-//! One word that says who may touch a future, its output, and what tells whoever waits for it.
+//! The state of a future: one word that says which thread may touch the future, its output, and the
+//! listener that waits for it.
 //!
-//! Wakers set a bit and leave; only the one who wakes an idle future must put it among the ready tasks. Why not a lock: a waker may run in a signal
-//! of another program's reactor, or inside the poll that it wakes. Why not a count of wake-ups: one poll answers all that came before it.
+//! Wakers set a bit and leave. Only the waker that wakes an idle future must make it ready. Why not
+//! a lock: a waker may run in a signal of another program's reactor, or inside the poll that it
+//! wakes. Why not a count of wake-ups: one poll answers all that came before it.
 //!
 //! ```text
-//!            wake: the one who set `woken`         begin
-//!   idle ─────────────────────────────► scheduled ───────► running ──► done
-//!     ^  <─────────────────────────────────────────────────  │  ^
-//!     │                 pause: nobody woke it meanwhile      │  │
-//!     └──────────────────────────────────────────────────────┘  └── wake: only the bit; `pause` finds it, and it is scheduled again
+//!          wake: sets `woken`            begin
+//!   idle ─────────────────────► scheduled ─────► running ──────► done
+//!    ▲                              ▲             │   │  finish
+//!    │ pause: no wake-up meanwhile  │             │   │
+//!    └──────────────────────────────┼─────────────┘   │
+//!                                   └─────────────────┘ pause: woken meanwhile
+//!
+//!   While it runs, `wake` only sets the bit. `pause` finds it, and it is scheduled again.
 //! ```
 //!
-//! | state | `woken` | `running` | `done` | who may touch `body` |
+//! | state | `woken` | `running` | `done` | thread that may touch `body` |
 //! | --- | --- | --- | --- | --- |
-//! | idle | 0 | 0 | 0 | nobody |
-//! | scheduled | 1 | 0 | 0 | who takes the one task that runs it |
-//! | running | any | 1 | 0 | who runs it |
-//! | done | any | any | 1 | the handle; who ran it, if `detached` was set before `done` |
+//! | idle | 0 | 0 | 0 | none |
+//! | scheduled | 1 | 0 | 0 | the one that takes the task which runs it |
+//! | running | any | 1 | 0 | the runner |
+//! | done | any | any | 1 | the handle; the runner, if `detached` was set before `done` |
 //!
 //! | bit | set by | meaning |
 //! | --- | --- | --- |
-//! | `aborted` | anybody, once and for all | it is not polled any more |
-//! | `listened` | the handle, which may clear it unless it is done | what lies in `listener` is to be told |
-//! | `detached` | the handle, as its last act | nobody takes the output |
+//! | `aborted` | any thread, for good | it is not polled any more |
+//! | `listened` | the handle, which may clear it before `done` | `listener` is to be notified |
+//! | `detached` | the handle, as its last act | no thread takes the output |
 //!
 //! # Invariants
 //!
-//! 1. `woken` without `running` and `done`: there is one task that runs it. It was made by who set the bit, or by who paused and found it.
-//! 2. `listener` belongs to the handle while `listened` is clear, and to who ran the future once `listened` and `done` are set.
-//! 3. The output is dropped by the handle or by who ran the future: `done` and `detached` are set by exchanges, and the later one sees the other.
+//! 1. `woken` without `running` and `done`: there is one task that runs it. The thread made it that
+//!    set the bit, or that paused and found the bit.
+//! 2. `listener` belongs to the handle while `listened` is clear. It belongs to the runner once
+//!    `listened` and `done` are set.
+//! 3. The output is dropped by the handle or by the runner. `done` and `detached` are set by
+//!    exchanges, and the later one sees the other.
 //!
 //! # Orderings
 //!
 //! | exchange | pairs with |
 //! | --- | --- |
-//! | `wake`, `abort`: Release | `begin`: Acquire. What was done before a wake-up is seen by the poll after it, also if somebody else had woken it already |
-//! | `pause`: Release | `begin`: Acquire. One poll sees what the last did; exchanges between the two pass it on, as this one passes on those of wakers |
+//! | `wake`, `abort`: Release | `begin`: Acquire, so a poll sees what was before each wake-up |
+//! | `pause`: Release | `begin`: Acquire, so a poll sees what the last one did |
 //! | `finish`: Release | `listen`, `detach`, `is_done`: Acquire, for the output |
 //! | `listen`: Release | `finish`: Acquire, for the listener |
 //!
-//! Source: the bits are those of async-task and tokio, whose wakers, when they find the bit set, exchange (the first) or only look (the second); this
-//! exchanges.
+//! The poll sees all wake-ups before it, even if another waker had set the bit already: each waker
+//! makes an exchange. Exchanges between a `pause` and the next `begin` pass on what they follow.
+//!
+//! Source: the bits are those of async-task and tokio. When their wakers find the bit set, the
+//! first makes an exchange and the second only looks. This one makes an exchange.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
@@ -52,29 +63,33 @@ const ABORTED: u32 = 8;
 const LISTENED: u32 = 16;
 const DETACHED: u32 = 32;
 
-/// A future's state, itself or its output as `B`, and what tells its handle as `L`.
+/// The state of a future. `B` is the future and then its output, `L` the type of its listener.
 pub struct FutureState<B, L> {
+    /// The bits above. Written by wakers, by the runner and by the handle.
     state: AtomicU32,
+    /// The thing that is notified when it is done (Invariant 2).
     listener: UnsafeCell<Option<L>>,
+    /// The future, and then its output. The first table names the thread that may touch it.
     body: UnsafeCell<B>,
 }
 
-/// Who is left when a future is done.
+/// The thing that is left to do when a future is done.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Finished<L> {
-    /// The handle, which has not asked yet.
+    /// Nothing: the handle has not asked yet.
     NoListener,
-    /// The handle, which is to be told so.
+    /// The handle's listener is to be notified.
     Listener(L),
-    /// Nobody: who has finished it drops the output.
+    /// The handle is gone: the runner drops the output.
     Detached,
 }
 
-// SAFETY: the body is touched by one thread at a time (the table above), and so is the listener (Invariant 2).
+// SAFETY: the body is touched by one thread at a time (the table above), and so is the listener
+// (Invariant 2).
 unsafe impl<B: Send, L: Send> Sync for FutureState<B, L> {}
 
 impl<B, L> FutureState<B, L> {
-    /// One that is scheduled: whoever makes it owes it a task.
+    /// Creates the state of a scheduled future: the caller owes it a task.
     pub fn new(body: B) -> Self {
         Self {
             state: AtomicU32::fresh(WOKEN),
@@ -83,36 +98,37 @@ impl<B, L> FutureState<B, L> {
         }
     }
 
-    /// Something has happened that the future waits for. True, if the caller owes it a task now.
+    /// Wakes the future. Returns whether the caller owes it a task now.
     #[must_use]
     pub fn wake(&self) -> bool {
         self.mark(WOKEN)
     }
 
-    /// It is not to be polled any more. True, if the caller owes it a task now.
+    /// Lets the future not be polled any more. Returns whether the caller owes it a task now.
     #[must_use]
     pub fn abort(&self) -> bool {
         self.mark(WOKEN | ABORTED)
     }
 
     fn mark(&self, bits: u32) -> bool {
-        // Release, and an exchange also where the bit is set already: pairs with `begin`.
+        // Release, and an exchange even where the bit is set already: pairs with `begin`.
         let before = self.state.fetch_or(bits, Ordering::Release);
         before & (WOKEN | RUNNING | DONE) == 0
     }
 
-    /// Begins to run it. False, if it is aborted.
+    /// Begins to run the future. Returns false if it is aborted.
     ///
     /// # Safety
     ///
     /// The caller has the task that was owed to it (Invariant 1).
     pub unsafe fn begin(&self) -> bool {
-        // Exact: scheduled is `woken` without `running`, and only its task changes these two. Acquire: pairs with `wake` and `pause`.
+        // Exact: scheduled is `woken` without `running`, and only its task changes these two.
+        // Acquire: pairs with `wake` and `pause`.
         let before = self.state.fetch_xor(WOKEN | RUNNING, Ordering::Acquire);
         before & ABORTED == 0
     }
 
-    /// What `with` makes of the body.
+    /// Calls `with` with the body.
     ///
     /// # Safety
     ///
@@ -121,7 +137,8 @@ impl<B, L> FutureState<B, L> {
         self.body.with_mut(with)
     }
 
-    /// It was polled, and waits. True, if it was woken meanwhile, and the caller owes it a task.
+    /// Ends a poll after which the future waits. Returns whether it was woken meanwhile, so that
+    /// the caller owes it a task.
     ///
     /// # Safety
     ///
@@ -133,7 +150,7 @@ impl<B, L> FutureState<B, L> {
         before & WOKEN != 0
     }
 
-    /// Its output is in the body. Says who is left.
+    /// Marks the future as done: its output is in the body. Says what is left to do.
     ///
     /// # Safety
     ///
@@ -152,13 +169,13 @@ impl<B, L> FutureState<B, L> {
         listener.map_or(Finished::NoListener, Finished::Listener)
     }
 
-    /// Whether the output is there, or was.
+    /// Returns whether the future is done.
     pub fn is_done(&self) -> bool {
         // Acquire: pairs with `finish`.
         self.state.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// Has `listener` told when it is done, in place of the last one. False, if it is done.
+    /// Registers `listener` in place of the last one. Returns false if the future is done.
     ///
     /// # Safety
     ///
@@ -174,7 +191,7 @@ impl<B, L> FutureState<B, L> {
         // AcqRel: see the head of the file.
         let before = self.state.fetch_or(LISTENED, Ordering::AcqRel);
         if before & DONE != 0 {
-            // Who finished it came before the bit.
+            // The runner has finished it before the bit was set.
             // SAFETY: so the listener is still the handle's.
             drop(self.listener.with_mut(|cell| unsafe { (*cell).take() }));
             return false;
@@ -182,24 +199,26 @@ impl<B, L> FutureState<B, L> {
         true
     }
 
-    /// Nobody is to be told. False, if it is done: then somebody may be told just now.
+    /// Removes the listener. Returns false if the future is done: then the runner may be notifying
+    /// it just now.
     ///
     /// # Safety
     ///
     /// The caller has the handle.
     unsafe fn unlisten(&self) -> bool {
-        // Acquire on failure: pairs with `finish`. Relaxed on success: the listener was the handle's own.
+        // Acquire on failure: pairs with `finish`. Relaxed on success: the listener was the
+        // handle's own.
         let cleared = self.state.fetch_update(Ordering::Relaxed, Ordering::Acquire, |state| {
             (state & DONE == 0).then_some(state & !LISTENED)
         });
         if cleared.is_ok() {
-            // SAFETY: Invariant 2. Dropped after the access, for that is code of others.
+            // SAFETY: Invariant 2. Dropped after the access, as its drop is a caller's code.
             drop(self.listener.with_mut(|cell| unsafe { (*cell).take() }));
         }
         cleared.is_ok()
     }
 
-    /// Nobody takes the output. True, if it is there already, and the caller is to drop it.
+    /// Gives up the output. Returns whether it is there already, so that the caller must drop it.
     ///
     /// # Safety
     ///
@@ -207,7 +226,7 @@ impl<B, L> FutureState<B, L> {
     pub unsafe fn detach(&self) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.unlisten() };
-        // Acquire: pairs with `finish`. Nothing of the handle's is read by who sees the bit.
+        // Acquire: pairs with `finish`. The runner that sees the bit reads nothing of the handle.
         let before = self.state.fetch_or(DETACHED, Ordering::Acquire);
         before & DONE != 0
     }

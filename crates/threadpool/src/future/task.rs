@@ -1,13 +1,13 @@
-//! A future on a pool: one allocation with its state, itself, and then its output.
+//! A future on a pool: one allocation with its state, the future, and then its output.
 //!
-//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by
-//! its seat (`held.rs`). So the future lives until it is done, whoever forgets it, and is done when
-//! the pool has ended at the latest.
+//! Its owners are its handle, its wakers, the task that will run it, and, once it has waited, its
+//! worker slot (`waiting_futures.rs`). So the future lives until it is done, even if all others
+//! forget it. It is done when the pool has ended at the latest.
 //!
 //! # Invariants
 //!
 //! 1. `Stage::Future` is not moved: it is dropped where it is.
-//! 2. Nothing that runs here unwinds: what others wrote is called inside of `catch_unwind`.
+//! 2. The code here does not unwind: it calls code of others inside of `catch_unwind`.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -19,67 +19,65 @@ use std::sync::Arc;
 use std::task::Wake;
 
 use super::state::{Finished, FutureState};
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
 use crate::waiter::{Waiter, set_and_wake};
-use crate::workers::core::{Core, QueuePosition};
-use crate::workers::job;
-use crate::workers::pool_state::Fate;
-use crate::workers::waiting_futures::Abort;
-use crate::workers::worker::Worker;
+use crate::workers::{Abort, Core, Fate, QueuePosition, Worker, job};
 
-/// Why there is no output.
+/// The reason why there is no output.
 pub(super) enum Failure {
     Cancelled,
     Panicked(Box<dyn Any + Send>),
 }
 
-/// How whoever waits for a future is told.
+/// The thing that is notified when a future is done.
 pub(super) enum Listener {
     Waker(Waker),
     /// A thread that waits for the latch, which is alive until it is set.
     Latch(*const Latch, Waiter),
 }
 
-// SAFETY: a latch is set from any thread, once, while its owner waits.
+// SAFETY: a latch is set from any thread, once, while its waiter waits.
 unsafe impl Send for Listener {}
 
 struct Body<F: Future> {
     stage: Stage<F>,
-    /// The seat that holds it, and the number there.
+    /// The slot that holds the future while it waits, and its number there. Written by the runner.
     waiting_at: Option<(usize, usize)>,
 }
 
 enum Stage<F: Future> {
-    /// Invariant 1.
+    /// The future (Invariant 1).
     Future(F),
     Done(Result<F::Output, Failure>),
     Gone,
 }
 
 pub(super) struct FutureTask<F: Future> {
+    /// The pool on which it runs.
     core: Arc<dyn Core>,
+    /// Says which thread may touch the body.
     state: FutureState<Body<F>, Listener>,
 }
 
-/// A task as its handle sees it, which knows the type of the output only.
+/// A future as its handle sees it: only the type of the output is known.
 pub(super) trait HandleTask<T>: Abort {
     fn is_done(&self) -> bool;
 
-    /// As [`FutureState::listen`].
+    /// Registers a listener as [`FutureState::listen`] does.
     ///
     /// # Safety
     ///
-    /// The caller has the handle; a latch is waited for, if this returns true.
+    /// The caller has the handle. If this returns true, a latch is waited for.
     unsafe fn listen(&self, listener: Listener) -> bool;
 
     /// Takes the output.
     ///
     /// # Safety
     ///
-    /// It is done; the caller has the handle, and calls this once.
+    /// The future is done. The caller has the handle, and calls this once.
     unsafe fn take(&self) -> Result<T, Failure>;
 
-    /// As [`FutureState::detach`]; drops the output, if it is there.
+    /// Gives up the output as [`FutureState::detach`] does. Drops it if it is there.
     ///
     /// # Safety
     ///
@@ -94,7 +92,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    /// Makes a task of a future, and puts it among the ready ones.
+    /// Allocates a future and makes it ready.
     pub(super) fn spawn(core: Arc<dyn Core>, future: F) -> Arc<Self> {
         let body = Body { stage: Stage::Future(future), waiting_at: None };
         let task = Arc::new(Self { core, state: FutureState::new(body) });
@@ -102,8 +100,8 @@ where
         task
     }
 
-    /// Creates the task of the pool that runs this, behind what is ready: a future that waited for
-    /// the worker's newest tasks to end might wait for ever.
+    /// Creates the task that runs the future, behind all that is ready. Before it, a future that
+    /// waits for the worker's newest tasks to end might be polled for ever.
     fn schedule(self: Arc<Self>) {
         Worker::with_current(|current| {
             match current.filter(|worker| worker.belongs_to(self.core.pool())) {
@@ -112,7 +110,7 @@ where
                     worker.create(QueuePosition::Last, move |w, fate| self.run(w, fate));
                 },
                 None => {
-                    // The other may run and be gone before `create` returns.
+                    // The task may run and be gone before `create` returns.
                     let owner = self.clone();
                     self.schedule_outside(&*owner.core);
                 }
@@ -120,7 +118,7 @@ where
         });
     }
 
-    /// Creates it where threads that are no workers do.
+    /// Creates the task as a thread outside of the pool does.
     fn schedule_outside(self: Arc<Self>, core: &dyn Core) {
         let mut task = Some(self);
         core.create(None, QueuePosition::Last, &mut |block| {
@@ -131,7 +129,7 @@ where
         });
     }
 
-    /// What the task of the pool does.
+    /// Runs the task: polls the future, or drops it.
     fn run(self: Arc<Self>, worker: &Worker, fate: Fate) {
         // SAFETY: this is the task that was owed: each `true` of `wake`, `abort` and `pause`, and
         // `new`, is followed by one `schedule`.
@@ -147,10 +145,10 @@ where
                 self.finish(worker, Err(Failure::Cancelled));
             }
             Ok(Poll::Pending) => {
-                // SAFETY: this runs it, and is through with it.
+                // SAFETY: this runs it, and does not touch it afterwards.
                 if unsafe { self.state.pause() } {
-                    // It has a long way: in the worker's own queue it could come back for ever
-                    // before another's task.
+                    // It has woken itself. In the worker's own queue it could come back for ever
+                    // before the tasks of others.
                     self.schedule_outside(worker.core());
                 }
             }
@@ -171,9 +169,10 @@ where
         unsafe { self.state.body(poll) }
     }
 
-    /// Has the worker's seat hold it, if none does yet. False, if the pool holds nothing any more.
+    /// Registers the future with the worker's slot, if no slot has it yet. Returns false if the
+    /// pool has ended.
     fn register_waiting(self: &Arc<Self>, worker: &Worker) -> bool {
-        // SAFETY: called by who runs it, so the body is its own; so below.
+        // SAFETY: called by the runner, so the body is its own; so below.
         let is_waiting = |body: *mut Body<F>| unsafe { (*body).waiting_at.is_some() };
         // SAFETY: as above.
         if unsafe { self.state.body(is_waiting) } {
@@ -188,17 +187,17 @@ where
         waiting_at.is_some()
     }
 
-    /// Drops the future, leaves `outcome` in its place, and tells whoever waits.
+    /// Drops the future, leaves `outcome` in its place, and notifies the listener.
     fn finish(self: Arc<Self>, worker: &Worker, outcome: Result<F::Output, Failure>) {
         let pool = worker.pool();
         let drop_it = |body: *mut Body<F>| {
-            // SAFETY: called by who runs it, so the body is its own; so below.
+            // SAFETY: called by the runner, so the body is its own; so below.
             let stage = unsafe { &raw mut (*body).stage };
             let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
                 // SAFETY: it is not used again: it is overwritten.
                 unsafe { ptr::drop_in_place(stage) };
             }));
-            // SAFETY: what was there is gone, also if its drop has unwound.
+            // SAFETY: the old stage is gone, even if its drop has unwound.
             unsafe { ptr::write(stage, Stage::Gone) };
             dropped
         };
@@ -231,19 +230,19 @@ where
             Finished::NoListener => {}
             Finished::Listener(Listener::Waker(waker)) => pool.contain(|| waker.wake()),
             Finished::Listener(Listener::Latch(latch, waiter)) => {
-                // SAFETY: its owner waits for it, and it is told once.
+                // SAFETY: its waiter waits for it, and this is the one call for it.
                 unsafe { set_and_wake(latch, waiter, worker.pool()) };
             }
-            // SAFETY: Invariant 3 of the shared word: the output is ours.
+            // SAFETY: Invariant 3 of the state: the output is this thread's.
             Finished::Detached => unsafe { self.discard() },
         }
     }
 
-    /// Drops the output. What it panicked with concerns nobody who waits.
+    /// Drops the output. Hands a panic to the panic handler, as no thread waits for it.
     ///
     /// # Safety
     ///
-    /// It is done, and the output is the caller's.
+    /// The future is done, and the output is the caller's.
     unsafe fn discard(&self) {
         let pool = self.core.pool();
         // SAFETY: the caller's promise.
@@ -301,7 +300,7 @@ where
 
     unsafe fn take(&self) -> Result<F::Output, Failure> {
         let take = |body: *mut Body<F>| {
-            // SAFETY: it is done, and the output is the caller's.
+            // SAFETY: the future is done, and the output is the caller's.
             let stage = unsafe { &mut (*body).stage };
             let Stage::Done(outcome) = stage else {
                 unreachable!("what is done has one outcome");
@@ -309,7 +308,7 @@ where
             // SAFETY: it is overwritten, so it is read once. The whole stage is as large as the
             // future, which need not be copied.
             let outcome = unsafe { ptr::read(outcome) };
-            // SAFETY: nothing that is to be dropped is there any more.
+            // SAFETY: the value that was there has been read out.
             unsafe { ptr::write(stage, Stage::Gone) };
             outcome
         };
@@ -320,7 +319,7 @@ where
     unsafe fn detach(&self) {
         // SAFETY: the caller's promise.
         if unsafe { self.state.detach() } {
-            // SAFETY: Invariant 3 of the shared word: the output is ours.
+            // SAFETY: Invariant 3 of the state: the output is this thread's.
             unsafe { self.discard() };
         }
     }

@@ -1,16 +1,16 @@
-//! Tasks that begin in the order in which they were created, whichever workers run them.
+//! A queue of closures that begin in their order of creation, whichever workers run them.
 //!
 //! A strategy's queues have several ends, and thieves move tasks between them. So the order does
-//! not come from the strategy. What a task is to do lies in a queue of its own, and the strategy
-//! gets a *ticket* for it, a task like any other. A worker that runs a ticket does what is first in
+//! not come from the strategy. The closures lie in a queue of their own, and the strategy gets a
+//! *ticket* for each, a task like any other. A worker that runs a ticket runs the first closure of
 //! the queue, whichever ticket it has.
 //!
-//! A scope has one such queue, each worker has one for what it creates elsewhere, and the threads
-//! outside of the pool share one.
+//! A scope has one such queue. Each worker has one for closures that it creates elsewhere. The
+//! threads outside of the pool share one.
 //!
 //! Why not take from the strategy's queue at the other end: two kinds of tasks would lie in one
-//! queue, and each thief, each worker that helps, and each rule against starvation would have to
-//! know both. rayon's scopes do the same as these.
+//! queue. Each thief, each waiting worker, and each rule against starvation would have to know
+//! both. rayon's scopes use tickets as well.
 //!
 //! # Invariants
 //!
@@ -25,6 +25,7 @@ use stanchion_competitive::Mutex;
 pub(crate) struct Fifo<F>(Mutex<VecDeque<F>>);
 
 impl<F> Fifo<F> {
+    /// Creates an empty queue.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(VecDeque::new()))
     }

@@ -1,4 +1,4 @@
-//! The forks of a worker: a stack of second halves, of which other workers take the oldest.
+//! The fork stack of a worker: the second halves of its forks, of which thieves take the oldest.
 //!
 //! A worker pushes the second half of each fork before it runs the first half, and pops it
 //! afterwards. Almost every fork of a fine-grained program is popped again, so a push and a pop
@@ -13,19 +13,19 @@
 //! # The rule
 //!
 //! **If a worker is idle when a fork is made, or becomes idle while the first half runs, it can
-//! take the second half within 10 µs, whether or not the first half forks again.** Not counted are
-//! its own wake-up, the time for which the machine runs something else in its place, and older
-//! forks of the same worker: those it takes first.
+//! take the second half within 10 µs, whether or not the first half forks again.** Three times are
+//! not counted: its own wake-up, the time for which the machine runs something else in its place,
+//! and older forks of the same worker, which it takes first.
 //!
 //! Proof. A fork is in its owner's stack from before the first half begins until the owner pops it
 //! or a thief has it: `push` refuses nothing. An idle worker *I* searches or sleeps.
 //!
 //! 1. *I searches.* It looks at all stacks each two microseconds at least, and takes the oldest
-//!    fork of one that it finds. A theft takes one system call ([`heavy`]) and no step of the
-//!    owner. It fails if the owner has popped that fork, or if another thief is at this stack. In
-//!    the second case that thief gets the fork, and *I* looks again.
+//!    fork of the first stack that has one. A theft takes one system call ([`heavy`]) and no step
+//!    of the owner. It fails if the owner has popped that fork, or if another thief is at this
+//!    stack. In the second case that thief gets the fork, and *I* looks again.
 //! 2. *I sleeps, and slept at the push.* The owner looks at the word of idle workers after its push
-//!    (`Sleep::notify`, whose proof is in `SLEEPING.md`). It wakes as many sleepers as it has
+//!    (`Sleep::notify`, with its proof in `SLEEPING.md`). It wakes as many sleepers as it has
 //!    forks, beyond the workers that search already.
 //! 3. *I goes to sleep after the push.* Its last look comes after it has said so and after `heavy`.
 //!    Either that look sees the fork, or the owner's look after the push sees *I*: case 2.
@@ -39,15 +39,18 @@
 //!
 //! | `top` | meaning | left by |
 //! | --- | --- | --- |
-//! | (*n*, 0) | forks below *n* are stolen | a thief, which claims *n*; the owner, which takes stolen positions back |
-//! | (*n* + 1, *id*) | the thief *id* claims fork *n* | that thief: (*n* + 1, 0), or back to (*n*, 0); the owner: (*n*, 0), if it pops *n* |
+//! | (*n*, 0) | forks below *n* are stolen | a thief that claims *n*, or the owner |
+//! | (*n* + 1, *id*) | the thief *id* claims fork *n* | that thief, or the owner that pops *n* |
+//!
+//! The owner takes stolen positions back. A thief ends its claim by (*n* + 1, 0), or by (*n*, 0) if
+//! it gives up. The owner that pops *n* replaces the claim by (*n*, 0).
 //!
 //! The owner pops *n*: it stores `bottom = n` and then looks at `top`. If the first part of `top`
 //! is *n* or less, the fork is its own. The thief claims *n* and then looks at `bottom`. If
 //! `bottom` is *n* or less, it takes the claim back. So at least one of the two sees the other. If
 //! the owner sees the claim, an exchange of `top` decides: the owner never waits for a thief. A
-//! thief makes one claim at a time and writes its own number, so a thief whose claim was replaced
-//! cannot end another one.
+//! thief makes one claim at a time and writes its own number. So a thief that has lost its claim
+//! cannot end another claim.
 //!
 //! Why not Chase and Lev's deque: its owner needs a fence in each pop, and an exchange for the last
 //! fork, which in a loop of joins is each fork. Why not a lock for thieves (Frigo, Leiserson and
@@ -58,13 +61,13 @@
 //! # Fenced stacks
 //!
 //! `push` and `pop` have to order a store before a load. [`light`] looks whether the kernel's
-//! barrier is to be had, which costs a tenth of a fork each time. So a stack knows whether it
-//! relies on the barrier. If it is *fenced*, `limit` is 0 and `top` has the bit [`FENCED`]: then
+//! barrier is available, which costs a tenth of a fork each time. So a stack knows whether it
+//! relies on the barrier. If it is *fenced*, `limit` is 0 and `top` has the bit [`FENCED`]. Then
 //! both functions take their slow paths, which call `light`. A stack begins fenced. Its owner ends
-//! that in a slow path, when the barrier is there.
+//! that in a slow path, when the barrier is available.
 //!
 //! The kernel may refuse the barrier later. A thread that has called [`heavy`] therefore looks
-//! whether the barrier is still to be had. If not, and the owner may rely on it, the thread fences
+//! whether the barrier is still available. If not, and the owner may rely on it, the thread fences
 //! the stack. Then it waits for [`GRACE`], so that every store that was made without a fence is
 //! visible, as `heavy` itself does once. The owner that ends the fenced state looks again
 //! afterwards, so a state that it ended too late does not last.
@@ -113,10 +116,10 @@ const FIRST_SLOTS: usize = if cfg!(stanchion_loom) { 2 } else { 16 };
 /// The most forks that a worker keeps. A thread's stack ends before that where words have 64 bits.
 const MOST_FORKS: usize = (1 << (CLAIM_BITS - 1)) - 1;
 
-/// For how long a thread that finds the barrier refused waits: as `machine::asymmetric` does.
+/// The wait of a thread that finds the barrier refused: as long as in `machine::asymmetric`.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// The forks of one worker. `T` is what a fork is.
+/// The forks of one worker. `T` is the type of a fork.
 #[repr(C)]
 pub struct ForkStack<T> {
     /// The position after the newest fork. Written by the owner.
@@ -128,12 +131,14 @@ pub struct ForkStack<T> {
     slots: AtomicPtr<AtomicPtr<T>>,
     /// All buffers so far. Only the owner uses it (Invariant 3).
     buffers: UnsafeCell<Vec<Box<[AtomicPtr<T>]>>>,
+    /// The part that thieves write.
     thieves: CachePadded<Thieves>,
 }
 
-/// What thieves write, on a line of its own.
+/// The part of a stack that thieves write, on a line of its own.
 struct Thieves {
-    /// The position of the oldest fork that is not stolen, and the thief that claims it.
+    /// The position of the oldest fork that is not stolen, and the thief that claims it. Written by
+    /// thieves, and by the owner that meets one.
     top: AtomicUsize,
     /// 1 if the owner may rely on the barrier. Written by the owner, and by the thread that fences
     /// and has waited.
@@ -155,7 +160,7 @@ fn is_claimed(top: usize) -> bool {
 }
 
 impl<T> ForkStack<T> {
-    /// An empty stack, fenced.
+    /// Creates an empty stack, fenced.
     pub fn new() -> Self {
         Self {
             bottom: AtomicUsize::fresh(0),
@@ -223,7 +228,7 @@ impl<T> ForkStack<T> {
         at
     }
 
-    /// Sees to it that the position has a slot. Returns how many slots there are.
+    /// Makes room for the position. Returns how many slots there are.
     ///
     /// # Safety
     ///
@@ -253,7 +258,7 @@ impl<T> ForkStack<T> {
         })
     }
 
-    /// The owner relies on the barrier from now on.
+    /// Lets the owner rely on the barrier from now on.
     fn unfence(&self, slots: usize) {
         // Relaxed, all: see the head of the file; they only choose a path.
         self.thieves.relies.store(1, Ordering::Relaxed);
@@ -266,10 +271,10 @@ impl<T> ForkStack<T> {
         }
     }
 
-    /// The owner relies on the barrier from the first push on, in models, where a fence stands for
-    /// it.
+    /// Lets the owner rely on the barrier from the first push on, in models, where a fence stands
+    /// for it.
     #[cfg(stanchion_loom)]
-    #[allow(dead_code)] // Models of this file alone use it.
+    #[allow(dead_code)] // Only models of this stack use it.
     pub fn rely(&self) {
         // SAFETY: no other thread has the stack yet.
         let slots = unsafe { self.grow_beyond(0) };
@@ -285,7 +290,7 @@ impl<T> ForkStack<T> {
         self.thieves.top.fetch_or(FENCED, Ordering::Relaxed);
     }
 
-    /// Fences the stack if the barrier, which the caller has just used, is not to be had.
+    /// Fences the stack if the barrier, which the caller has just used, is not available.
     fn check_barrier(&self) {
         // Relaxed: visible after the grace that `heavy` waits for.
         if !asymmetric::is_free() && self.thieves.relies.load(Ordering::Relaxed) != 0 {
@@ -302,8 +307,8 @@ impl<T> ForkStack<T> {
         self.thieves.relies.store(0, Ordering::Relaxed);
     }
 
-    /// Pops the newest fork, which [`push`](Self::push) put at this position. Says whether the
-    /// owner has it again. If not, a thief has it; the position is free all the same.
+    /// Pops the newest fork, which [`push`](Self::push) put at this position. Returns whether the
+    /// owner has it again. If not, a thief has it. The position is free all the same.
     ///
     /// # Safety
     ///
@@ -317,7 +322,7 @@ impl<T> ForkStack<T> {
         (self.thieves.top.load(Ordering::Relaxed) >> CLAIM_BITS) <= at || self.pop_slowly(at)
     }
 
-    /// Pops where a thief is, or was, or the stack is fenced.
+    /// Pops where a thief is or was, or where the stack is fenced.
     #[cold]
     #[inline(never)]
     fn pop_slowly(&self, at: usize) -> bool {
@@ -330,7 +335,7 @@ impl<T> ForkStack<T> {
                 // No thief claims it, or the stack is fenced.
                 return true;
             }
-            // The claim of this fork is replaced; of a fork that is stolen the position is free.
+            // The claim of this fork is replaced. The position of a stolen fork is free.
             let mine = next == at + 1 && is_claimed(top);
             let to = (top & FENCED) | (at << CLAIM_BITS);
             // AcqRel: pairs with the exchanges of thieves.
@@ -342,7 +347,7 @@ impl<T> ForkStack<T> {
     }
 
     /// Takes the oldest fork for the worker of this number, if there is one and no other thief is
-    /// here.
+    /// at this stack.
     ///
     /// Takes some microseconds: it interrupts the processors on which this process runs.
     pub fn steal(&self, thief: usize) -> Option<*const T> {
@@ -381,7 +386,7 @@ impl<T> ForkStack<T> {
         self.end(claim, at + 1).then_some(fork.cast_const())
     }
 
-    /// Ends a claim: forks below `to` are stolen. Says whether the claim still stood.
+    /// Ends a claim: forks below `to` are stolen. Returns whether the claim still stood.
     fn end(&self, claim: usize, to: usize) -> bool {
         // AcqRel: see the head of the file. The fenced state may have changed meanwhile.
         let ended = self.thieves.top.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |top| {
@@ -399,8 +404,8 @@ impl<T> ForkStack<T> {
         self.bottom.load(Ordering::Relaxed).saturating_sub(oldest)
     }
 
-    /// [`ready`](Self::ready), for a caller that has called [`heavy`](asymmetric::heavy) since it
-    /// said that it goes to sleep.
+    /// Returns [`ready`](Self::ready), for a caller that has called [`heavy`](asymmetric::heavy)
+    /// since it said that it goes to sleep.
     pub fn ready_after_barrier(&self) -> usize {
         self.check_barrier();
         self.ready()
@@ -409,6 +414,6 @@ impl<T> ForkStack<T> {
 
 impl<T> fmt::Debug for ForkStack<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Forks").field("ready", &self.ready()).finish_non_exhaustive()
+        f.debug_struct("ForkStack").field("ready", &self.ready()).finish_non_exhaustive()
     }
 }

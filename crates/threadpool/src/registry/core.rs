@@ -1,4 +1,4 @@
-//! What workers ask of their registry, whatever its strategy.
+//! The registry's side of [`Core`]: what workers ask of it, whatever its strategy.
 
 use std::sync::Arc;
 
@@ -6,12 +6,9 @@ use machine::atomic::Ordering;
 
 use super::Registry;
 use crate::metrics::{Metrics, WorkerMetrics};
-use crate::strategy::blocks::control_block::Task;
+use crate::strategy::blocks::Task;
 use crate::strategy::{Strategy, WorkerSlot};
-use crate::workers::core::{Core, QueuePosition, Work};
-use crate::workers::monitor::Monitor;
-use crate::workers::pool_state::PoolState;
-use crate::workers::worker::Worker;
+use crate::workers::{Core, Monitor, PoolState, QueuePosition, Work, Worker};
 
 impl<S: Strategy> Core for Registry<S> {
     fn pool(&self) -> &PoolState {
@@ -25,7 +22,7 @@ impl<S: Strategy> Core for Registry<S> {
         fill: &mut dyn FnMut(&Task),
     ) {
         let told = match position {
-            // A guest need not run anything for a long time.
+            // The thread that has built the pool may not run anything for a long time.
             QueuePosition::Usual
                 if slot.is_some_and(|slot| self.pool.is_current_thread(slot.index())) =>
             {
@@ -43,6 +40,7 @@ impl<S: Strategy> Core for Registry<S> {
         if let Some(monitor) = &self.pool.monitor {
             monitor.notify_work();
         }
+        // Created outside of the pool, which may have ended meanwhile.
         if slot.is_none() {
             self.pool.drain.after_injection(|| self.drop_late_tasks());
         }

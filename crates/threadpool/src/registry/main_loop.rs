@@ -1,4 +1,4 @@
-//! The loop that each thread of a pool runs.
+//! The loop of each thread of a pool.
 
 use std::sync::Arc;
 
@@ -8,16 +8,12 @@ use machine::{presence, topology};
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::workers::core::{Core, Work};
-use crate::workers::job;
-use crate::workers::signals::{START, STOP};
-use crate::workers::worker::Worker;
-use crate::workers::worker_info::UNSEEN;
+use crate::workers::{Core, START, STOP, UNSEEN, Work, Worker, job};
 
-/// Why a worker has stopped to run tasks.
+/// The reason why a worker leaves the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoopExit {
-    /// All is over.
+    /// The pool is closed and done.
     Done,
     /// The pool has become smaller.
     Stopped,
@@ -26,11 +22,11 @@ pub(super) enum LoopExit {
 }
 
 impl<S: Strategy> Registry<S> {
-    /// The thread of `slot`, from its first instruction to its last.
+    /// Runs the thread of `slot`, from its first instruction to its last.
     ///
     /// # Safety
     ///
-    /// The seat is this thread's (Invariant 1).
+    /// The slot is this thread's (Invariant 1).
     pub(crate) unsafe fn main_loop(self: &Arc<Self>, slot: usize) {
         let bomb =
             AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
@@ -41,7 +37,7 @@ impl<S: Strategy> Registry<S> {
                 .then(|| topology::pin(processors[slot % processors.len()]).ok())
         });
         let core: &dyn Core = &**self;
-        // SAFETY: the seat is this thread's, which has an `Arc` of the registry.
+        // SAFETY: the slot is this thread's, which has an `Arc` of the registry.
         let worker = unsafe { pool.info(slot).bind_worker(core) };
         let registration = pool.are_seen().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
@@ -57,10 +53,12 @@ impl<S: Strategy> Registry<S> {
                 if let Some(handler) = &pool.config.start_handler {
                     pool.contain(|| handler(slot));
                 }
+                // A spare that is not needed sleeps until it is.
                 while self.run_tasks(worker) == LoopExit::Surplus && self.park_spare(worker) {}
                 if let Some(handler) = &pool.config.exit_handler {
                     pool.contain(|| handler(slot));
-                    // Nobody else may be left who would run what it created (Invariant 2).
+                    // This may be the last thread, so it runs what the handler created (Invariant
+                    // 2).
                     while pool.is_closed() && worker.yield_now() {}
                 }
             });
@@ -71,17 +69,17 @@ impl<S: Strategy> Registry<S> {
                 break;
             }
         }
-        // From here on the worker, and with it the place, is not used.
+        // From here on the worker, and with it the slot, is not used.
         self.thread_left();
         bomb.defuse();
     }
 
-    /// A thread does not use its place any more. The last one ends the pool.
+    /// Counts a thread out that does not use its slot any more. The last one ends the pool.
     pub(super) fn thread_left(&self) {
         let pool = &self.pool;
         if pool.drain.deregister() {
             pool.drain.finish(|| self.drop_late_tasks());
-            // Each makes a task, which is taken out at once.
+            // Each aborted future makes a task, which is dropped at once.
             pool.abort_futures();
             if let Some(monitor) = &pool.monitor {
                 monitor.end();
@@ -89,13 +87,13 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// The thread that has built the pool ends, and leaves what it has to the others.
+    /// Ends the part of the thread that has built the pool, and leaves its work to the others.
     pub(crate) fn leave_slot(&self, worker: &Worker) {
         let bomb = AbortOnUnwind::armed("a thread that leaves a pool unwound");
-        if let Some(told) = self.strategy.leave(worker.slot()) {
-            self.notify(told);
+        if let Some(target) = self.strategy.leave(worker.slot()) {
+            self.notify(target);
         }
-        // What it spawned may lie where no thread looks that was told of nothing.
+        // Its tasks may lie in a queue at which no other worker looks without being notified.
         self.pool.sleep.notify_all();
         self.pool.abandon(worker.index());
         // Relaxed: a hint.
@@ -104,10 +102,10 @@ impl<S: Strategy> Registry<S> {
         bomb.defuse();
     }
 
-    /// The thread that has built the pool, and shuts it down, works until all is over.
+    /// Runs tasks until the pool is done, on the thread that has built the pool and shuts it down.
     pub(crate) fn run_until_done(&self, worker: &Worker) {
         let bomb = AbortOnUnwind::armed("a thread that shuts a pool down unwound");
-        // Before it is closed, so that the others do not declare all over.
+        // Before the pool is closed, so that the other threads do not declare it done.
         self.pool.termination.register();
         self.terminate();
         while self.run_tasks(worker) != LoopExit::Done {}
@@ -117,33 +115,38 @@ impl<S: Strategy> Registry<S> {
         bomb.defuse();
     }
 
-    /// Runs tasks until the worker is to end, or is a spare that is not needed.
+    /// Runs tasks until the worker is to stop, or is a spare that is not needed.
     pub(super) fn run_tasks(&self, worker: &Worker) -> LoopExit {
         let pool = &self.pool;
         let slot = worker.slot();
         let mut finished = None;
         let exit = loop {
             let signals = pool.signals(worker);
+            // Signals: make calls, then see whether to stop.
             if signals != 0 {
                 pool.run_calls(worker);
-                // In this order: who is told to leave because the pool is closed sees that it is,
-                // and stays until all is over.
+                // In this order: a worker that is told to stop because the pool is closed sees that
+                // it is, and stays until the pool is done.
                 if signals & STOP != 0 && !pool.is_closed() && pool.commit_stop(worker) {
                     break LoopExit::Stopped;
                 }
             }
+            // More spares are active than there are leases: this one goes back to sleep.
             if pool.is_surplus(worker) && self.retire_spare(worker) {
                 break LoopExit::Surplus;
             }
             let task = self.next_task(slot, finished.take()).map(Work::Task);
             let work = match task.or_else(|| worker.steal_fork().map(Work::Fork)) {
+                // A task was ready, or else a fork.
                 Some(work) => work,
+                // Nothing was ready in a closed pool: wait until something is, or the pool is done.
                 None if pool.is_closed() => {
                     if self.wait_for_termination(worker) {
                         break LoopExit::Done;
                     }
                     continue;
                 }
+                // Nothing was ready: search, then sleep.
                 None => {
                     let stop = || pool.signals(worker) & !START != 0 || pool.is_surplus(worker);
                     match self.search(worker, &stop, &|| !stop()) {
@@ -155,11 +158,12 @@ impl<S: Strategy> Registry<S> {
             match work {
                 Work::Task(task) => {
                     worker.counters().tasks.add(1);
-                    // SAFETY: out of the strategy, so filled and not run yet.
+                    // SAFETY: it is out of the strategy, so it is filled and has not run.
                     finished = Some(unsafe { job::run(task, worker, pool.fate()) });
                 }
                 Work::Fork(stolen) => worker.run_stolen(stolen),
             }
+            // Other workers may have blocked while this one ran: look now and then.
             if let Some(monitor) = &pool.monitor
                 && worker.may_check_for_blocked()
                 && self.has_ready()
@@ -167,14 +171,16 @@ impl<S: Strategy> Registry<S> {
                 self.check_for_blocked(monitor, false);
             }
         };
+        // The block of the last task goes back.
         if let Some(block) = finished {
             self.strategy.release(Some(slot), block);
         }
-        if let Some(told) = self.strategy.leave(slot) {
-            self.notify(told);
+        // What only this worker would find goes to the others.
+        if let Some(target) = self.strategy.leave(slot) {
+            self.notify(target);
         }
         if exit == LoopExit::Stopped {
-            // Now that the others can see all that it had.
+            // Now that the others can see all that this worker had.
             if self.deregister(slot) {
                 self.lease_spare();
             }

@@ -1,52 +1,57 @@
-//! Tasks that block without a word: seen by the kernel's records, and made good by a spare thread,
-//! as if they had said [`blocking`](crate::blocking).
+//! Compensation: a worker that blocks without saying so gets a spare thread in its place, as if its
+//! task had said [`blocking`](crate::blocking).
 //!
-//! A worker whose thread has been off its processor for [`BLOCKED_US`], waiting, in the middle of a
-//! task, while others are ready and no worker is idle, is *compensated*: a spare is lent for it.
-//! When it works again it gives the spare back, or whoever sees it first does.
+//! A worker is *compensated* if its thread has been off its processor for [`BLOCKED_US`], waiting,
+//! in the middle of a task, while tasks are ready and no worker is idle. Then a spare is leased for
+//! it. The lease ends when the worker runs again, and the first thread that sees it ends it.
 //!
-//! | who looks | when |
+//! | observer | when it looks |
 //! | --- | --- |
 //! | every worker | between two tasks, at most every [`BLOCKED_US`] |
-//! | the lookout, a thread of its own | tasks are ready, and a worker has been switched since it last looked: it sleeps in a [`Watch`] meanwhile |
-//! | the lookout, where switch records are refused | tasks are ready, every [`HEARTBEAT`] |
+//! | the monitor, a thread of its own | while tasks are ready, when a worker is switched |
+//! | the monitor, where switch records are refused | while tasks are ready, every [`HEARTBEAT`] |
 //!
-//! Why both: a worker in a long task looks at nothing, and a lookout is woken some 40 µs late.
+//! Between two looks the monitor sleeps in a [`Watch`](machine::watch::Watch). Why both observers:
+//! a worker in a long task looks at nothing, and the monitor is woken some 40 µs late.
 //!
-//! The lookout does not preempt workers where the system lets it (`wake_politely`): if a worker has
-//! blocked, its processor is idle, and if all processors are busy, nothing need be made good. What
-//! wakes it in vain all the same is bounded ([`Quota`]).
+//! Where the system lets it, the monitor does not preempt workers (`wake_politely`). If a worker
+//! has blocked, its processor is idle. If all processors are busy, nothing need be compensated. The
+//! wake-ups in vain that remain are bounded by [`Quota`].
 //!
-//! # The lookout's duty
+//! # Off duty
 //!
-//! While nothing is ready there is nothing to make good. The lookout is *off* then: no thread is
-//! armed, and it sleeps until who makes a task ready, and sees no idle worker, calls it.
+//! While no task is ready there is nothing to compensate. Then the monitor is *off duty*: no thread
+//! is armed, and it sleeps until the creator of a task wakes it. The creator does so if it sees no
+//! idle worker.
 //!
 //! ```text
-//! who creates a task            the monitor
-//! ------------------            -----------
-//! (a) makes it ready            (1) off = 1
+//! creator of a task             the monitor
+//! -----------------             -----------
+//! (a) makes it ready            (1) off_duty = 1
 //! (b) light                     (2) heavy
-//! (c) off? calls the monitor    (3) is anything ready? Then it is on duty again; else it sleeps until it is called
+//! (c) off duty? wakes it        (3) is anything ready? Then it is on duty again;
+//!                                   else it sleeps until it is woken
 //! ```
 //!
-//! A worker that makes a fork does likewise, but it looks at the word of idle workers
-//! (`Sleep::watch_forks`) for (c), which it looks at anyway. Forks come and go by the
-//! million, so the lookout has them call it once in a [`HEARTBEAT`] at most.
+//! A worker that makes a fork does likewise. For (c) it looks at the word of idle workers
+//! (`Sleep::watch_forks`), which it looks at anyway. Forks come and go by the million, so they wake
+//! the monitor once in a [`HEARTBEAT`] at most.
 //!
-//! Who takes a task does (b) and (c) as well, if others are ready: a strategy that moves several at
-//! once counts none of them on the way.
+//! A worker that takes a task does (b) and (c) as well if others are ready. A strategy that moves
+//! several tasks at once counts none of them on the way.
 //!
-//! If (c) does not see (1), (2) makes (3) see what (a) made ready. Else it is called, and a call
-//! that comes before the sleep is not lost.
+//! If (c) does not see (1), then (2) makes (3) see what (a) made ready. Else the creator wakes the
+//! monitor, and a wake-up that comes before the sleep is not lost. The fence must reach all
+//! threads.
 //!
 //! # Invariants
 //!
-//! 1. [`COMPENSATED`] is set, and its lease added, in one step under the roster's lock; whoever takes the
-//!    bit away takes the lease away, under that lock. So each compensation ends once.
-//! 2. It is set for a seat with a thread that takes part and is not [`Excused`], as the lock's holder
-//!    sees it: a thread leaves its seat under that lock, and looks for the bit there.
-//! 3. The lookout ends after the last worker has left, and creates nothing.
+//! 1. [`COMPENSATED`] is set, and its lease added, in one step under the lock of the thread table.
+//!    The thread that clears the bit ends the lease, under that lock. So each compensation ends
+//!    once.
+//! 2. It is set for a slot with a thread that takes part and is not excused, as the lock's holder
+//!    sees it. A thread leaves its slot under that lock, and looks for the bit there.
+//! 3. The monitor ends after the last worker has left, and creates nothing.
 
 use core::time::Duration;
 use std::io;
@@ -59,27 +64,26 @@ use machine::watch::Woken;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::workers::monitor::{BLOCKED_US, HEARTBEAT, Monitor};
-use crate::workers::signals::COMPENSATED;
-use crate::workers::worker_info::UNSEEN;
+use crate::workers::{BLOCKED_US, COMPENSATED, HEARTBEAT, Monitor, UNSEEN};
 
 impl<S: Strategy> Registry<S> {
-    /// Looks for workers that have blocked, and for such as are back. Says whether one is
-    /// suspected, and to be looked at again soon.
+    /// Looks for workers that have blocked, and for compensated ones that run again. Returns
+    /// whether some worker seems blocked, and should be looked at again soon.
     pub(super) fn check_for_blocked(&self, monitor: &Monitor, closely: bool) -> bool {
         let pool = self.pool();
         let now = monitor.micros();
         let mut suspected = false;
         for number in 0..pool.num_slots() {
             let slot = pool.info(number);
-            // Relaxed: hints; decided under the roster's lock.
+            // Relaxed: hints. The decision is made under the lock of the thread table.
             let lent = slot.signals.load(Ordering::Relaxed) & COMPENSATED != 0;
+            // The slot has no thread.
             if slot.presence.load(Ordering::Relaxed) == 0 {
                 continue;
             }
             let blocked = pool.is_blocked(slot, closely);
             if lent {
-                // Where only a close look tells, who does not look closely knows nothing.
+                // Compensated. Where only a close look tells, another look knows nothing.
                 let told = closely || !monitor.is_blind(slot);
                 if !blocked && told {
                     pool.come_back(number);
@@ -89,6 +93,7 @@ impl<S: Strategy> Registry<S> {
             let tasks = slot.counters.tasks.get() as usize;
             let Some(since) = slot.observed.observe(blocked, now, tasks) else { continue };
             suspected = true;
+            // Blocked for long enough, and work waits for it.
             if since >= BLOCKED_US && self.has_ready() {
                 self.compensate(monitor, number);
             }
@@ -96,18 +101,18 @@ impl<S: Strategy> Registry<S> {
         suspected
     }
 
-    /// The worker of that seat has been blocked for long, and tasks are ready.
+    /// Compensates the worker of a slot, which has been blocked for long while tasks are ready.
     pub(super) fn compensate(&self, monitor: &Monitor, number: usize) {
         let pool = self.pool();
         if pool.sleep.idle() > 0 {
-            // Somebody is there, and may have been left asleep for a task that its creator was to
+            // A worker is idle. It may have been left asleep for a task that its creator was to
             // run.
             pool.sleep.notify(1);
             return;
         }
         let slot = pool.info(number);
         // Relaxed: a number. A stopped thread (SIGSTOP, a debugger) has a record like a blocked
-        // one: then all are stopped, and none is to be lent.
+        // one. Then all threads are stopped, and no spare is to be leased.
         let index = slot.presence.load(Ordering::Relaxed).wrapping_sub(1);
         if presence::examine(index) != Presence::Blocked {
             return;
@@ -123,13 +128,13 @@ impl<S: Strategy> Registry<S> {
             // Relaxed: statistics.
             slot.observed.lent.store(monitor.micros(), Ordering::Relaxed);
             monitor.compensations.fetch_add(1, Ordering::Relaxed);
-            // It is told, should it have gone idle meanwhile.
+            // Notifies the worker as well, in case it has gone idle meanwhile.
             pool.signal(number, COMPENSATED);
             true
         });
     }
 
-    /// Starts the lookout's thread, if the pool is to have one.
+    /// Starts the monitor's thread, if the pool is to have one.
     pub(crate) fn start_monitor(&self) -> io::Result<()> {
         let (Some(monitor), Some(me)) = (&self.pool().monitor, self.upgrade()) else {
             return Ok(());
@@ -145,18 +150,19 @@ impl<S: Strategy> Registry<S> {
         Ok(())
     }
 
-    /// The lookout's life.
+    /// Runs the monitor's thread.
     pub(super) fn monitor_loop(&self) {
         let pool = self.pool();
         let Some(monitor) = &pool.monitor else { return };
         let mut armed = Vec::new();
         let mut quota = Quota::new();
         while !monitor.has_ended() {
+            // Nothing is ready: go off duty.
             if !self.has_ready() {
                 for index in armed.drain(..) {
                     monitor.watch.disarm(index);
                 }
-                // Nobody sees from now on that they run.
+                // From now on no thread sees that the workers run.
                 for number in 0..pool.num_slots() {
                     pool.info(number).observed.clear();
                 }
@@ -170,7 +176,7 @@ impl<S: Strategy> Registry<S> {
                 }
                 pool.sleep.watch_forks(false);
                 if waits {
-                    // Forks may come and go all the time: they call it each `HEARTBEAT` at most.
+                    // Forks may come and go all the time: they wake it each `HEARTBEAT` at most.
                     if !self.has_ready() && !monitor.has_ended() {
                         monitor.off_duty.store(1, Ordering::Relaxed);
                         asymmetric::heavy();
@@ -185,7 +191,7 @@ impl<S: Strategy> Registry<S> {
             armed.clear();
             let mut blind = false;
             for number in 0..pool.num_slots() {
-                // Relaxed: a hint.
+                // Relaxed: a hint. Arm each worker, and note whether the records tell of all.
                 match pool.info(number).presence.load(Ordering::Relaxed) {
                     0 => {}
                     UNSEEN => blind = true,
@@ -201,7 +207,7 @@ impl<S: Strategy> Registry<S> {
                 (false, false) => Deadline::NEVER,
             };
             let woken = monitor.watch.wait(deadline);
-            // A worker was switched, and none is blocked: it was preempted, or is back.
+            // A worker was switched, and none is blocked: it was preempted, or runs again.
             if woken == Woken::Switched
                 && !self.check_for_blocked(monitor, blind)
                 && let Some(rest) = quota.take()
@@ -215,22 +221,22 @@ impl<S: Strategy> Registry<S> {
     }
 }
 
-/// How often the lookout may be woken in vain.
+/// The bound of wake-ups in vain.
 ///
-/// A lookout that wakes on the processor of a worker preempts it. That is a switch of the worker,
-/// which wakes the lookout again: without a bound, workers that never block are preempted thousands
+/// A monitor that wakes on the processor of a worker preempts it. That is a switch of the worker,
+/// which wakes the monitor again. Without a bound, workers that never block are preempted thousands
 /// of times a second.
 struct Quota(Ticks);
 
 impl Quota {
-    /// So many times in a row, and once in [`HEARTBEAT`] on average.
+    /// So many wake-ups in a row are allowed, and one in a [`HEARTBEAT`] on average.
     const BURST: u64 = 8;
 
     pub(super) fn new() -> Self {
         Self(clock::now())
     }
 
-    /// Takes one. Returns until when the lookout is to rest, if there is none left.
+    /// Takes one wake-up. If none is left, returns the time until which the monitor rests.
     pub(super) fn take(&mut self) -> Option<Deadline> {
         let price = HEARTBEAT.as_nanos() as u64;
         let now = clock::now();

@@ -1,22 +1,22 @@
-//! How a worker finds what is ready, and whom it tells.
+//! Finding ready work: the search of a worker, and the wake-ups for work that it leaves.
 
 use super::Registry;
 use crate::sleep::LastCheck;
-use crate::strategy::blocks::control_block::Task;
+use crate::strategy::blocks::Task;
 use crate::strategy::{Strategy, WakeTarget, WorkerSlot};
-use crate::workers::core::Work;
-use crate::workers::worker::Worker;
+use crate::workers::{Work, Worker};
 
 impl<S: Strategy> Registry<S> {
-    pub(super) fn notify(&self, told: WakeTarget) -> usize {
-        match told {
+    /// Wakes the workers that a strategy names. Returns how many were woken.
+    pub(super) fn notify(&self, target: WakeTarget) -> usize {
+        match target {
             WakeTarget::Any(ready) => self.pool.sleep.notify(ready),
             WakeTarget::Lone => self.pool.sleep.notify_lone(),
             WakeTarget::Worker(slot) => usize::from(self.pool.sleep.notify_worker(slot)),
         }
     }
 
-    /// Creates a task that its creator may not run soon, though it is the creator's only one.
+    /// Creates a task that its creator may not run soon, even if it is the creator's only one.
     pub(super) fn create_for_others(
         &self,
         slot: Option<&WorkerSlot>,
@@ -24,19 +24,19 @@ impl<S: Strategy> Registry<S> {
     ) -> WakeTarget {
         match self.strategy.create(slot, fill) {
             WakeTarget::Lone => WakeTarget::Any(1),
-            told => told,
+            target => target,
         }
     }
 
-    /// The strategy's next task; tells whoever should know of those that were moved on the way.
+    /// Takes the strategy's next task. Wakes workers for tasks that were moved on the way.
     #[inline]
     pub(super) fn next_task(&self, slot: &WorkerSlot, finished: Option<Task>) -> Option<Task> {
         let task = self.strategy.next(slot, finished, &mut None);
-        if let Some(told) = self.strategy.take_moved(slot) {
-            self.notify(told);
+        if let Some(target) = self.strategy.take_moved(slot) {
+            self.notify(target);
         }
-        // While tasks were on their way from one place to another none seemed ready, and the
-        // lookout may have gone off duty.
+        // While tasks were on their way from one slot to another none seemed ready, and the monitor
+        // may have gone off duty.
         if let Some(monitor) = &self.pool.monitor
             && task.is_some()
             && self.strategy.len() > 0
@@ -46,7 +46,8 @@ impl<S: Strategy> Registry<S> {
         task
     }
 
-    /// Searches for the worker, which has found nothing: see [`Core::search`].
+    /// Searches for the worker, which has found nothing: see
+    /// [`Core::search`](crate::workers::core::Core::search).
     pub(super) fn search_until(
         &self,
         worker: &Worker,
@@ -61,9 +62,11 @@ impl<S: Strategy> Registry<S> {
         let work = loop {
             self.strategy.idle(slot);
             let found = pool.spin(|| {
+                // The awaited thing has come, or a broadcast.
                 if stop() || pool.has_calls(worker) {
                     return Some(None);
                 }
+                // A task is ready, unless another worker takes it first.
                 if self.strategy.is_ready(slot) {
                     if let Some(task) = self.next_task(slot, None) {
                         return Some(Some(Work::Task(task)));
@@ -72,13 +75,14 @@ impl<S: Strategy> Registry<S> {
                 }
                 worker.steal_fork().map(|stolen| Some(Work::Fork(stolen)))
             });
+            // Found while spinning.
             if let Some(work) = found {
                 break work;
             }
-            // What is handed to a place that sleeps waits for a wake-up: it is better left to
-            // whoever comes first.
-            if let Some(told) = self.strategy.leave(slot) {
-                self.notify(told);
+            // Whatever is handed to a sleeping worker waits for its wake-up. It is better left to
+            // the first worker that comes.
+            if let Some(target) = self.strategy.leave(slot) {
+                self.notify(target);
             }
             let doze = pool.others_work().then(|| worker.next_doze()).flatten();
             let slept = pool.sleep.sleep(slot.index(), doze, |looks| {
@@ -89,6 +93,7 @@ impl<S: Strategy> Registry<S> {
                 ready || pool.has_forks() || !watch() || pool.has_calls(worker)
             });
             worker.counters().parks.add(usize::from(slept));
+            // The last look has kept this worker awake twice in a row.
             if kept_awake && !slept {
                 // What keeps it awake may be forks that their owners pop at once. An owner may need
                 // this processor, and so may a worker that was woken and has not run yet.
@@ -101,9 +106,9 @@ impl<S: Strategy> Registry<S> {
         }
         // It does not wait for a task any more.
         if !matches!(work, Some(Work::Task(_)))
-            && let Some(told) = self.strategy.leave(slot)
+            && let Some(target) = self.strategy.leave(slot)
         {
-            self.notify(told);
+            self.notify(target);
         }
         worker.counters().wakeups.add(pool.sleep.stop_searching(|| self.has_ready()));
         work

@@ -1,34 +1,31 @@
-//! How a pool is closed, finds out that all is over, and is waited for.
+//! The end of a pool: it is closed, it detects that it is done, and its threads are waited for.
 
 use super::Registry;
 use crate::shutdown::termination;
 use crate::sleep::MOST_WORKERS;
 use crate::strategy::{Strategy, WorkerSlot};
-use crate::workers::core::Core;
-use crate::workers::job;
-use crate::workers::pool_state::Fate;
-use crate::workers::worker::Worker;
+use crate::workers::{Core, Fate, Worker, job};
 
-/// How often who takes out the last tasks looks in vain for one that is said to be there:
-/// strategies leave a place's only task to its owner for some looks.
+/// The most looks in vain for a last task that is said to be ready, before it is given up.
+/// Strategies leave the only task of a slot to its owner for some looks.
 const LAST_LOOKS: u32 = 16;
 
 const _: () = assert!(2 * MOST_WORKERS <= termination::COUNT, "see `termination.rs`");
 
 impl<S: Strategy> Registry<S> {
-    /// Tells all threads to end when they find nothing more, and nobody to begin.
+    /// Closes the pool: its threads stop when it is done, and no thread starts any more.
     pub(crate) fn terminate(&self) {
         let mut table = self.pool.threads.lock();
         table.closed = true;
-        // Who has left, and was wanted again before this, takes part: two tasks may need as many
-        // threads.
+        // A thread that has left, and was needed again before this, takes part: two tasks may need
+        // as many threads.
         for slot in 0..table.handles.len() {
             if table.handles[slot].is_some() && self.pool.must_restart(&table, slot) {
                 self.pool.termination.register();
                 table.restarts[slot] = true;
             }
         }
-        // Before anybody is told to leave by it: who sees that sees this.
+        // Before any worker is signalled to stop: a worker that sees the signal sees this.
         self.pool.termination.close();
         for slot in 0..self.pool.num_slots() {
             if table.handles[slot].is_some() {
@@ -37,9 +34,9 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// Waits until all threads have ended, apart from the calling one.
+    /// Waits until all threads have ended, except the calling one.
     pub(crate) fn join_all(&self) {
-        // A guest has worked until all is over.
+        // The thread that has built the pool has worked until the pool was done.
         let is_mine = |worker: &&Worker| {
             worker.belongs_to(&self.pool) && !self.pool.is_current_thread(worker.index())
         };
@@ -63,7 +60,7 @@ impl<S: Strategy> Registry<S> {
             }
         }
         if lent == Some(true) {
-            // The lease alone: all spares have ended.
+            // Only the lease is left: all spares have ended.
             self.pool.threads.lock().leases -= 1;
         }
         if lent.is_some() {
@@ -71,35 +68,38 @@ impl<S: Strategy> Registry<S> {
         } else if let Some(monitor) = &self.pool.monitor
             && !self.pool.config.uses_current_thread
         {
-            // It ends after the last worker; one that calls this is still there, and so is a guest.
+            // The monitor ends after the last worker. A worker that calls this is still there, and
+            // so is the thread that has built the pool.
             monitor.join();
         }
     }
 
-    /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for
-    /// what is ready.
+    /// Counts the calling worker as idle while one of its tasks waits for the pool's end. Returns
+    /// whether it has leased a spare for what is ready.
     pub(super) fn idle_in_shutdown(&self, slot: &WorkerSlot) -> bool {
         let termination = &self.pool.termination;
         let mut lent = false;
         loop {
-            // Somebody runs what is ready, if the pool has no other thread.
+            // A spare runs what is ready, if the pool has no other thread.
             if !lent && self.strategy.is_ready(slot) {
                 lent = true;
                 self.lease_spare();
             }
             termination.set_idle();
-            let Some(rested) = termination.all_idle() else { return lent };
+            let Some(all_idle) = termination.all_idle() else { return lent };
             let ready = self.strategy.is_ready(slot);
+            // All are idle, but a task is ready: lease a spare for it.
             if ready && !lent {
                 termination.set_busy();
                 continue;
             }
-            // There may be nobody else who would say so: only spares that are not needed. If
-            // somebody has gone on meanwhile, he looks afterwards.
+            // Perhaps no other thread would declare it: only spares that are not needed are left. A
+            // thread that has resumed meanwhile decides afterwards itself.
             if !ready {
-                termination.declare_done(rested);
+                termination.declare_done(all_idle);
             }
-            // It is over, or what was ready may have been run meanwhile: those who rest look again.
+            // The pool is done, or what was ready may have been run meanwhile: idle threads look
+            // again.
             self.pool.sleep.notify_all();
             return lent;
         }
@@ -109,7 +109,7 @@ impl<S: Strategy> Registry<S> {
     #[cold]
     pub(super) fn drop_late_tasks(&self) {
         let core: &dyn Core = self;
-        // SAFETY: all threads have left their seats, and `Drain` lets one in at a time. `self` is
+        // SAFETY: all threads have left their slots, and `Drain` lets one in at a time. `self` is
         // borrowed for longer.
         let worker = unsafe { self.pool.info(0).bind_worker(core) };
         let slot = worker.slot();
@@ -117,19 +117,20 @@ impl<S: Strategy> Registry<S> {
         while failed_searches < LAST_LOOKS {
             match self.strategy.next(slot, None, &mut None) {
                 Some(task) => {
-                    // SAFETY: out of the strategy, so filled and not run yet.
+                    // SAFETY: it is out of the strategy, so it is filled and has not run.
                     let block = unsafe { job::run(task, worker, Fate::Dropped) };
                     self.strategy.release(Some(slot), block);
                     failed_searches = 0;
                 }
+                // A task is said to be ready, and was not given away: look again, some times.
                 None if self.strategy.is_ready(slot) => failed_searches += 1,
                 None => break,
             }
         }
     }
 
-    /// A worker of a closed pool has found nothing: it waits until there is something, or all is
-    /// over. Says which.
+    /// Waits until something is ready, or the pool is done. The calling worker has found nothing in
+    /// a closed pool. Returns whether the pool is done.
     pub(super) fn wait_for_termination(&self, worker: &Worker) -> bool {
         let (pool, slot) = (&self.pool, worker.slot());
         let _excused = pool.excuse(worker);
@@ -138,20 +139,23 @@ impl<S: Strategy> Registry<S> {
         let more = || self.strategy.is_ready(slot) || pool.has_calls(worker) || pool.has_forks();
         let changed = || more() || pool.termination.all_idle().is_some();
         let over = loop {
-            // Both, in this order: what was made ready before all rested is seen.
-            let rested = pool.termination.all_idle();
+            // Both, in this order: what was made ready before all were idle is seen.
+            let all_idle = pool.termination.all_idle();
+            // Something is ready: go back to work.
             if more() {
                 pool.termination.set_busy();
                 break false;
             }
-            match rested {
-                Some(rested) if pool.termination.declare_done(rested) => {
-                    // Spares that are not needed as well.
+            match all_idle {
+                // All are idle and nothing is ready: the pool is done.
+                Some(all_idle) if pool.termination.declare_done(all_idle) => {
+                    // Wakes spares that are not needed as well.
                     pool.sleep.notify_all();
                     break true;
                 }
-                // Somebody has gone on since: there was something.
+                // A thread has resumed since: there was something.
                 Some(_) => {}
+                // Others are busy: spin, then sleep.
                 None if pool.spin_until(changed) => {}
                 None => {
                     pool.sleep.sleep(slot.index(), None, |_| changed());
@@ -162,22 +166,22 @@ impl<S: Strategy> Registry<S> {
         over
     }
 
-    /// The calling worker does not take part any more. If the pool is closed it may have been the
-    /// last that was busy, and those who rest may all be such as look for nothing: they wait in
-    /// `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
+    /// Counts the calling worker out. In a closed pool it may have been the last busy one, and the
+    /// idle ones may all wait in `shutdown` and look for nothing. So it declares the pool done
+    /// itself. Returns whether something is ready instead, while all others are idle.
     pub(super) fn deregister(&self, slot: &WorkerSlot) -> bool {
         let termination = &self.pool.termination;
         if !termination.deregister() {
             return false;
         }
-        let rested = termination.all_idle();
+        let all_idle = termination.all_idle();
         let ready = self.strategy.is_ready(slot);
-        if let Some(rested) = rested
+        if let Some(all_idle) = all_idle
             && !ready
         {
-            termination.declare_done(rested);
+            termination.declare_done(all_idle);
         }
         self.pool.sleep.notify_all();
-        ready && rested.is_some()
+        ready && all_idle.is_some()
     }
 }

@@ -1,4 +1,4 @@
-//! Spare threads: lent for workers that block, and put to rest.
+//! Spare threads: leased for workers that block, and put to sleep afterwards.
 
 use std::io;
 
@@ -6,18 +6,17 @@ use machine::atomic::Ordering;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::threads::table::ThreadTable;
-use crate::workers::signals::START;
-use crate::workers::worker::Worker;
+use crate::threads::ThreadTable;
+use crate::workers::{START, Worker};
 
 impl<S: Strategy> Registry<S> {
-    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are
-    /// met.
+    /// Adds a lease, and has a spare take part for each lease, as far as there are spares. Returns
+    /// whether all leases are met.
     pub(crate) fn lease_spare(&self) -> bool {
         self.lease_spare_if(|_| true)
     }
 
-    /// The same for one more lease, if `may` says so under the roster's lock. Says whether all
+    /// Does the same if `may` says so under the lock of the thread table. Returns whether all
     /// leases are met.
     pub(crate) fn lease_spare_if(&self, may: impl FnOnce(&ThreadTable) -> bool) -> bool {
         let pool = &self.pool;
@@ -28,6 +27,7 @@ impl<S: Strategy> Registry<S> {
         }
         table.leases += 1;
         while table.active_spares < table.leases {
+            // An idle spare starts; else a new thread is started, if there is a free slot.
             if let Some(slot) = table.idle_spares.pop_front() {
                 pool.termination.register();
                 pool.signal(slot, START);
@@ -53,11 +53,11 @@ impl<S: Strategy> Registry<S> {
         table.active_spares >= table.leases
     }
 
-    /// Whether a spare that serves is one too many; it does not serve any more then, and may be
-    /// told at once to do so again.
+    /// Returns whether this active spare is one too many. If so, it is not active any more, and may
+    /// be started again at once.
     pub(super) fn retire_spare(&self, worker: &Worker) -> bool {
         let mut table = self.pool.threads.lock();
-        // Whoever lends from now on sees that it does not serve.
+        // A thread that leases from now on sees that this one is not active.
         self.pool.settle(&mut table, worker.index());
         let retires = table.active_spares > table.leases;
         if retires {
@@ -68,8 +68,9 @@ impl<S: Strategy> Registry<S> {
         retires
     }
 
-    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is
-    /// to end: that is when all is over, because a task of a closed pool may block as well.
+    /// Puts a [retired](Self::retire_spare) spare to sleep until it is started again. Returns false
+    /// if it is to end. That is when the pool is done, because a task of a closed pool may block
+    /// too.
     pub(super) fn park_spare(&self, worker: &Worker) -> bool {
         let pool = &self.pool;
         // Relaxed: a hint.
@@ -85,7 +86,7 @@ impl<S: Strategy> Registry<S> {
             pool.sleep.sleep_until_named(worker.index(), stays);
         }
         let serves = serves();
-        // Relaxed: given under the roster's lock, once for each time it lay idle.
+        // Relaxed: set under the lock of the thread table, once for each time it was idle.
         pool.info(worker.index()).signals.fetch_and(!START, Ordering::Relaxed);
         // Relaxed: a hint.
         pool.active_threads.fetch_add(1, Ordering::Relaxed);

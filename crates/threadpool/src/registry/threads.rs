@@ -1,36 +1,36 @@
-//! How the threads of a registry are hired, told to go, and waited for.
+//! Threads of a pool: how they are started, restarted and told to stop.
 //!
 //! ```text
-//! resize up    a slot with a thread: STOP is taken back, or, if the thread has left already, it begins again of itself
-//!              a free slot: its name is asked for, without the lock; then a thread is started
-//! resize down  STOP
-//! lend         a spare that sleeps: START; else a new one; else the next that would stop
-//! close        STOP to all, which they follow when all is over
+//! grow     a slot with a thread: STOP is withdrawn; if the thread has stopped already, it restarts
+//!          a free slot: its name is asked for, without the lock; then a thread is started
+//! shrink   STOP
+//! lease    an idle spare: START; else a new one; else the next spare that would go to sleep
+//! close    STOP to all, which they follow when the pool is done
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. Those of `table.rs`: a new thread's name, which the user gives, is asked for without the
-//!    lock. What was decided before that is decided anew.
-//! 2. `Termination` counts a thread from the moment that somebody decides, under the roster's lock,
-//!    that it takes part.
+//! 1. Those of `table.rs`. The user's function gives a new thread its name, and is called without
+//!    the lock. What was decided before that call is decided anew.
+//! 2. `Termination` counts a thread from the moment of the decision, under the lock of the thread
+//!    table, that the thread takes part.
 
 use std::io;
 use std::sync::Arc;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::threads::custom::{ThreadBuilder, ThreadDone, ThreadHandle};
-use crate::threads::table::ThreadTable;
-use crate::workers::worker::Worker;
+use crate::threads::{ThreadBuilder, ThreadDone, ThreadHandle, ThreadTable};
+use crate::workers::Worker;
 
 impl<S: Strategy> Registry<S> {
-    /// A thread has done its last task. Whether its seat is a member's again, so that it goes on;
-    /// otherwise the seat is free from here on, and if the pool is closed, nobody's.
+    /// Returns whether a thread that has done its last task restarts, as its slot is a member's
+    /// again. Otherwise the slot is free from here on, or abandoned if the pool is closed.
     pub(super) fn restarts(&self, worker: &Worker) -> bool {
         let (pool, slot) = (&self.pool, worker.index());
         let mut table = pool.threads.lock();
         pool.settle(&mut table, slot);
+        // Closed: restart only if `terminate` has said so.
         if table.closed {
             let again = core::mem::take(&mut table.restarts[slot]);
             if again {
@@ -40,6 +40,7 @@ impl<S: Strategy> Registry<S> {
             return again;
         }
         let stays = slot < table.members;
+        // Open: restart if the slot is a member's again, or has calls.
         if stays || pool.has_calls(worker) {
             pool.reset_signals(slot);
             if !stays {
@@ -49,13 +50,13 @@ impl<S: Strategy> Registry<S> {
             return true;
         }
         let handle = table.handles[slot].take();
-        // The one before that has ended long ago: it had nothing left to do when this one was
-        // started.
+        // The thread before this one has ended long ago: it had nothing left to do when this one
+        // was started.
         let _before = core::mem::replace(&mut table.ended[slot], handle);
         false
     }
 
-    /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
+    /// Starts a thread on a free slot. The caller holds the lock of the thread table.
     pub(super) fn spawn_thread(
         &self,
         table: &mut ThreadTable,
@@ -78,8 +79,8 @@ impl<S: Strategy> Registry<S> {
         self.pool.drain.register();
         self.pool.termination.register();
         let unhired = Unhired(self);
-        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the
-        // roster and has seen to that.
+        // SAFETY: the slot has no thread (Invariant 1 of the registry): the caller has the table
+        // and has made sure of that.
         let started = table.start(slot, name, move || unsafe { me.main_loop(slot) });
         if started.is_ok() {
             core::mem::forget(unhired);
@@ -88,13 +89,13 @@ impl<S: Strategy> Registry<S> {
     }
 
     /// Has `start` start the members of a pool that is being built. Returns how many there are,
-    /// also if it fails.
+    /// even if it fails.
     pub(crate) fn spawn_custom_threads(
         &self,
         members: usize,
         start: &mut dyn FnMut(ThreadBuilder) -> io::Result<()>,
     ) -> (usize, io::Result<()>) {
-        // A thread may leave before the next one is hired. It must not end the pool.
+        // A thread may leave before the next one is started. It must not end the pool.
         self.pool.drain.register();
         let _building = Building(self);
         loop {
@@ -123,7 +124,7 @@ impl<S: Strategy> Registry<S> {
             self.strategy.resize(slot + 1);
             let body = move |works: bool| {
                 if works {
-                    // SAFETY: the seat has no other thread (Invariant 1 of the registry): it was
+                    // SAFETY: the slot has no other thread (Invariant 1 of the registry): it was
                     // free, and its handle says that it has this one from here on.
                     unsafe { me.main_loop(slot) };
                 } else {
@@ -139,7 +140,7 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// A foreign thread was hired for that seat, and will not come.
+    /// Counts out a thread that the program was to start for a slot, and has not.
     pub(super) fn thread_never_started(&self, slot: usize) {
         self.pool.abandon(slot);
         if self.pool.termination.deregister() {
@@ -148,8 +149,8 @@ impl<S: Strategy> Registry<S> {
         self.thread_left();
     }
 
-    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends
-    /// its task first.
+    /// Grows or shrinks the pool to `target` members. Returns how many there are then. A member
+    /// that is to stop ends its task first.
     pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut table = self.pool.threads.lock();
@@ -157,11 +158,11 @@ impl<S: Strategy> Registry<S> {
         while table.members < target && !table.closed {
             let slot = table.members;
             if table.handles[slot].is_some() {
-                // If it has left already it begins again (Invariant 4 of the roster).
+                // If it has stopped already it restarts (Invariant 4 of the thread table).
                 let _ = self.pool.withdraw_stop(slot);
             } else {
                 let Some((_, name)) = named.take_if(|(whose, _)| *whose == slot) else {
-                    // What another resize does meanwhile is seen afterwards.
+                    // What another call of this does meanwhile is seen afterwards.
                     drop(table);
                     named = Some((slot, self.pool.name(slot)));
                     table = self.pool.threads.lock();
@@ -183,7 +184,7 @@ impl<S: Strategy> Registry<S> {
     }
 }
 
-/// Threads of a pool are still to be hired. Counted among the threads that `ending.rs` waits for.
+/// Keeps the pool from ending while its threads are being started: counts as one of them.
 struct Building<'r, S: Strategy>(&'r Registry<S>);
 
 impl<S: Strategy> Drop for Building<'_, S> {
@@ -192,7 +193,7 @@ impl<S: Strategy> Drop for Building<'_, S> {
     }
 }
 
-/// A thread was hired, and did not start.
+/// Counts a thread out again that was counted and did not start.
 struct Unhired<'r, S: Strategy>(&'r Registry<S>);
 
 impl<S: Strategy> Drop for Unhired<'_, S> {
@@ -200,7 +201,7 @@ impl<S: Strategy> Drop for Unhired<'_, S> {
         if self.0.pool.termination.deregister() {
             self.0.pool.sleep.notify_all();
         }
-        // The last only if it was the first: then nothing has been created.
+        // The last only if it was the first: then no task has been created.
         let _ = self.0.pool.drain.deregister();
     }
 }

@@ -1,19 +1,34 @@
-//! What a way of managing ready work must do; each file of this folder is one.
+//! The strategies: ways of managing ready work behind the trait [`Strategy`].
 //!
-//! The paper's operations on a thread (Table 2.1) are three here: *create*, which takes a free control block, lets the caller fill it and makes it
-//! ready; *start*, which finds a ready one; *finish*, which gives a block back. A processor that finishes looks for another thread at once, and a
-//! strategy with one lock does both under it: therefore [`next`](Strategy::next) is the two in one.
+//! The paper's operations on a thread (Table 2.1) are three here. *Create* takes a free control
+//! block, lets the caller fill it and makes it ready. *Start* finds a ready one. *Finish* gives a
+//! block back. A worker that finishes looks for another task at once, and a strategy with one lock
+//! does both under it. So [`next`](Strategy::next) is the two in one.
 //!
-//! | strategy | ready threads | free blocks | idle processors |
-//! | --- | --- | --- | --- |
-//! | `SingleLock` | one queue | one list | look at the queue; one lock for everything |
-//! | `MultipleLocks` | one queue | one list | a lock for each |
-//! | `LocalFreeList` | one queue, locked | a list per processor, no lock | look at the queue |
-//! | `IdleQueue` | one queue, locked | as above | queue up with a block; work looks for them |
-//! | `LocalReadyQueue` | a queue per processor, each with a lock | as above | scan all queues |
-//! | [`WorkStealing`] | a queue per processor, whose owner needs no lock | as above | take half of what another has |
-//! | `CentralElseLocal` | one queue, and one per processor for who finds its lock busy, each locked | as above | scan all queues |
-//! | `ProbeIdleElseCentral` | one queue, locked | as above | hold a block, and are found by a creator that probes, or look at the queue |
+//! | strategy | ready tasks | idle workers |
+//! | --- | --- | --- |
+//! | `SingleLock` | one queue | look at the queue; one lock for everything |
+//! | `MultipleLocks` | one queue | look at the queue; a lock for each part |
+//! | `LocalFreeList` | one queue, locked | look at the queue |
+//! | `IdleQueue` | one queue, locked | queue up with a block; creators look for them |
+//! | `LocalReadyQueue` | a queue per worker, each locked | scan all queues |
+//! | [`WorkStealing`] | a queue per worker, without a lock for its owner | take half of another's |
+//! | `CentralElseLocal` | one queue; one per worker if its lock is busy | scan all queues |
+//! | `ProbeIdleElseCentral` | one queue, locked | offer a block; creators probe for them |
+//!
+//! The free blocks of the first two are in one list. The others have a list per worker without a
+//! lock.
+//!
+//! | folder or file | what it holds |
+//! | --- | --- |
+//! | `interface.rs`, `order.rs` | the trait, its parameters, and the order of a queue |
+//! | `paper/` | the strategies of 1989, and the two hybrids that the paper names |
+//! | `work_stealing/` | the default |
+//! | `blocks/` | control blocks: slabs, free lists, and what strategies share of them |
+//!
+//! To add a strategy: write a type that implements [`Strategy`] in a file of its own, take blocks
+//! from `blocks/resources.rs`, add its name to the models and tests of all strategies
+//! (`tests/strategies.rs` here and in the twins) and to the table above.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 

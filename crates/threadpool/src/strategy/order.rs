@@ -1,10 +1,10 @@
-//! In which order a ready queue gives its tasks back.
+//! The order of a ready queue.
 
 /// The order of a ready queue: [`Fifo`] or [`Lifo`].
 ///
-/// Sealed: what is neither is no queue whose ends are O(1).
+/// Sealed: in any other order the ends of a queue would not be O(1).
 pub trait Order: sealed::Sealed + Send + Sync + 'static {
-    /// Whether the newest task comes first.
+    /// True if the newest task comes first.
     #[doc(hidden)]
     const NEWEST_FIRST: bool;
 }
@@ -15,7 +15,8 @@ mod sealed {
     impl Sealed for super::Lifo {}
 }
 
-/// First in, first out: nobody waits for ever, and tasks that create tasks are worked off in breadth.
+/// First in, first out: no task waits for ever, and tasks that create tasks are worked off in
+/// breadth.
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Fifo, LocalFreeList, Plan, Strategy};
@@ -27,8 +28,8 @@ mod sealed {
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo;
 
-/// Last in, first out: what was created last finds its data in the cache, and tasks that create tasks are worked off in depth, in little memory.
-/// The oldest may wait for ever, if new ones never end.
+/// Last in, first out: a new task finds its data in the cache. Tasks that create tasks are worked
+/// off in depth, in little memory. The oldest may wait for ever if new ones never end.
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Lifo, LocalFreeList, Plan, Strategy};

@@ -1,81 +1,89 @@
-//! A count of what has not ended, and a latch for who waits until all has.
+//! A count of tasks that have not ended, and a latch that is set when all have.
 //!
-//! What a scope and a broadcast have in common. It lies on the stack of who waits: whoever takes the count to zero sets the latch, and both are his
-//! last accesses. Why not one word for both: a task is counted with one locked instruction, and a latch that is watched is exchanged.
+//! Scopes and broadcasts use it. It lies on the stack of the waiter. The task that takes the count
+//! to zero sets the latch. Those two accesses are its last ones. Why not one word for both: a task
+//! is counted by one locked instruction, and a watched latch needs an exchange.
 //!
 //! | `count` | the latch | |
 //! | --- | --- | --- |
-//! | above 0 | not set | so many have not ended; the owner's own part may be one of them |
-//! | 0, by one of them | about to be set | the owner waits for it |
-//! | 0, by the owner | never set | all had ended before him |
+//! | above 0 | not set | so many have not ended; the waiter's own part may be one of them |
+//! | 0, by a task | about to be set | the waiter waits for it |
+//! | 0, by the waiter | never set | all tasks had ended before the waiter's part |
 //!
 //! # Invariants
 //!
-//! 1. Who counts another is counted himself, so what is counted cannot end too soon.
-//! 2. The owner leaves after the latch was set, or after he was the last.
+//! 1. A task that counts another one is counted itself, so the count cannot reach zero too soon.
+//! 2. The waiter returns after the latch was set, or after its own part was the last to end.
 //!
 //! # Orderings
 //!
-//! `decrement`, AcqRel: each releases what it did; the last acquires that, and hands it on with the latch. Who ends the owner's part has nothing to hand
-//! on: Acquire, for the case that he is the last. One more is counted Relaxed: nothing is published by it.
+//! `decrement` is AcqRel: each task releases what it did, the last one acquires all of that, and
+//! hands it on with the latch. The waiter's own part publishes nothing. Its decrement is Acquire,
+//! for the case that it is the last. An increment is Relaxed: it publishes nothing.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
 
-/// A count and a latch that is set when it is zero.
+/// A count, and a latch that the last task sets.
 pub struct CountLatch {
+    /// Tasks that have not ended. Written by each of them, and by the waiter for its own part.
     count: AtomicUsize,
+    /// Set by the task that takes the count to zero.
     latch: Latch,
 }
 
 impl CountLatch {
-    /// One of so many that have not ended.
+    /// Creates a latch for so many tasks that have not ended.
     #[inline]
     pub fn new(count: usize) -> Self {
         Self { count: AtomicUsize::fresh(count), latch: Latch::new() }
     }
 
-    /// What the owner waits for, unless he was the last.
+    /// Returns the latch that the waiter waits for, unless its own part was the last.
     #[inline]
     pub fn latch(&self) -> &Latch {
         &self.latch
     }
 
-    /// How many have not ended. A hint.
+    /// Returns how many have not ended. A hint.
     pub fn count(&self) -> usize {
         // Relaxed: out of date when it is returned.
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Counts one more; the caller is counted himself (Invariant 1).
+    /// Counts one more task. The caller is counted itself (Invariant 1).
     #[inline]
     pub fn increment(&self) {
         // Relaxed: nothing is published with it.
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One that is not the owner's has ended. The latch that was set, if the owner must be told: he sleeps, or is about to. It may be gone.
+    /// Counts the end of a task. If that was the last one, and the waiter sleeps or is about to,
+    /// returns the latch: the caller must wake its waiter. The latch may be gone by then.
     ///
     /// # Safety
     ///
-    /// Once for each that was counted, as its last access.
+    /// Called once for each counted task, as its last access.
     #[inline]
     pub unsafe fn decrement(this: *const Self) -> Option<*const Latch> {
         // SAFETY: alive until the count is zero and the latch set, which is after this.
         let latch = unsafe { &raw const (*this).latch };
         // SAFETY: as above.
         let count = unsafe { &raw const (*this).count };
-        // SAFETY: as above. AcqRel: who comes last has what the others did, and hands it to the owner with the latch.
+        // SAFETY: as above. AcqRel: the last task acquires what the others released, and hands it
+        // to the waiter with the latch.
         let left = unsafe { (*count).fetch_sub(1, Ordering::AcqRel) } - 1;
-        // SAFETY: the owner waits for it; set once, by the last.
+        // SAFETY: the waiter waits for it, and only the last task sets it.
         (left == 0 && unsafe { Latch::set(latch) }).then_some(latch)
     }
 
-    /// The owner's own part has ended. Whether that was the last; else he must wait for the latch.
+    /// Counts the end of the waiter's own part. Returns whether it was the last. If not, the waiter
+    /// must wait for the latch.
     #[must_use]
     pub fn decrement_own(&self) -> bool {
-        // Acquire: if all others have ended, what they did is seen here. Nobody needs what the owner did.
+        // Acquire: if all tasks have ended, what they did is seen here. No task reads what the
+        // waiter did.
         self.count.fetch_sub(1, Ordering::Acquire) == 1
     }
 }

@@ -1,97 +1,97 @@
-//! Latches: set once, waited for by one thread, which the setter must not need to find alive.
+//! Latches: set once by one thread, waited for by one other thread.
 //!
-//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and
-//! the latch be gone, so the setter's exchange is its last access; what the setter needs to wake
-//! the waiter, it must have before.
+//! A latch lies on the stack of its waiter. The waiter may return as soon as the latch is set, and
+//! then the latch is gone. So the setter's exchange is its last access to the latch. Whatever the
+//! setter needs to wake the waiter, it reads before the exchange.
 //!
 //! | bits | meaning | written by |
 //! | --- | --- | --- |
-//! | none | not set, and its owner does not sleep for it | |
-//! | watched | its owner sleeps, or is about to | the owner |
-//! | set | the owner may go on | the setter |
-//! | thief | the number of the worker that has stolen the fork, and one more | the thief, before it sets the latch |
+//! | none | not set, and the waiter does not sleep for it | |
+//! | watched | the waiter sleeps, or is about to | the waiter |
+//! | set | the waiter may return | the setter |
+//! | thief | the index of the worker that stole the fork, plus one | the thief, before setting |
 //!
 //! # Orderings
 //!
-//! The setter's exchange releases what it did; who sees the latch set acquires that.
+//! The setter's exchange is Release. A waiter that sees the latch set acquires what the setter did.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use machine::wait::{Patient, WaitPolicy, retry_while_awake};
 
-/// How a thread outside of the pool waits before it sleeps: pauses for 4 µs, then yields 4 times.
+/// The waiting of a thread outside of the pool before it sleeps: pauses for 4 µs, then 4 yields.
 type Awake = Patient<4_000, 4>;
 
 const OPEN: u32 = 0;
 const WATCHED: u32 = 1;
 const SET: u32 = 2;
-/// The bits above: a thief.
+/// The unit of the bits above, which hold the thief's index plus one.
 const THIEF: u32 = 4;
 
-/// A latch.
+/// A flag that one thread sets and one other thread waits for. The table above shows its bits.
 #[repr(transparent)]
 pub struct Latch(AtomicU32);
 
 impl Latch {
-    /// One that is not set.
+    /// Creates a latch that is not set.
     #[inline]
     pub fn new() -> Self {
         Self(AtomicU32::fresh(OPEN))
     }
 
-    /// Whether it is set.
+    /// Returns whether the latch is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         // Acquire: pairs with the setter's exchange.
         self.0.load(Ordering::Acquire) & SET != 0
     }
 
-    /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the
-    /// latch is set.
+    /// Announces that the waiter is about to sleep elsewhere, so the setter must wake it. Returns
+    /// whether it may sleep: not if the latch is set.
     pub fn watch(&self) -> bool {
-        // Acquire: pairs with the setter's exchange. Nothing is published; the setter reads what it
-        // needs before.
+        // Acquire: pairs with the setter's exchange. Nothing is published: the setter reads what it
+        // needs before its exchange.
         self.0.fetch_or(WATCHED, Ordering::Acquire) & SET == 0
     }
 
-    /// Writes the number of the worker that will set the latch.
+    /// Writes the index of the worker that will set the latch.
     pub fn name_thief(&self, thief: usize) {
-        // Relaxed: a hint for the owner.
+        // Relaxed: a hint for the waiter.
         self.0.fetch_or((thief as u32 + 1) * THIEF, Ordering::Relaxed);
     }
 
-    /// The number of the worker that will set the latch, if it has written it.
+    /// Returns the index of the worker that will set the latch, if it has been written.
     pub fn thief(&self) -> Option<usize> {
         // Relaxed: a hint.
         (self.0.load(Ordering::Relaxed) / THIEF).checked_sub(1).map(|thief| thief as usize)
     }
 
-    /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is
-    /// about to.
+    /// Sets the latch at this address. Returns whether the caller must wake the waiter, which
+    /// sleeps or is about to.
     ///
     /// # Safety
     ///
     /// The latch is alive until it is set, and is set once.
     pub unsafe fn set(latch: *const Self) -> bool {
-        // SAFETY: alive until it is set, which happens at the end of this expression.
+        // SAFETY: alive until it is set, which the exchange below does. Only an address is taken.
         let state = unsafe { &raw const (*latch).0 };
-        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done
-        // before.
+        // SAFETY: as above: the exchange itself still finds the latch alive, and nothing touches it
+        // afterwards. Release: pairs with the Acquire of the waiter.
         let before = unsafe { (*state).swap(SET, Ordering::Release) };
         before & WATCHED != 0
     }
 
-    /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch
-    /// may be gone.
+    /// Wakes the waiter of the latch at this address, which sleeps in [`wait`](Self::wait). The
+    /// latch may be gone: only its address is used.
     pub fn wake(latch: *const Self) {
         park::wake_at(latch.cast::<AtomicU32>(), 1);
     }
 
     /// Waits until the latch is set: spins and yields for a while, then sleeps.
     ///
-    /// A task that a worker finds while it spins has often ended after a microsecond, and a sleep
-    /// costs ten times as much.
+    /// A task that a worker finds while the caller spins has often ended after a microsecond. A
+    /// sleep costs ten times as much.
     pub fn wait(&self) {
         let set = || self.is_set().then_some(());
         if retry_while_awake(set, &mut Awake::start(), Deadline::NEVER).is_some() {

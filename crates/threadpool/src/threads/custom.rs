@@ -1,6 +1,6 @@
-//! Threads of a pool that the program starts itself: `spawn_handler` and `build_scoped`.
+//! Threads that the program starts for a pool: `spawn_handler` and `build_scoped`.
 //!
-//! The pool has no handle of such a thread. It waits for a latch that is set when the thread has
+//! The pool has no handle of such a thread. It waits for a latch that the thread sets when it has
 //! left the pool.
 
 use std::any::Any;
@@ -11,18 +11,18 @@ use std::sync::Arc;
 
 use machine::thread::JoinHandle;
 
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
 
 /// A thread that a pool waits for when it ends.
 pub(crate) enum ThreadHandle {
-    /// The pool has started it.
+    /// A thread that the pool has started.
     Own(JoinHandle<()>),
-    /// The program has.
+    /// A thread that the program has started.
     Custom(Arc<ThreadDone>),
 }
 
 impl ThreadHandle {
-    /// Waits until it has ended, or has left the pool if it is foreign.
+    /// Waits until it has ended, or has left the pool if the program has started it.
     pub(crate) fn join(self) {
         match self {
             Self::Own(thread) => drop(thread.join()),
@@ -31,15 +31,16 @@ impl ThreadHandle {
     }
 }
 
-/// Tells the one thread that joins a foreign thread when that has left its pool.
+/// A latch that a thread of the program sets when it has left its pool.
 pub(crate) struct ThreadDone(Latch);
 
 impl ThreadDone {
+    /// Creates a latch that is not set.
     pub(crate) fn new() -> Self {
         Self(Latch::new())
     }
 
-    /// The thread has left the pool. Called once.
+    /// Sets the latch. Called once, by the thread.
     pub(crate) fn set(&self) {
         let latch = &raw const self.0;
         // SAFETY: alive while `self` is borrowed, and set once.
@@ -51,14 +52,17 @@ impl ThreadDone {
 
 /// A thread of a pool, for a [spawn handler](crate::ThreadPoolBuilder::spawn_handler) to start.
 ///
-/// If it is dropped without [`run`](Self::run), the pool has a thread less, and a
-/// [`broadcast`](crate::ThreadPool::broadcast) waits for ever.
+/// If it is dropped without [`run`](Self::run), the pool has a thread less. A
+/// [`broadcast`](crate::ThreadPool::broadcast) leaves that thread out.
 #[must_use = "the pool waits for each of its threads to run"]
 pub struct ThreadBuilder {
+    /// The slot of the thread.
     pub(crate) index: usize,
+    /// Its name, if the builder was told one.
     pub(crate) name: Option<String>,
+    /// The size of its stack, if the builder was told one.
     pub(crate) stack_size: Option<usize>,
-    /// What the thread does: works in the pool; with `false`, tells the pool that it never will.
+    /// Works in the pool; with `false`, tells the pool that the thread never will.
     pub(crate) body: Option<Box<dyn FnOnce(bool) + Send>>,
 }
 
@@ -82,8 +86,8 @@ impl ThreadBuilder {
         self.stack_size
     }
 
-    /// Works in the pool on the calling thread, and returns when the pool needs it no more: when
-    /// the pool has been shut down or dropped and all is done, or has become smaller.
+    /// Works in the pool on the calling thread. Returns when the pool does not need it any more:
+    /// when the pool has been shut down or dropped and is done, or has become smaller.
     pub fn run(mut self) {
         if let Some(body) = self.body.take() {
             body(true);
@@ -109,7 +113,7 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// The way in which a builder's pool gets its threads: [`DefaultSpawn`] or [`CustomSpawn`].
+/// A way in which a builder's pool gets its threads: [`DefaultSpawn`] or [`CustomSpawn`].
 ///
 /// Sealed.
 pub trait ThreadSpawn: sealed::Sealed {
@@ -118,11 +122,11 @@ pub trait ThreadSpawn: sealed::Sealed {
     fn handler(&mut self) -> Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>;
 }
 
-/// The pool starts its threads.
+/// Lets the pool start its threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DefaultSpawn;
 
-/// The program starts the pool's threads by a function of its own.
+/// Lets a function of the program start the pool's threads.
 pub struct CustomSpawn<F>(pub(crate) F);
 
 impl<F> fmt::Debug for CustomSpawn<F> {
@@ -156,10 +160,12 @@ mod sealed {
 /// 1. A thread of `handles` has ended before this is gone. It is dropped before what the threads
 ///    borrow, because it lies in a frame above.
 pub(crate) struct ScopedThreads {
+    /// The threads that were started and not joined.
     handles: Vec<JoinHandle<()>>,
 }
 
 impl ScopedThreads {
+    /// Creates an empty list.
     pub(crate) fn new() -> Self {
         Self { handles: Vec::new() }
     }
@@ -191,8 +197,8 @@ impl ScopedThreads {
         Ok(())
     }
 
-    /// Waits for all threads. Returns the first panic, which comes from what the program does
-    /// around [`ThreadBuilder::run`].
+    /// Waits for all threads. Returns the payload of the first panic: one of the code that the
+    /// program runs around [`ThreadBuilder::run`].
     pub(crate) fn join(&mut self) -> Result<(), Box<dyn Any + Send>> {
         let mut result = Ok(());
         for handle in self.handles.drain(..) {
@@ -206,7 +212,8 @@ impl ScopedThreads {
     }
 }
 
-/// Drops what a thread panicked with. If that panics, the threads after it are joined all the same.
+/// Drops the payload of a thread's panic. If that panics, the threads after it are joined all the
+/// same.
 fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(second) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         // Its drop may panic as well.

@@ -1,26 +1,28 @@
-//! Which seats of a pool have a thread, and how threads come and go.
+//! The thread table: which slots of a pool have a thread.
 //!
 //! ```text
-//! slot      0 … members-1      … first_spare-1 | first_spare …            … all
-//!           members           free        | spares: active_spares, idle, free
+//! slot      0 … members-1     … first_spare-1 | first_spare …           … all
+//!           members           free            | spares: active, idle, free
 //! ```
 //!
-//! Members come and go with [`resize`](crate::ThreadPool::set_num_threads). Spares take the place
-//! of members that are blocked, for as long as those are: as many serve as there are leases; the
-//! others sleep until they are needed again.
+//! Members come and go with [`set_num_threads`](crate::ThreadPool::set_num_threads). Spares take
+//! the place of members that are blocked, as long as those are. As many spares are active as there
+//! are leases. The others sleep until they are needed again.
 //!
 //! # Invariants
 //!
-//! 1. All of it is touched under its lock only. A thread is started, and told that it may serve,
-//!    under it; no thread is waited for under it, and no function of the user's is called.
-//! 2. `active_spares <= leases` is restored by the spares: one that sees more serving than leases stops
-//!    between two tasks. A lease for which there is no spare counts all the same: the next spare
-//!    that would stop serves it.
-//! 3. A spare is in `idle_spares` from the moment that `active_spares` does not count it any more, so
-//!    that it is never out of reach.
-//! 4. A thread that leaves an open pool looks last of all, under the lock, whether its seat is a
-//!    member's again or has mail, and begins again if so; if the pool was closed meanwhile, whoever
-//!    did has looked. Otherwise it takes itself out of `handles`, and the seat is free.
+//! 1. The table is touched under its lock only. Threads are started, and spares signalled to take
+//!    part, under the lock. No thread is waited for under it, and no function of the user's is
+//!    called.
+//! 2. The spares restore `active_spares <= leases`: a spare that sees more active spares than
+//!    leases stops between two tasks. A lease for which there is no spare counts all the same: the
+//!    next spare that would stop serves it.
+//! 3. A spare is in `idle_spares` from the moment that `active_spares` does not count it any more,
+//!    so it can always be found.
+//! 4. A thread that leaves an open pool looks under the lock, last of all, whether its slot is a
+//!    member's again or has calls. If so, it restarts. If the pool was closed meanwhile, the thread
+//!    that closed it has looked. Otherwise the thread takes itself out of `handles`, and the slot
+//!    is free.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,34 +31,40 @@ use std::panic::{self, AssertUnwindSafe};
 use machine::topology::{self, Affinity};
 use stanchion_competitive::Mutex;
 
-use crate::threads::custom::ThreadHandle;
+use crate::threads::ThreadHandle;
 
-/// The threads of a pool (Invariant 1).
+/// The threads of a pool (Invariant 1: all fields are written under the lock).
 pub(crate) struct ThreadTable {
-    /// Each seat's thread, if it has one (Invariant 4).
+    /// Each slot's thread, if it has one (Invariant 4).
     pub(crate) handles: Vec<Option<ThreadHandle>>,
-    /// Each seat's last thread, which is through and may be about to end.
+    /// Each slot's last thread, which is through and may be about to end.
     pub(crate) ended: Vec<Option<ThreadHandle>>,
-    /// Seats whose threads had left when the pool was closed, and begin again all the same.
+    /// Slots with threads that had stopped when the pool was closed, and restart all the same.
     pub(crate) restarts: Box<[bool]>,
-    /// Seats whose threads have ended, or never came, and that no other thread gets.
+    /// Slots without a thread, because it has ended or never came, that no other thread gets.
     pub(crate) abandoned: Box<[bool]>,
-    /// Members: the seats below.
+    /// The number of members. They have the slots below.
     pub(crate) members: usize,
-    /// The seats from here on are for spares.
+    /// Slots from here on are for spares.
     pub(crate) first_spare: usize,
+    /// Spares that sleep, by slot (Invariant 3).
     pub(crate) idle_spares: VecDeque<usize>,
-    /// Spares that were started; they have the first seats from `first_spare` on.
+    /// Spares that were started. They have the first slots from `first_spare` on.
     pub(crate) started_spares: usize,
+    /// Spares that take part (Invariant 2).
     pub(crate) active_spares: usize,
+    /// Blocked threads for which a spare is to take part.
     pub(crate) leases: usize,
+    /// True if the pool is closed.
     pub(crate) closed: bool,
+    /// The size of the threads' stacks, if the builder was told one.
     pub(crate) stack_size: Option<usize>,
-    /// Where the threads may run, whichever thread starts them.
+    /// The processors on which the threads may run, whichever thread starts them.
     affinity: Affinity,
 }
 
 impl ThreadTable {
+    /// Creates a table of free slots.
     pub(crate) fn new(first_spare: usize, spares: usize) -> Self {
         Self {
             handles: core::iter::repeat_with(|| None).take(first_spare + spares).collect(),
@@ -75,7 +83,7 @@ impl ThreadTable {
         }
     }
 
-    /// Returns the seats of the members that have a thread.
+    /// Returns the slots of the members that have a thread.
     pub(crate) fn present_members(&self) -> impl Iterator<Item = usize> {
         (0..self.members).filter(|&slot| !self.abandoned[slot])
     }
@@ -104,12 +112,12 @@ impl ThreadTable {
     }
 }
 
-/// How the user names threads.
+/// The user's function that names threads.
 pub(crate) type Names = Box<dyn FnMut(usize) -> String + Send>;
 
-/// Asks `names` for the name of a seat's thread. If it panics, or the system could not take the
-/// name, that is an error: who hires may be about to wait for what lies on its stack, and must not
-/// unwind.
+/// Asks `names` for the name of a slot's thread. If it panics, or gives a name that the system
+/// cannot take, that is an error. The caller may be about to wait for a task that uses its stack,
+/// so it must not unwind.
 pub(crate) fn name(names: &Mutex<Names>, slot: usize) -> io::Result<String> {
     let mut names = names.lock();
     let named = panic::catch_unwind(AssertUnwindSafe(|| names(slot)));

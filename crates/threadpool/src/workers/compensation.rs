@@ -1,27 +1,25 @@
-//! Spare threads that were lent for a worker that was seen blocked, and their return.
+//! The end of a compensation, and the look at whether a worker is blocked.
 
 use machine::atomic::Ordering;
 use machine::presence::{self, Presence};
 
-use super::monitor::{BRIEF_US, Monitor};
-use super::pool_state::PoolState;
-use super::signals::COMPENSATED;
-use super::worker_info::{UNSEEN, WorkerInfo};
-use crate::threads::table::ThreadTable;
+use super::monitor::BRIEF_US;
+use crate::threads::ThreadTable;
+use crate::workers::{COMPENSATED, Monitor, PoolState, UNSEEN, WorkerInfo};
 
 impl PoolState {
-    /// A worker that was compensated works again: the lease ends. Whoever sees it first does it.
+    /// Ends the compensation of a worker that runs again. The first thread that sees it does so.
     #[cold]
     pub(crate) fn come_back(&self, slot: usize) {
         let mut table = self.threads.lock();
         self.settle(&mut table, slot);
     }
 
-    /// The same, with the roster's lock held; Invariant 1.
+    /// Does the same with the lock of the thread table held (Invariant 1 of `registry/monitor.rs`).
     pub(crate) fn settle(&self, table: &mut ThreadTable, slot: usize) {
         let Some(monitor) = &self.monitor else { return };
         let one = self.info(slot);
-        // Relaxed: the roster's lock is held.
+        // Relaxed: the lock of the thread table is held.
         if one.signals.fetch_and(!COMPENSATED, Ordering::Relaxed) & COMPENSATED == 0 {
             return;
         }
@@ -34,8 +32,8 @@ impl PoolState {
         }
     }
 
-    /// Whether the thread of a seat that can be seen is blocked in a task. `closely`, where records
-    /// are refused: by the process table.
+    /// Returns whether the thread of a slot is blocked in a task. With `closely` it asks the
+    /// process table where the kernel's records are refused.
     pub(crate) fn is_blocked(&self, slot: &WorkerInfo, closely: bool) -> bool {
         // Relaxed: hints.
         let number = slot.presence.load(Ordering::Relaxed);
@@ -50,7 +48,7 @@ impl PoolState {
 }
 
 impl Monitor {
-    /// Whether the records do not tell of the seat's thread.
+    /// Returns whether the kernel's records do not tell of the slot's thread.
     pub(crate) fn is_blind(&self, slot: &WorkerInfo) -> bool {
         // Relaxed: a hint.
         let number = slot.presence.load(Ordering::Relaxed);

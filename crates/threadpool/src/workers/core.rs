@@ -1,24 +1,23 @@
-//! A registry as its workers see it, whatever its strategy.
+//! The registry as its workers see it: [`Core`] hides the type of the strategy.
 
 use core::fmt;
 use std::sync::Arc;
 
-use super::pool_state::PoolState;
-use super::worker::{StolenFork, Worker};
 use crate::metrics::Metrics;
 use crate::strategy::WorkerSlot;
-use crate::strategy::blocks::control_block::Task;
+use crate::strategy::blocks::Task;
+use crate::workers::{PoolState, StolenFork, Worker};
 
-/// Where among the ready tasks of its place a new one goes.
+/// The position of a new task among the ready tasks of its worker slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueuePosition {
-    /// Wherever the strategy puts it.
+    /// The strategy chooses the position.
     Usual,
-    /// Behind what is ready.
+    /// Behind all that is ready.
     Last,
 }
 
-/// What a worker finds to run.
+/// Something that a worker has found to run.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A task that was ready.
@@ -27,11 +26,12 @@ pub(crate) enum Work {
     Fork(StolenFork),
 }
 
-/// A registry to whoever does not know its strategy.
+/// A registry without the type of its strategy.
 pub(crate) trait Core: Send + Sync {
+    /// Returns the state that does not depend on the strategy.
     fn pool(&self) -> &PoolState;
 
-    /// Creates a task, and tells whoever should know.
+    /// Creates a task and wakes the workers that its strategy names.
     fn create(
         &self,
         slot: Option<&WorkerSlot>,
@@ -39,20 +39,21 @@ pub(crate) trait Core: Send + Sync {
         fill: &mut dyn FnMut(&Task),
     );
 
-    /// Takes what is ready: a task, else a fork.
+    /// Takes ready work: a task, else a fork.
     fn find_work(&self, worker: &Worker) -> Option<Work>;
 
-    /// Takes what is ready and need not be taken from another worker: a task, else a fork.
+    /// Takes ready work that need not be taken from another worker: a task, else a fork.
     fn find_local_work(&self, worker: &Worker) -> Option<Work>;
 
-    /// Takes what another worker has ready: a fork, else a task.
+    /// Takes work that another worker has ready: a fork, else a task.
     fn find_work_of(&self, worker: &Worker, victim: usize) -> Option<Work>;
 
+    /// Gives back the block of a task that has finished.
     fn release_block(&self, slot: &WorkerSlot, finished: Task);
 
-    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that
-    /// the worker need not go on, or it has orders. `watch` is asked before it sleeps: whether it
-    /// may, and whoever makes `stop` true will tell it.
+    /// Searches for the worker, which has found nothing, and puts it to sleep, until there is work,
+    /// or `stop` says that the worker need not go on, or it has calls. `watch` is asked before each
+    /// sleep whether the worker may sleep. A thread that makes `stop` true wakes the worker then.
     fn search(
         &self,
         worker: &Worker,
@@ -60,27 +61,29 @@ pub(crate) trait Core: Send + Sync {
         watch: &dyn Fn() -> bool,
     ) -> Option<Work>;
 
-    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one
-    /// to be had. Says whether there was at once.
+    /// Has a spare thread take part until [`return_spare`](Self::return_spare), as soon as there is
+    /// one. Returns whether there was one at once.
     fn lend_spare(&self) -> bool;
 
-    /// A thread for which a spare was to be lent works again.
+    /// Ends one lease: the thread for which a spare was leased works again.
     fn return_spare(&self);
 
+    /// Returns what the pool has done.
     fn metrics(&self) -> Metrics;
 
-    /// Another owner of the same; none while it is being dropped.
+    /// Returns another owner of the registry; `None` while the registry is being dropped.
     fn to_arc(&self) -> Option<Arc<dyn Core>>;
 }
 
-/// A spare thread takes part while this is alive.
+/// A lease of a spare thread, which takes part while this is alive.
 pub(crate) struct SpareLease<'c> {
     core: &'c dyn Core,
+    /// True if a spare took part as soon as the lease began.
     at_once: bool,
 }
 
 impl<'c> SpareLease<'c> {
-    /// Lends one, as soon as there is one to be had.
+    /// Leases a spare, which begins as soon as there is one.
     pub(crate) fn take(core: &'c dyn Core) -> Self {
         Self { core, at_once: core.lend_spare() }
     }
@@ -94,6 +97,6 @@ impl Drop for SpareLease<'_> {
 
 impl fmt::Debug for SpareLease<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("at_once", &self.at_once).finish_non_exhaustive()
+        f.debug_struct("SpareLease").field("at_once", &self.at_once).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! What the words of a control block mean in a pool: a function to run, and what it works on.
+//! The words of a control block in a pool: a function to run, and the closure that it runs.
 //!
 //! ```text
 //! word 0      word 1 …
@@ -11,19 +11,18 @@
 //! # Invariants
 //!
 //! 1. A filled block is run once. `run` moves the closure out first, so the block may be used again
-//!    as soon as it returns it.
-//! 2. Nothing unwinds out of `run`: whatever is written here catches panics.
+//!    as soon as `run` returns it.
+//! 2. `run` does not unwind: each closure that is written here catches panics.
 
-use crate::strategy::blocks::control_block::{TASK_WORDS, Task};
-use crate::workers::pool_state::Fate;
-use crate::workers::worker::Worker;
+use crate::strategy::blocks::{TASK_WORDS, Task};
+use crate::workers::{Fate, Worker};
 
 /// Runs a task that was filled by [`fill`]. Returns its block.
 pub(crate) type Run = unsafe fn(Task, &Worker, Fate) -> Task;
 
 const PAYLOAD: usize = TASK_WORDS - 1;
 
-/// Whether an `F` lies in the block itself.
+/// Returns whether an `F` lies in the block itself.
 const fn fits<F>() -> bool {
     size_of::<F>() <= PAYLOAD * size_of::<usize>() && align_of::<F>() <= align_of::<usize>()
 }
@@ -32,7 +31,7 @@ const fn fits<F>() -> bool {
 ///
 /// # Safety
 ///
-/// What `body` borrows lives until it has run, and it may be sent to the thread that runs it.
+/// Whatever `body` borrows lives until it has run, and it may be sent to the thread that runs it.
 #[inline]
 pub(crate) unsafe fn fill<F: FnOnce(&Worker, Fate)>(task: &Task, body: F) {
     if fits::<F>() {
@@ -44,6 +43,8 @@ pub(crate) unsafe fn fill<F: FnOnce(&Worker, Fate)>(task: &Task, body: F) {
     }
 }
 
+/// Writes the function and its payload.
+///
 /// # Safety
 ///
 /// A `P` fits.
@@ -58,6 +59,8 @@ unsafe fn write<P>(task: &Task, run: Run, payload: P) {
     unsafe { payload_at.cast::<P>().write(payload) };
 }
 
+/// Takes the payload out.
+///
 /// # Safety
 ///
 /// The task was filled with a `P`, which is taken out once.
@@ -83,7 +86,7 @@ unsafe fn run_boxed<F: FnOnce(&Worker, Fate)>(task: Task, worker: &Worker, fate:
     task
 }
 
-/// Runs what is in the block.
+/// Runs the closure in the block. Returns the block.
 ///
 /// # Safety
 ///

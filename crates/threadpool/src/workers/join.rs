@@ -1,27 +1,32 @@
-//! `join`: a fork, whose second half lies on the stack of the call until its own worker or another
-//! one runs it.
+//! `join`, from the fork to the result. The second half of a fork lies on the stack of the call
+//! until its own worker or a thief runs it.
 //!
-//! The worker pushes the fork onto its stack of forks (`forks.rs`), runs the first half, and pops
-//! the fork. If a thief has it, the worker waits for the fork's latch as the pool's [`Wait`] says.
-//!
-//! [`Wait`]: crate::Wait
+//! 1. [`join`](Worker::join) pushes the fork onto the worker's [fork
+//!    stack](crate::queues::fork_stack).
+//! 2. If a worker is idle, [`notify_of_forks`](Worker::notify_of_forks) wakes it.
+//! 3. `join` runs the first half and pops the fork. If no thief has it, `join` runs the second
+//!    half.
+//! 4. An idle worker takes the oldest fork by [`steal_fork`](Worker::steal_fork) and runs it by
+//!    [`run_stolen`](Worker::run_stolen), which sets the fork's latch.
+//! 5. The owner of a stolen fork waits for the latch in [`await_thief`](Worker::await_thief), as
+//!    the pool's [`Wait`](crate::Wait) says.
 //!
 //! # If a half panics
 //!
-//! The second half always runs, here or on its thief, and `join` returns after both have ended. Why
-//! not drop a second half that has not begun when the first one panics: its captures may panic when
+//! The second half always runs, here or on its thief. `join` returns after both have ended. Why not
+//! drop a second half that has not begun when the first one panics: its captures may panic when
 //! they are dropped, and then the process would abort in the middle of the first panic. rayon runs
 //! it as well.
 //!
 //! # Invariants
 //!
-//! 1. A call of `join` is not left before its fork is popped or its latch is set.
+//! 1. A call of `join` does not end before its fork is popped or its latch is set.
 //! 2. A pointer to a fork was made from its `SecondHalf`, so it reaches the second half as well.
 //! 3. The second half is taken out once: by the worker that has popped the fork, or by its thief.
 //!
 //! # Orderings
 //!
-//! A thief sees the fork because `forks.rs` hands it over. The latch hands the result back.
+//! A thief sees the fork because the fork stack hands it over. The latch hands the result back.
 
 use core::any::Any;
 use core::mem::ManuallyDrop;
@@ -29,17 +34,18 @@ use std::panic::{self, AssertUnwindSafe};
 
 use machine::cell::UnsafeCell;
 
-use crate::sync::latch::Latch;
-use crate::workers::wait::Awaited;
-use crate::workers::worker::{Fork, StolenFork, Worker};
+use crate::sync::Latch;
+use crate::workers::{Awaited, Fork, StolenFork, Worker};
 
-/// What a task that may panic leaves behind.
+/// The result of a task that may panic.
 pub(crate) type JobResult<R> = Result<R, Box<dyn Any + Send>>;
 
 #[repr(C)]
+/// The second half of a fork, on the stack of its `join`.
 struct SecondHalf<B, R> {
+    /// First, so that a pointer to the fork is a pointer to this.
     fork: Fork,
-    /// The second half, and after the latch is set what has become of it.
+    /// The closure, and after the latch is set its result. Written by the owner, then by the thief.
     content: UnsafeCell<Content<B, R>>,
 }
 
@@ -53,17 +59,17 @@ impl Worker {
     /// too, unless another worker takes it meanwhile.
     ///
     /// If a worker is idle when this is called, or becomes idle while `a` runs, it can take `b`
-    /// within 10 µs, whether or not `a` forks again. Not counted are its own wake-up, the time for
-    /// which the machine runs something else in its place, and older forks of this worker, which it
-    /// takes first.
+    /// within 10 µs, whether or not `a` forks again. Three times are not counted: its own wake-up,
+    /// the time for which the machine runs something else in its place, and older forks of this
+    /// worker, which it takes first.
     ///
-    /// A fork that no other worker takes costs a few loads and stores beside the two calls; the
+    /// A fork that no other worker takes costs a few loads and stores beside the two calls. The
     /// crate's README names the command that measures them.
     ///
     /// # Panics
     ///
-    /// If `a` or `b` does, with what it panicked with; `a`'s if both do. Both run in any case, and
-    /// nothing returns before both have ended.
+    /// If `a` or `b` does, with its payload; with that of `a` if both do. Both run in any case, and
+    /// this returns after both have ended.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -85,7 +91,7 @@ impl Worker {
             Ok(ra) => ra,
             Err(payload) => self.first_half_panicked(at, &half, payload),
         };
-        // SAFETY: what `a` pushed it has popped (Invariant 1).
+        // SAFETY: `a` has popped what it pushed (Invariant 1).
         if unsafe { self.forks.pop(at) } {
             // SAFETY: popped.
             let b = unsafe { half.take_body() };
@@ -97,7 +103,7 @@ impl Worker {
         }
     }
 
-    /// Sees to the second half, and goes on with the first half's panic.
+    /// Runs or awaits the second half, then resumes the first half's panic.
     #[cold]
     #[inline(never)]
     fn first_half_panicked<B, RB>(
@@ -117,7 +123,7 @@ impl Worker {
         } else {
             self.await_thief(half)
         };
-        // The first half's panic goes before, and what the second one left may panic in its drop.
+        // The first half's panic goes on. What the second half left may panic in its drop.
         if let Err(second) = panic::catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
             // Its drop may panic as well.
             core::mem::forget(second);
@@ -134,7 +140,7 @@ impl Worker {
         unsafe { half.take_outcome() }
     }
 
-    /// Wakes as many idle workers as there are forks that they could take.
+    /// Wakes as many idle workers as there are forks for them.
     #[cold]
     #[inline(never)]
     fn notify_of_forks(&self) {
@@ -148,17 +154,17 @@ impl Worker {
         }
     }
 
-    /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose
-    /// first half waits below on the worker's stack.
+    /// Takes a fork for this worker: that of another worker, or else its own oldest. The first half
+    /// of its own waits below on its stack.
     pub(crate) fn steal_fork(&self) -> Option<StolenFork> {
         let used = self.pool().used_slots().len();
-        let start = self.random() as usize % used.max(1);
+        let start = self.random.next() as usize % used.max(1);
         let own = self.index();
         let others = (start..used).chain(0..start).filter(|&victim| victim != own);
         others.chain([own]).find_map(|victim| self.steal_fork_of(victim))
     }
 
-    /// Takes the oldest fork of the worker `victim`, if there is one that no other thief takes.
+    /// Takes the oldest fork of the worker `victim`, if no other thief takes it.
     pub(crate) fn steal_fork_of(&self, victim: usize) -> Option<StolenFork> {
         let pool = self.pool();
         let forks = pool.info(victim).forks();
@@ -169,7 +175,7 @@ impl Worker {
         unsafe { &*latch }.name_thief(self.index());
         let left = forks.ready();
         if left > 0 {
-            // A worker that went to sleep while this one was at that stack has not minded them.
+            // A worker that went to sleep while this thief was at that stack did not count them.
             pool.sleep.notify(left);
         }
         Some(StolenFork { fork, owner: victim })
@@ -182,7 +188,7 @@ impl Worker {
         let StolenFork { fork, owner } = stolen;
         // SAFETY: the owner waits for the latch (Invariant 1).
         let run = unsafe { (*fork).run };
-        // SAFETY: as above; `run` is the function of this fork, which is taken once.
+        // SAFETY: as above; `run` is the function of this fork, which runs once.
         if unsafe { run(fork, self) } {
             self.pool().sleep.notify_worker(owner);
         }
@@ -205,7 +211,7 @@ impl<B, R> SecondHalf<B, R> {
         let body = unsafe { half.take_body() };
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(worker)));
         let outcome = Content { outcome: ManuallyDrop::new(outcome) };
-        // SAFETY: the owner looks after the latch is set. What was there has been taken out.
+        // SAFETY: the owner looks after the latch is set. The closure has been taken out.
         half.content.with_mut(|content| unsafe { content.write(outcome) });
         // SAFETY: alive until it is set.
         let latch = unsafe { &raw const (*fork).latch };
@@ -213,6 +219,8 @@ impl<B, R> SecondHalf<B, R> {
         unsafe { Latch::set(latch) }
     }
 
+    /// Takes the closure out.
+    ///
     /// # Safety
     ///
     /// The caller has popped or stolen the fork, and this is called once (Invariant 3).
@@ -227,6 +235,8 @@ impl<B, R> SecondHalf<B, R> {
         })
     }
 
+    /// Takes the result out.
+    ///
     /// # Safety
     ///
     /// The latch is set, and this is called once.

@@ -1,4 +1,5 @@
-//! The state of the monitor, and what has been seen of each worker.
+//! The state of the monitor, and what other threads have seen of each worker. What the monitor does
+//! is in `registry/monitor.rs`.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,43 +11,52 @@ use machine::thread::JoinHandle;
 use machine::watch::Watch;
 use stanchion_competitive::Mutex;
 
-/// For how long a worker is seen blocked before a spare takes its place, in µs: a page fault that
-/// is served from memory and a lock that is passed on are over by then; what takes longer is worth
-/// a wake-up.
+/// The time for which a worker is seen blocked before a spare takes its place, in µs. A page fault
+/// that is served from memory and a lock that is passed on are over by then. What takes longer is
+/// worth a wake-up.
 pub(crate) const BLOCKED_US: usize = 30;
 
-/// How often the lookout looks where it is not told.
+/// The time between two looks of the monitor where the kernel does not wake it.
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
 
 /// A worker that is back so soon, in µs, was compensated for nothing.
 pub(super) const BRIEF_US: usize = 50;
 
-/// What a pool that compensates has beside its workers.
+/// The monitor of a pool that compensates.
 pub(crate) struct Monitor {
+    /// Wakes the monitor when an armed worker is switched.
     pub(crate) watch: Watch,
+    /// 1 while the monitor sleeps until a task is created. Written by the monitor, and by the
+    /// creator that wakes it.
     pub(crate) off_duty: AtomicU32,
+    /// 1 when the last worker has left. Written by that worker.
     ended: AtomicU32,
+    /// The monitor's thread.
     pub(crate) thread: Mutex<Option<JoinHandle<()>>>,
-    /// What times are counted from.
+    /// The time from which others are counted.
     origin: Ticks,
+    /// Compensations so far. Written under the lock of the thread table.
     pub(crate) compensations: AtomicUsize,
+    /// Those of them that ended within [`BRIEF_US`]. Written under the same lock.
     pub(crate) brief: AtomicUsize,
 }
 
-/// What others have seen of a worker.
+/// The observation of a worker by other threads.
 pub(crate) struct BlockObservation {
-    /// How many reasons there are why its thread may sleep without being compensated. Written by
-    /// its own thread.
+    /// The number of reasons why its thread may sleep without being compensated. Written by its own
+    /// thread.
     pub(crate) excuses: AtomicUsize,
-    /// Since when it has been seen blocked, in µs and odd; 0 if it has not.
+    /// The time since which it has been seen blocked, in µs and odd; 0 if it has not. Written by
+    /// each thread that looks.
     since: AtomicUsize,
-    /// How many tasks it had begun then.
+    /// The number of tasks that it had begun then. Written with `since`.
     tasks: AtomicUsize,
-    /// When a spare was lent, in µs.
+    /// The time at which a spare was leased, in µs. Written under the lock of the thread table.
     pub(crate) lent: AtomicUsize,
 }
 
 impl BlockObservation {
+    /// Creates the observation of a worker that has not been seen blocked.
     pub(crate) fn new() -> Self {
         Self {
             excuses: AtomicUsize::fresh(0),
@@ -56,17 +66,17 @@ impl BlockObservation {
         }
     }
 
-    /// Nobody has seen anything.
+    /// Forgets what was seen.
     pub(crate) fn clear(&self) {
         // Relaxed: a hint.
         self.since.store(0, Ordering::Relaxed);
     }
 
-    /// It is blocked, or not, at `now`: for how long it has been, in the same task, as far as
-    /// anybody has looked.
+    /// Notes that the worker is blocked, or not, at `now`. Returns for how long it has been seen
+    /// blocked in the same task.
     pub(crate) fn observe(&self, blocked: bool, now: usize, tasks: usize) -> Option<usize> {
-        // Relaxed, all: hints. Two who look at once may both begin a suspicion, or one of them a
-        // little late.
+        // Relaxed, all: hints. Two threads that look at once may both begin an observation, or one
+        // of them a little late.
         if !blocked {
             if self.since.load(Ordering::Relaxed) != 0 {
                 self.since.store(0, Ordering::Relaxed);
@@ -79,18 +89,18 @@ impl BlockObservation {
             self.since.store(now | 1, Ordering::Relaxed);
             return Some(0);
         }
-        // The odd one may lie ahead.
+        // The odd time may lie ahead.
         Some((now | 1).wrapping_sub(since))
     }
 }
 
-/// While this is alive the worker may sleep, and is not compensated for it.
+/// An excuse: while this is alive the worker may sleep, and is not compensated for it.
 pub(crate) struct Excused<'s>(&'s AtomicUsize);
 
 impl<'s> Excused<'s> {
     pub(crate) fn from(observed: &'s BlockObservation) -> Self {
         let excuses = &observed.excuses;
-        // Relaxed: a hint, written by this thread alone; Invariant 2 is the lock's.
+        // Relaxed: a hint that only this thread writes. The decision is made under the lock.
         excuses.store(excuses.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Self(excuses)
     }
@@ -104,6 +114,7 @@ impl Drop for Excused<'_> {
 }
 
 impl Monitor {
+    /// Creates a monitor without a thread.
     pub(crate) fn new() -> Self {
         Self {
             watch: Watch::new(),
@@ -116,15 +127,16 @@ impl Monitor {
         }
     }
 
+    /// Returns the time in µs.
     pub(crate) fn micros(&self) -> usize {
         (clock::now().nanos_since(self.origin) / 1_000) as usize
     }
 
-    /// A task was made ready, and nobody may be idle who would take it.
+    /// Wakes the monitor if it is off duty: work was made ready, and perhaps no worker is idle.
     #[inline]
     pub(crate) fn notify_work(&self) {
         asymmetric::light();
-        // Relaxed: see the head of the file. The exchange lets one of many call.
+        // Relaxed: see `registry/monitor.rs`. The exchange lets one of many creators wake it.
         if self.off_duty.load(Ordering::Relaxed) != 0
             && self.off_duty.swap(0, Ordering::Relaxed) != 0
         {
@@ -132,24 +144,25 @@ impl Monitor {
         }
     }
 
-    /// A thread has begun to take part.
+    /// Wakes the monitor: a thread has begun to take part.
     pub(crate) fn notify_thread(&self) {
         self.watch.wake();
     }
 
-    /// The last worker has left.
+    /// Ends the monitor: the last worker has left.
     pub(crate) fn end(&self) {
-        // Relaxed: the call is seen after it.
+        // Relaxed: the monitor looks after it is woken.
         self.ended.store(1, Ordering::Relaxed);
         self.watch.wake();
     }
 
+    /// Returns whether the monitor is to end.
     pub(crate) fn has_ended(&self) -> bool {
         // Relaxed: looked at after each wait; `wake` and `wait` order it.
         self.ended.load(Ordering::Relaxed) != 0
     }
 
-    /// Waits until the thread has ended.
+    /// Waits until the monitor's thread has ended.
     pub(crate) fn join(&self) {
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
@@ -157,7 +170,7 @@ impl Monitor {
         }
     }
 
-    /// Compensations so far, and how many of them were for nothing.
+    /// Returns the compensations so far, and how many of them were for nothing.
     pub(crate) fn counts(&self) -> (u64, u64) {
         // Relaxed: statistics.
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed) as u64;
@@ -168,7 +181,7 @@ impl Monitor {
 impl fmt::Debug for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (compensations, brief) = self.counts();
-        f.debug_struct("Lookout")
+        f.debug_struct("Monitor")
             .field("refused", &self.watch.refused())
             .field("compensations", &compensations)
             .field("brief", &brief)
@@ -181,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suspicion_is_of_one_task_and_ends_when_the_thread_is_seen_to_run() {
+    fn an_observation_is_of_one_task_and_ends_when_the_thread_is_seen_to_run() {
         let observed = BlockObservation::new();
         assert_eq!(observed.observe(false, 10, 1), None);
         assert_eq!(observed.observe(true, 10, 1), Some(0));

@@ -1,6 +1,5 @@
-//! What is the same in every pool, whatever its strategy: seats, orders, behaviour, and how long an
-//! idle worker spins.
-//!
+//! The state that all threads of a pool share, whatever its strategy: the slots, the configuration,
+//! the idle workers, and the parts by which the pool ends.
 
 use std::any::Any;
 use std::io;
@@ -11,56 +10,61 @@ use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
-use crate::queues::fifo::Fifo;
-use crate::shutdown::drain::Drain;
-use crate::shutdown::termination::Termination;
+use crate::queues::Fifo;
+use crate::shutdown::{Drain, Termination};
 use crate::sleep::Sleep;
-use crate::threads::table::{self, ThreadTable};
-use crate::workers::config::{Config, Wait};
-use crate::workers::monitor::{Excused, Monitor};
-use crate::workers::worker::Worker;
-use crate::workers::worker_info::{Detached, WorkerInfo};
+use crate::threads::{ThreadTable, table};
+use crate::workers::{Config, Detached, Excused, Monitor, Wait, Worker, WorkerInfo};
 
-/// What is to become of a task.
+/// The end of a task that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It runs.
     Run,
-    /// It is dropped: the pool shuts down and was told to leave undone what has not begun.
+    /// It is dropped: `shutdown_now` was called before it began.
     Dropped,
 }
 
-/// The seat of the thread that has built the pool.
+/// The slot of the thread that has built the pool (`use_current_thread`).
 pub(crate) const CURRENT_THREAD_SLOT: usize = 0;
 
-/// What is shared whatever the strategy.
+/// The state of a pool.
 pub(crate) struct PoolState {
+    /// Idle workers, and those that sleep.
     pub(crate) sleep: Sleep,
+    /// The part of each worker that other threads see, by slot.
     infos: Box<[CachePadded<WorkerInfo>]>,
-    /// Seats below have had a thread.
+    /// Slots below have had a thread. Written by each thread that begins.
     used: AtomicUsize,
+    /// Fixed when the pool is built.
     pub(crate) config: Config,
     /// Processors that the process may use, asked for once.
     pub(crate) processors: usize,
-    /// How tasks that have not begun end: a [`Fate`].
+    /// The [`Fate`] of tasks that have not begun. Written by `shutdown_now`.
     discards: AtomicU32,
+    /// Panics for which no thread waits. Written by the thread that catches one.
     pub(crate) panics: AtomicUsize,
-    /// What threads outside of the pool have created by `spawn_fifo`.
+    /// The closures that threads outside of the pool have created by `spawn_fifo`.
     outside_fifo: Fifo<Detached>,
+    /// Says when a closed pool is done.
     pub(crate) termination: Termination,
+    /// Drops the tasks that come after the last thread.
     pub(crate) drain: Drain,
-    /// Threads that take part.
+    /// Threads that take part. Written by each of them.
     pub(crate) active_threads: AtomicUsize,
-    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster
-    /// knows.
+    /// Active spares beyond the leases: so many are to go back to sleep. Written under the lock of
+    /// the thread table, which is exact. This is a hint.
     pub(crate) surplus_spares: AtomicU32,
+    /// Slots from here on are for spares.
     pub(crate) first_spare: usize,
+    /// Says which slots have a thread.
     pub(crate) threads: Mutex<ThreadTable>,
-    /// If workers that block are to be compensated.
+    /// Present if workers that block are compensated.
     pub(crate) monitor: Option<Monitor>,
 }
 
 impl PoolState {
+    /// Creates the state of a pool with so many slots and no thread.
     pub(crate) fn new(slots: usize, config: Config, table: ThreadTable) -> Self {
         let info = |index| CachePadded::new(WorkerInfo::new(index));
         Self {
@@ -82,43 +86,46 @@ impl PoolState {
         }
     }
 
+    /// Returns what workers do while they wait.
     pub(crate) fn wait(&self) -> Wait {
         self.config.wait
     }
 
+    /// Returns what other threads see of the worker of a slot.
     pub(crate) fn info(&self, index: usize) -> &WorkerInfo {
         &self.infos[index]
     }
 
-    /// Returns the queue for what is created by `spawn_fifo`: by the worker of a seat, or outside.
+    /// Returns the queue of `spawn_fifo` of a creator: the worker of a slot, or a thread outside.
     pub(crate) fn fifo(&self, creator: Option<usize>) -> &Fifo<Detached> {
         creator.map_or(&self.outside_fifo, |slot| &self.info(slot).fifo)
     }
 
-    /// Whether a spare thread has ever been started.
+    /// Returns whether a spare thread has ever been started.
     pub(crate) fn has_started_spares(&self) -> bool {
         // Relaxed: a worker that waits for the fork of a spare has been told of the theft, and so
-        // of the thread; for others it is a hint.
+        // of the thread. For others it is a hint.
         self.used.load(Ordering::Relaxed) > self.first_spare
     }
 
+    /// Returns how many slots there are.
     pub(crate) fn num_slots(&self) -> usize {
         self.infos.len()
     }
 
-    /// What becomes of a task that has not begun.
+    /// Returns the fate of a task that has not begun.
     pub(crate) fn fate(&self) -> Fate {
-        // Relaxed: nothing is published with it.
+        // Relaxed: it publishes nothing.
         if self.discards.load(Ordering::Relaxed) == 0 { Fate::Run } else { Fate::Dropped }
     }
 
-    /// From now on tasks that have not begun are dropped.
+    /// Lets tasks that have not begun be dropped from now on.
     pub(crate) fn discard(&self) {
         // Relaxed: as above.
         self.discards.store(1, Ordering::Relaxed);
     }
 
-    /// Somebody's task or handler panicked, and nobody waits for it.
+    /// Hands on the payload of a panic for which no thread waits.
     pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
         // Relaxed: statistics.
         self.panics.fetch_add(1, Ordering::Relaxed);
@@ -129,41 +136,42 @@ impl PoolState {
         if let Err(second) = handled {
             // Relaxed: statistics.
             self.panics.fetch_add(1, Ordering::Relaxed);
-            // Its drop may panic as well; there is nobody left to tell.
+            // Its drop may panic as well, and no handler is left that could be told.
             core::mem::forget(second);
         }
     }
 
-    /// Runs `body`, whose panic concerns nobody who waits.
+    /// Runs `body`, and hands on its panic, for which no thread waits.
     pub(crate) fn contain(&self, body: impl FnOnce()) {
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
             self.panicked(payload);
         }
     }
 
-    /// The worker may sleep from now on, and it is not for blocking in a task.
+    /// Excuses the worker from compensation while the returned value is alive: it may sleep, but it
+    /// does not block in a task.
     pub(crate) fn excuse(&self, worker: &Worker) -> Option<Excused<'_>> {
         self.excuse_slot(worker.index())
     }
 
-    /// The same by the number of the calling worker's seat. Nothing where nobody looks for it.
+    /// Does the same by the calling worker's slot. Returns `None` in a pool without a monitor.
     pub(crate) fn excuse_slot(&self, slot: usize) -> Option<Excused<'_>> {
         self.monitor.is_some().then(|| Excused::from(&self.info(slot).observed))
     }
 
-    /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the
-    /// user's.
+    /// Returns the name for the thread of a slot. The lock of the thread table must not be held, as
+    /// this calls the user's function.
     pub(crate) fn name(&self, slot: usize) -> io::Result<Option<String>> {
         self.config.thread_names.as_ref().map(|names| table::name(names, slot)).transpose()
     }
 
-    /// Spins until `done`, for as long as it is worth to spin.
+    /// Spins until `done`, for as long as an idle worker should spin.
     pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
         self.spin(|| done().then_some(())).is_some()
     }
 
-    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if
-    /// more workers are awake than there are processors.
+    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps. That is not at
+    /// all if more workers are awake than there are processors.
     ///
     /// Yields between two attempts if the pool has a worker for each processor: the thread that the
     /// worker waits for may need this one.
@@ -182,57 +190,57 @@ impl PoolState {
         })
     }
 
-    /// Whether a worker that spins may keep one from its processor that has work: whether more
-    /// workers can run than there are processors.
+    /// Returns whether a spinning worker may keep a worker with work from its processor: whether
+    /// more workers can run than there are processors.
     fn crowded(&self) -> bool {
         let awake = self.active_threads().saturating_sub(self.sleep.asleep());
-        // Some of those awake may be blocked; the kernel's records tell, where there are any.
+        // Some of those awake may be blocked. The kernel's records tell, where there are any.
         awake > self.processors
             && self.infos.iter().filter(|info| info.can_run()).count() > self.processors
     }
 
-    /// Returns whether some worker has something to do. A guest may have, and is not waited for.
+    /// Returns whether some worker has work. The thread that has built the pool may have some, and
+    /// is not counted.
     pub(crate) fn others_work(&self) -> bool {
         self.active_threads() > self.sleep.idle() + usize::from(self.config.uses_current_thread)
     }
 
-    /// Returns whether a seat is that of the thread that has built the pool.
+    /// Returns whether a slot is that of the thread that has built the pool.
     #[inline]
     pub(crate) fn is_current_thread(&self, slot: usize) -> bool {
         self.config.uses_current_thread && slot == CURRENT_THREAD_SLOT
     }
 
-    /// The seat has a thread.
+    /// Notes that a slot has a thread.
     pub(crate) fn use_slot(&self, slot: usize) {
-        // Relaxed: the forks that the seat's worker makes, it makes after this (see `forks.rs`).
+        // Relaxed: the worker of the slot makes its forks after this (see `fork_stack.rs`).
         self.used.fetch_max(slot + 1, Ordering::Relaxed);
     }
 
-    /// Seats that have had a thread.
+    /// Returns the slots that have had a thread.
     pub(super) fn used_slots(&self) -> &[CachePadded<WorkerInfo>] {
         // Relaxed: as above.
         &self.infos[..self.used.load(Ordering::Relaxed)]
     }
 
-    /// Whether [`steal_fork`](Self::steal_fork) may find something. Exact for a worker that has
-    /// said that it goes to sleep and has called `heavy` since; a fork to which a thief is on its
-    /// way does not count (see `forks.rs`).
+    /// Returns whether a thief may find a fork. Exact for a worker that has said that it goes to
+    /// sleep and has called `heavy` since.
     pub(crate) fn has_forks(&self) -> bool {
         self.used_slots().iter().any(|info| info.forks().ready_after_barrier() > 0)
     }
 
-    /// Whether somebody asks where workers are: there may be more of them than processors, so that
-    /// it matters which can run; or those that block are compensated.
+    /// Returns whether the pool looks at which workers can run. It does if there may be more of
+    /// them than processors, or if those that block are compensated.
     pub(crate) fn are_seen(&self) -> bool {
         self.first_spare > self.processors || self.monitor.is_some()
     }
 
-    /// Returns the number of threads, spare ones apart. Takes the roster's lock.
+    /// Returns the number of threads without spares. Takes the lock of the thread table.
     pub(crate) fn num_threads(&self) -> usize {
         self.threads.lock().members
     }
 
-    /// Threads that take part.
+    /// Returns how many threads take part.
     fn active_threads(&self) -> usize {
         // Relaxed: a hint.
         self.active_threads.load(Ordering::Relaxed)
@@ -245,22 +253,22 @@ impl PoolState {
         }
     }
 
-    /// Whether no thread is to begin any more.
+    /// Returns whether the pool is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.termination.is_closed()
     }
 
-    /// Says how many spares are too many. The roster's lock is held.
+    /// Updates the number of surplus spares. The lock of the thread table is held.
     pub(crate) fn note_surplus(&self, table: &ThreadTable) {
         let surplus = table.active_spares.saturating_sub(table.leases);
         // Relaxed: a hint.
         self.surplus_spares.store(surplus as u32, Ordering::Relaxed);
     }
 
-    /// Whether the worker is a spare, and one too many.
+    /// Returns whether the worker is a spare and some spare is to go back to sleep.
     #[inline]
     pub(crate) fn is_surplus(&self, worker: &Worker) -> bool {
-        // Relaxed: a hint; `rest` asks again under the roster's lock.
+        // Relaxed: a hint. `retire_spare` decides under the lock of the thread table.
         worker.index() >= self.first_spare && self.surplus_spares.load(Ordering::Relaxed) > 0
     }
 }

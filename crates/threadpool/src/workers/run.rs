@@ -1,13 +1,10 @@
-//! What a worker does with tasks: it creates them, and runs those that are ready.
+//! The tasks of a worker: how it creates them, and how it runs ready work.
 
-use super::core::{QueuePosition, Work};
-use super::job;
-use super::pool_state::Fate;
-use super::worker::Worker;
-use crate::strategy::blocks::control_block::Task;
+use crate::strategy::blocks::Task;
+use crate::workers::{Fate, QueuePosition, Work, Worker, job};
 
 impl Worker {
-    /// Creates a task that is `body`.
+    /// Creates a task that runs `body`.
     ///
     /// # Safety
     ///
@@ -23,8 +20,8 @@ impl Worker {
         });
     }
 
-    /// Runs a task that is ready, if there is one: for a task that has to wait for something that
-    /// the pool does not know of.
+    /// Runs ready work, if there is any: for a task that waits for something that the pool does not
+    /// know of. Returns whether there was any.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -38,8 +35,8 @@ impl Worker {
         self.run_if_some(self.core().find_work(self))
     }
 
-    /// Does what [`yield_now`](Self::yield_now) does with a task that the worker need not take from
-    /// another worker: one that it created, or that came from outside the pool. A strategy with
+    /// Does what [`yield_now`](Self::yield_now) does, with work that the worker need not take from
+    /// another worker: a task that it created, or that came from outside the pool. A strategy with
     /// central queues has no other tasks.
     ///
     /// ```
@@ -58,6 +55,7 @@ impl Worker {
         self.run_if_some(self.core().find_local_work(self))
     }
 
+    /// Runs `work`, if there is some. Returns whether there was.
     fn run_if_some(&self, work: Option<Work>) -> bool {
         let found = work.is_some();
         if let Some(work) = work {
@@ -77,7 +75,7 @@ impl Worker {
     /// Runs a task and gives its block back.
     pub(crate) fn run(&self, task: Task) {
         self.counters().tasks.add(1);
-        // SAFETY: out of the strategy, so filled and not run yet.
+        // SAFETY: it is out of the strategy, so it is filled and has not run.
         let block = unsafe { job::run(task, self, self.pool().fate()) };
         self.core().release_block(&self.slot, block);
     }

@@ -1,47 +1,45 @@
-//! What others tell one worker: signals, and calls in its mailbox.
+//! Signals to one worker, and the calls in its mailbox.
 //!
-//! # Orders
-//!
-//! Others tell a worker something by a bit in its seat's word, which it looks at between two tasks,
+//! A signal is a bit in the word of the worker's slot. The worker looks at it between two tasks,
 //! while it searches, and while it waits.
 //!
-//! | order | given by | until |
+//! | signal | set by | until |
 //! | --- | --- | --- |
-//! | mail | a broadcast | the worker empties its box |
-//! | leave | a pool that becomes smaller, or is closed | the thread has ended; or the pool becomes larger again before the worker has seen it |
-//! | left | the worker itself: it has seen `leave`, which cannot be taken back any more | the seat's next thread is started |
-//! | serve | who lends a spare | the spare has seen it |
-//! | lent | who has seen the worker blocked (`lookout.rs`) | somebody has seen that it is not any more |
+//! | `CALLS` | a broadcast | the worker empties its mailbox |
+//! | `STOP` | a pool that becomes smaller or is closed | the thread has ended, or see below |
+//! | `STOPPED` | the worker that has seen `STOP`, which is then final | the next thread starts |
+//! | `START` | a thread that leases a spare | the spare has seen it |
+//! | `COMPENSATED` | a thread that has seen the worker blocked | a thread sees it run again |
+//!
+//! `STOP` is withdrawn if the pool becomes larger again before the worker has seen it.
 //!
 //! # Orderings
 //!
-//! An order is given with Release and seen with Acquire: who is told to leave because the pool was
-//! closed sees that it was, and does not leave as if it had become smaller; a spare that is told to
-//! serve rests after it was enlisted. Whoever gives an order tells the worker afterwards, so that
-//! its last look before it sleeps sees it.
+//! A signal is set with Release and seen with Acquire. A worker that must stop because the pool was
+//! closed sees that it was, and does not stop as if the pool had become smaller. A spare that is
+//! started is idle only after it was registered. The thread that sets a signal then notifies the
+//! worker, so the worker's last look before it sleeps sees the signal.
 
 use machine::atomic::Ordering;
 
-use super::pool_state::PoolState;
-use super::worker::Worker;
-use super::worker_info::Call;
-use crate::threads::table::ThreadTable;
+use crate::threads::ThreadTable;
+use crate::workers::{Call, PoolState, Worker};
 
-/// There is mail for this worker.
+/// The worker's mailbox has calls.
 pub(crate) const CALLS: u32 = 1;
-/// It is to end.
+/// The worker is to stop.
 pub(crate) const STOP: u32 = 2;
-/// It ends: nobody can take `STOP` back any more.
+/// The worker stops: `STOP` cannot be withdrawn any more.
 pub(crate) const STOPPED: u32 = 4;
-/// A spare is to take part.
+/// The spare is to take part.
 pub(crate) const START: u32 = 8;
-/// It was seen blocked, and a spare was lent for it.
+/// The worker was seen blocked, and a spare was leased for it.
 pub(crate) const COMPENSATED: u32 = 16;
 
 impl PoolState {
-    /// Sends mail to each member that has a thread. `before` is called first, with their number.
+    /// Sends a call to each member that has a thread. First calls `before` with their number.
     pub(crate) fn call_all(&self, before: impl FnOnce(usize), call: impl Fn() -> Call) {
-        // The members do not change while the mail is sent.
+        // The members do not change while the calls are sent.
         let table = self.threads.lock();
         before(table.present_members().count());
         for slot in table.present_members() {
@@ -49,14 +47,14 @@ impl PoolState {
         }
     }
 
-    /// Puts `mail` into the seat's box and tells its worker.
+    /// Puts `call` into the slot's mailbox and notifies its worker.
     pub(crate) fn send_call(&self, slot: usize, call: Call) {
         self.info(slot).mailbox.lock().push_back(call);
         self.signal(slot, CALLS);
     }
 
-    /// The seat's thread has ended, and no other one comes: the seat gets no mail from now on, and
-    /// what it has got is told so.
+    /// Marks a slot that has no thread any more and gets no other one. It gets no calls from
+    /// now on, and the calls in its mailbox are made without a worker.
     pub(crate) fn abandon(&self, slot: usize) {
         self.threads.lock().abandoned[slot] = true;
         loop {
@@ -68,14 +66,15 @@ impl PoolState {
         }
     }
 
-    /// Tells the seat's worker to end.
+    /// Signals the slot's worker to stop.
     pub(crate) fn request_stop(&self, slot: usize) {
         self.signal(slot, STOP);
     }
 
-    /// Takes back that the seat's worker is to end. False, if it ends already.
+    /// Withdraws the signal to stop. Returns false if the worker stops already.
     pub(crate) fn withdraw_stop(&self, slot: usize) -> bool {
-        // Relaxed: the roster's lock is held, and `commit_stop` decides by the word alone.
+        // Relaxed: the lock of the thread table is held, and `commit_stop` decides by the word
+        // alone.
         let retained =
             self.info(slot).signals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |signals| {
                 (signals & STOPPED == 0).then_some(signals & !STOP)
@@ -83,10 +82,10 @@ impl PoolState {
         retained.is_ok()
     }
 
-    /// Whether the worker, which has seen that it is to end, does. Not while it has mail: that was
-    /// sent to a member, perhaps since it looked.
+    /// Returns whether the worker, which has seen `STOP`, does stop. It does not while it has
+    /// calls: those were sent to a member, perhaps since it looked.
     pub(crate) fn commit_stop(&self, worker: &Worker) -> bool {
-        // Relaxed: as in `retain`.
+        // Relaxed: as in `withdraw_stop`.
         let left = self.info(worker.index()).signals.fetch_update(
             Ordering::Relaxed,
             Ordering::Relaxed,
@@ -95,38 +94,41 @@ impl PoolState {
         left.is_ok()
     }
 
-    /// Clears what the last thread of this seat was told, for the next, or for itself if it begins
-    /// again. The roster's lock is held.
+    /// Clears the signals of the slot's last thread, for the next one, or for the same if it
+    /// restarts. The lock of the thread table is held.
     pub(crate) fn reset_signals(&self, slot: usize) {
-        // Relaxed: the last thread is through, and the next is not started. Mail stays: it is for
-        // the seat.
+        // Relaxed: the last thread is through, and the next is not started. Calls stay: they are
+        // for the slot.
         self.info(slot).signals.fetch_and(CALLS, Ordering::Relaxed);
     }
 
-    /// Whether the seat's thread has left, and its seat is a member's again, or was for long enough
-    /// to get mail. The roster's lock is held.
+    /// Returns whether a slot needs its stopped thread again: it is a member's again, or
+    /// was for long enough to get calls. The lock of the thread table is held.
     pub(crate) fn must_restart(&self, table: &ThreadTable, slot: usize) -> bool {
-        // Relaxed: whoever refused to take `STOP` back, or sent mail, had the lock.
+        // Relaxed: a thread that found `STOP` final, or sent a call, had the lock.
         let signals = self.info(slot).signals.load(Ordering::Relaxed);
         signals & STOPPED != 0 && (slot < table.members || signals & CALLS != 0)
     }
 
+    /// Sets a signal and notifies the worker.
     pub(crate) fn signal(&self, slot: usize, signal: u32) {
         // Release: pairs with the Acquire of `signals`.
         self.info(slot).signals.fetch_or(signal, Ordering::Release);
         self.sleep.notify_worker(slot);
     }
 
+    /// Returns the worker's signals.
     pub(crate) fn signals(&self, worker: &Worker) -> u32 {
-        // Acquire: pairs with the Release of `order`.
+        // Acquire: pairs with the Release of `signal`.
         self.info(worker.index()).signals.load(Ordering::Acquire)
     }
 
+    /// Returns whether the worker's mailbox has calls.
     pub(crate) fn has_calls(&self, worker: &Worker) -> bool {
         self.signals(worker) & CALLS != 0
     }
 
-    /// Runs what is meant for this worker only.
+    /// Makes the calls in the worker's mailbox, and ends its compensation if it has one.
     #[inline]
     pub(crate) fn run_calls(&self, worker: &Worker) {
         let signals = self.signals(worker);
@@ -138,11 +140,12 @@ impl PoolState {
         }
     }
 
+    /// Empties the mailbox.
     #[cold]
     fn run_all_calls(&self, worker: &Worker) {
         let slot = self.info(worker.index());
-        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box
-        // has a lock.
+        // Before the mailbox is emptied, so that a later call is not forgotten. Relaxed: the
+        // mailbox has a lock.
         slot.signals.fetch_and(!CALLS, Ordering::Relaxed);
         loop {
             let call = slot.mailbox.lock().pop_front();

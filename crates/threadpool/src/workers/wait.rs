@@ -1,81 +1,88 @@
-//! How a worker waits for what another one runs.
+//! Waiting: what a worker does while it waits for what another worker runs.
 //!
-//! # Waiting for what another runs
-//!
-//! | [`Wait`] | what the worker does meanwhile | its stack | holding a lock meanwhile |
+//! | [`Wait`] | the worker meanwhile runs | its stack | a lock held meanwhile |
 //! | --- | --- | --- | --- |
-//! | `Any` | any ready task, to a depth of [`MAX_NESTED_TASKS`] | at most so many tasks above each other, but see below | may deadlock with a task that wants it |
-//! | `Leapfrog` | what the thief has ready: most often part of what is waited for | seldom deeper than the program run by one thread | may deadlock, if the thief has other tasks too |
-//! | `Isolated` | tasks of the scope that it waits for | does not grow | safe, but for what a [`broadcast`](crate::ThreadPool::broadcast) runs |
-//! | `Park` | the same, and a spare thread takes its seat | does not grow | as above |
+//! | `Any` | any ready task | bounded, see below | may deadlock with a task that takes it |
+//! | `Leapfrog` | what the thief has ready | seldom grows | may deadlock |
+//! | `Isolated` | tasks of the awaited scope | does not grow | safe, see below |
+//! | `Park` | the same, and a spare takes part | does not grow | safe, see below |
 //!
-//! All of them run what a broadcast has for the worker: it waits for each, perhaps in a task that
-//! is waited for here.
+//! - Under `Any`, at most [`MAX_NESTED_TASKS`] tasks lie above each other.
+//! - Under `Leapfrog`, the thief's tasks are most often part of what is waited for. The stack is
+//!   seldom deeper than that of the program run by one thread. A lock may deadlock if the thief has
+//!   other tasks too.
+//! - Under `Isolated` and `Park`, a lock is safe unless a
+//!   [`broadcast`](crate::ThreadPool::broadcast) takes it.
+//!
+//! Under all of them the worker makes the calls of broadcasts: a broadcast waits for each worker,
+//! perhaps in a task that is waited for here.
 //!
 //! # Why this does not deadlock
 //!
-//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on
-//! its stack, or that it would run itself: the tasks of a scope whose waiter runs no others lie in
-//! a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers of
-//! which each waits for the next, what is uppermost began later and later, and the row ends with
-//! one that does not wait.
+//! A worker that waits for a fork or a scope waits for tasks that began after the uppermost task on
+//! its stack, or that it would run itself. If the waiter of a scope runs no other tasks, the
+//! scope's tasks lie in a list ([`runs_any_task`](Worker::runs_any_task) is asked when the scope
+//! begins). Consider a row of workers of which each waits for the next. Their uppermost tasks began
+//! later and later. So the row ends with a worker that does not wait.
 //!
-//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's
-//! tasks may come back to this one. A worker that runs nothing might then wait for what it alone
-//! would run. So under `Any` it runs tasks meanwhile, also beyond [`MAX_NESTED_TASKS`]. Why not sleep
-//! and lend its seat to a spare there: the spares are counted, not whom they serve, so the one that
-//! is left may itself wait for this worker's fork.
+//! Any thread may wait for the handle of a future before its task has begun. Another pool's tasks
+//! may come back to this pool. A worker that runs nothing might then wait for what it alone would
+//! run. So under `Any` it runs tasks meanwhile, even beyond [`MAX_NESTED_TASKS`]. Why not sleep and
+//! lease a spare there: leases count spares, not the workers they replace. So the spare that is
+//! left may itself wait for this worker's fork.
 //!
-//! A spare whose turn is over may still have a fork of the worker that took its seat back. If it
-//! blocks there, it stands in for itself. So a worker that sleeps for a fork lends its seat if the
-//! pool has started spares.
+//! A spare that is not needed any more may still have a fork of the worker that it replaced. If it
+//! blocks there, it replaces itself. So a worker that sleeps for a fork leases a spare if the pool
+//! has started spares.
 //!
-//! **The bound that remains:** under `Any` forks and scopes add at most `MAX_NESTED_TASKS` tasks to a
-//! stack; waits for futures, broadcasts and other pools as many as wait so above each other. Under
-//! the others a worker lends its seat while it waits for another pool, and sleeps if there is no
-//! spare: pools that call each other to and fro need as many spares as there are calls inside each
-//! other. While it waits for a future it sleeps (`Park` lends its seat): a pool all of whose
-//! workers do polls nothing any more. A task that waits for a future whose poll lies below it on
-//! the same stack waits for ever.
+//! # The bound that remains
+//!
+//! - Under `Any`, forks and scopes add at most `MAX_NESTED_TASKS` tasks to a stack. Waits for
+//!   futures, broadcasts and other pools add as many as there are such waits above each other.
+//! - Under the others, a worker leases a spare while it waits for another pool, and sleeps if there
+//!   is none. Pools that call each other to and fro need as many spares as there are calls inside
+//!   each other.
+//! - Under the others, a worker sleeps while it waits for a future (`Park` leases a spare). If all
+//!   workers of a pool do so, it polls nothing any more.
+//! - A task that waits for a future that is polled below it on the same stack waits for ever.
 
 use machine::bomb::AbortOnUnwind;
 
-use super::config::{MAX_NESTED_TASKS, Wait};
-use super::core::SpareLease;
-use super::worker::Worker;
-use crate::sync::latch::Latch;
+use crate::sync::Latch;
+use crate::workers::{MAX_NESTED_TASKS, SpareLease, Wait, Worker};
 
-/// What a wait ends the process with that would unwind.
+/// The message of the abort when a wait would unwind.
 pub(crate) const UNWOUND: &str =
     "a wait in a thread pool unwound: others may still use what lies on its stack";
 
-/// What a worker waits for.
+/// The thing that a worker waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// A fork, which the worker runs that the latch names.
+    /// A fork. The worker that the latch names runs it.
     Fork,
-    /// The tasks of a scope, which lie in the list of this worker's seat, at this level.
+    /// The tasks of a scope, which lie in the list of this worker's slot, at this level.
     Scope(usize),
-    /// What may not have begun, or have been begun by whoever.
+    /// A task that may not have begun, or that any worker may have begun.
     Anywhere,
 }
 
 impl Worker {
     /// Waits until the latch is set, as the pool's [`Wait`] says.
     ///
-    /// Ends the process rather than unwind: what the latch is for may still run, on what lies on
-    /// this stack.
+    /// Ends the process rather than unwind: a task may still run that uses this stack and sets the
+    /// latch.
     pub(crate) fn wait_for(&self, latch: &Latch, awaited: Awaited) {
         let bomb = AbortOnUnwind::armed(UNWOUND);
         self.wait_here_for(latch, awaited);
         bomb.defuse();
     }
 
+    /// Waits in the way that the pool's [`Wait`] and the awaited thing ask for.
     fn wait_here_for(&self, latch: &Latch, awaited: Awaited) {
         match (self.pool().wait(), awaited) {
             (Wait::Any, _) if self.runs_any_task() => self.run_any_until(latch),
-            // Somebody must run what is ready: what is waited for may be one of those tasks, or
-            // wait for one.
+            // Some worker must run what is ready: the awaited task may be ready, or wait for a
+            // ready one.
             (Wait::Any, Awaited::Anywhere) => self.run_any_until(latch),
             (Wait::Leapfrog, Awaited::Fork) => {
                 let _lease = self.lease_beside_spares();
@@ -107,20 +114,20 @@ impl Worker {
         }
     }
 
-    /// Lends its seat while it waits for a fork, if the pool has started spare threads. The thief
-    /// may be a spare that is one too many by now. When that one blocks, it stands in for itself,
-    /// and no worker is left that runs anything.
+    /// Leases a spare while it waits for a fork, if the pool has started spare threads. The thief
+    /// may be a spare that is surplus by now. When it blocks, it replaces itself, and no worker is
+    /// left that runs anything.
     fn lease_beside_spares(&self) -> Option<SpareLease<'_>> {
         self.pool().has_started_spares().then(|| SpareLease::take(self.core()))
     }
 
-    /// Whether it runs any task while it waits here and now.
+    /// Returns whether the worker runs any task while it waits here and now.
     pub(crate) fn runs_any_task(&self) -> bool {
         self.pool().wait() == Wait::Any && self.nested.get() < MAX_NESTED_TASKS
     }
 
-    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool:
-    /// if this worker runs nothing meanwhile, it lends its seat.
+    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool.
+    /// So if this worker runs nothing meanwhile, it leases a spare.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
         if self.pool().wait() == Wait::Any {
             self.wait_for(latch, Awaited::Anywhere);
@@ -133,7 +140,7 @@ impl Worker {
         }
     }
 
-    /// Runs whatever is ready until the latch is set.
+    /// Runs ready work until the latch is set.
     fn run_any_until(&self, latch: &Latch) {
         let nested = self.nested.get();
         self.nested.set(nested + 1);
@@ -148,7 +155,7 @@ impl Worker {
         self.nested.set(nested);
     }
 
-    /// Runs a task at `level` of its list, if there is one that nobody has begun.
+    /// Runs a task at `level` of its list, if there is one that no thread has begun.
     fn run_scope_task(&self, level: Option<usize>) -> bool {
         let task = level.and_then(|level| self.scope_tasks().take(level));
         let found = task.is_some();
@@ -175,6 +182,7 @@ impl Worker {
 }
 
 impl Awaited {
+    /// Returns the level of a scope.
     fn level(self) -> Option<usize> {
         match self {
             Self::Scope(level) => Some(level),

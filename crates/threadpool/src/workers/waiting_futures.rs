@@ -1,43 +1,50 @@
-//! The futures of a seat that have waited and are not done, so that the pool can abort them when it ends.
+//! The futures of a worker slot that have waited and are not done. The pool aborts them when it
+//! ends.
 //!
-//! Why not all futures: most that are spawned for their parallelism are ready at their first poll, and never come here. Why a list for each seat: a
-//! lock that nobody else wants. Why not links in the futures: an index is checked.
+//! Why not all futures: most that are spawned for their parallelism are ready at their first poll,
+//! and never come here. Why a list for each slot: its lock is free most of the time. Why not links
+//! in the futures: an index is checked.
 //!
 //! # Invariants
 //!
-//! 1. `free` is the first of a list of free entries through their numbers, which ends at the length of `entries`.
+//! 1. `free` is the first of a list of free entries through their numbers. The list ends at the
+//!    length of `entries`.
 //! 2. Once it is closed, it holds nothing.
 
 use std::sync::Arc;
 
 use stanchion_competitive::Mutex;
 
-/// What can be aborted.
+/// A future that can be aborted.
 pub(crate) trait Abort: Send + Sync {
+    /// Aborts it.
     fn abort(self: Arc<Self>);
 }
 
-/// Futures that are not done.
+/// Futures that have waited and are not done.
 pub(crate) struct WaitingFutures(Mutex<Entries>);
 
 struct Entries {
     entries: Vec<Entry>,
+    /// The first free entry (Invariant 1).
     free: usize,
+    /// True if the pool has ended.
     closed: bool,
 }
 
 enum Entry {
     Used(Arc<dyn Abort>),
-    /// The next free one.
+    /// The number of the next free entry.
     Free(usize),
 }
 
 impl WaitingFutures {
+    /// Creates an empty list.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Entries { entries: Vec::new(), free: 0, closed: false }))
     }
 
-    /// Holds a future, under the number that is returned. None, if nothing is held any more.
+    /// Holds a future. Returns its number; `None` if the list is closed.
     pub(crate) fn insert(&self, future: Arc<dyn Abort>) -> Option<usize> {
         let mut list = self.0.lock();
         if list.closed {
@@ -55,7 +62,8 @@ impl WaitingFutures {
         Some(number)
     }
 
-    /// Gives up the future with this number, which the caller has as well: nothing is dropped under the lock that is the last of its kind.
+    /// Releases the future with this number. The caller owns it too, so no future is dropped under
+    /// the lock.
     pub(crate) fn remove(&self, number: usize) {
         let mut list = self.0.lock();
         if list.closed {
@@ -68,7 +76,7 @@ impl WaitingFutures {
         drop(was);
     }
 
-    /// Holds nothing from now on, and aborts what was held.
+    /// Closes the list and aborts what it held.
     pub(crate) fn abort_all(&self) {
         let mut list = self.0.lock();
         list.closed = true;

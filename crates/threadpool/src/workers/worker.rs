@@ -1,12 +1,13 @@
-//! A worker: one thread of a pool, as what runs on it sees it.
+//! A worker: one thread of a pool, as the tasks that run on it see it.
 //!
-//! What is here is the same for every strategy, and is what a task that runs can ask for: fork
-//! ([`join`](Worker::join)), create, wait. The thread's loop is the registry's.
+//! It is the same for every strategy. A task can ask it to fork ([`join`](Worker::join)), to create
+//! tasks (`run.rs`) and to wait (`wait.rs`). The loop of its thread is the registry's.
 //!
 //! # Invariants
 //!
-//! 1. A worker lies in its seat. Between [`begin`](Worker::bind) and the end of its thread only
-//!    that thread uses it, but for `forks`. [`CURRENT`] points to it meanwhile.
+//! 1. A worker lies in the [`WorkerInfo`](super::worker_info::WorkerInfo) of its slot. Between
+//!    [`bind`](Worker::bind) and the end of its thread only that thread uses it, except `forks`.
+//!    Meanwhile [`CURRENT`] points to it.
 //! 2. Its registry lives longer than its thread.
 use core::cell::Cell;
 use core::fmt;
@@ -15,44 +16,42 @@ use core::marker::PhantomData;
 use machine::clock::{self, Ticks};
 
 use crate::metrics::Counters;
-use crate::queues::fork_stack::ForkStack;
-use crate::queues::scope_tasks::ScopeTasks;
+use crate::queues::{ForkStack, ScopeTasks};
+use crate::random::XorShift;
 use crate::strategy::WorkerSlot;
-use crate::sync::latch::Latch;
-use crate::workers::core::Core;
-use crate::workers::monitor::BLOCKED_US;
-use crate::workers::pool_state::PoolState;
-use crate::workers::worker_info::ScopeTask;
+use crate::sync::Latch;
+use crate::workers::{BLOCKED_US, Core, PoolState, ScopeTask};
 
-/// How long a worker dozes at first, and at most (see `sleeping.rs`).
+/// The first and the longest doze of a worker (see `sleep.rs`).
 const DOZE_NS: u64 = 100_000;
 const MOST_DOZE_NS: u64 = 10_000_000;
 
 machine::thread_local! {
-    /// The worker that the thread is, if it is one (Invariant 1).
+    /// The worker that the thread is, if it is one (Invariant 1). Written by the thread itself.
     static CURRENT: Cell<*const Worker> = Cell::new(core::ptr::null());
 }
 
-/// The second half of a fork, whatever its type.
+/// The header of a fork: what a thief needs to run the second half, whatever its type is.
 pub(crate) struct Fork {
-    /// Runs it and sets the latch; says whether the owner must be told.
+    /// Runs the second half and sets the latch. Returns whether the owner must be woken.
     pub(super) run: unsafe fn(*const Fork, &Worker) -> bool,
-    /// Set by a thief. Names the thief before.
+    /// Set by the thief, which writes its index into it before.
     pub(super) latch: Latch,
 }
 
-/// A fork of another worker that the thread which has this is to run.
+/// A fork that the thread which holds this value has stolen, and is to run.
 #[derive(Debug)]
 pub(crate) struct StolenFork {
+    /// The header, which lies on the owner's stack.
     pub(super) fork: *const Fork,
-    /// The number of the worker whose fork it is.
+    /// The index of the worker that has made the fork.
     pub(super) owner: usize,
 }
 
 /// A thread of a pool, for the tasks that run on it.
 ///
-/// [`join`](Self::join) on a worker is the cheapest fork there is here: a task gets one from
-/// [`ThreadPool::install_with`](crate::ThreadPool::install_with) and hands it down.
+/// [`join`](Self::join) on a worker is the cheapest fork of this crate. A task gets a worker
+/// from [`ThreadPool::install_with`](crate::ThreadPool::install_with) and hands it down.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, Worker};
@@ -81,37 +80,38 @@ pub(crate) struct StolenFork {
 /// ```
 #[repr(C)]
 pub struct Worker {
-    /// First: what each fork touches.
+    /// The forks that it has made. It lies first, as each `join` touches it.
     pub(crate) forks: ForkStack<Fork>,
-    /// Of the worker's pool; null before [`begin`](Self::bind).
+    /// The pool of the worker; null before [`bind`](Self::bind).
     pool: Cell<*const PoolState>,
     /// The same pool, with its strategy.
     core: Cell<Option<*const dyn Core>>,
+    /// Its slot in the strategy and in the pool.
     pub(super) slot: WorkerSlot,
-    /// The state of its random numbers.
-    random: Cell<u32>,
+    /// Its random numbers.
+    pub(super) random: XorShift,
     /// Waits that run any task, one inside the other.
     pub(super) nested: Cell<usize>,
-    /// It is inside of `blocking`, and has lent a spare for that.
+    /// Set while it is inside of `blocking` and has leased a spare for that.
     pub(crate) in_blocking: Cell<bool>,
-    /// How often it has searched in vain since it found something.
+    /// Searches in vain since it last found something.
     failed_searches: Cell<u32>,
-    /// When it last looked for others that have blocked.
+    /// The time at which it last looked for other workers that have blocked.
     checked_at: Cell<Option<Ticks>>,
-    /// Neither `Send` nor `Sync`.
+    /// Makes it neither `Send` nor `Sync`.
     one_thread: PhantomData<*const ()>,
 }
 
 impl Worker {
-    /// A worker without a thread, for the seat of this number.
+    /// Creates a worker without a thread, for the slot with this index.
     pub(crate) fn vacant(index: usize) -> Self {
         Self {
             forks: ForkStack::new(),
             pool: Cell::new(core::ptr::null()),
             core: Cell::new(None),
-            // SAFETY: there is one worker for each seat, and its thread alone uses the place.
+            // SAFETY: there is one worker for each slot, and its thread alone uses the slot.
             slot: unsafe { WorkerSlot::new(index) },
-            random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
+            random: XorShift::new(index),
             nested: Cell::new(0),
             in_blocking: Cell::new(false),
             failed_searches: Cell::new(0),
@@ -120,12 +120,12 @@ impl Worker {
         }
     }
 
-    /// The calling thread is the worker's from now on.
+    /// Makes the calling thread the worker's thread.
     ///
     /// # Safety
     ///
-    /// No other thread uses the worker, apart from its forks, before the caller has ended with it.
-    /// `core`, in which the worker lies, lives longer than that (Invariant 2).
+    /// No other thread uses the worker, apart from its forks, before the caller has stopped using
+    /// it. `core`, in which the worker lies, lives longer than that (Invariant 2).
     pub(crate) unsafe fn bind(&self, core: *const dyn Core) {
         // SAFETY: alive.
         self.pool.set(unsafe { &*core }.pool());
@@ -133,17 +133,7 @@ impl Worker {
         self.pool().use_slot(self.index());
     }
 
-    /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
-    pub(crate) fn random(&self) -> u32 {
-        let mut word = self.random.get();
-        word ^= word << 13;
-        word ^= word >> 17;
-        word ^= word << 5;
-        self.random.set(word);
-        word
-    }
-
-    /// Runs `body` with the thread known to be this worker.
+    /// Runs `body` while this worker is the calling thread's.
     pub(crate) fn enter<R>(&self, body: impl FnOnce() -> R) -> R {
         struct Leave(*const Worker);
         impl Drop for Leave {
@@ -160,7 +150,7 @@ impl Worker {
         CURRENT.with(|current| current.set(if is_current { self } else { core::ptr::null() }));
     }
 
-    /// Calls `body` with the worker that the calling thread is, if it is one.
+    /// Calls `body` with the worker of the calling thread, if the thread is one.
     #[inline]
     pub(crate) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {
         let current = CURRENT.with(Cell::get);
@@ -168,25 +158,28 @@ impl Worker {
         body(unsafe { current.as_ref() })
     }
 
-    /// Its number, from 0; what [`current_thread_index`](crate::current_thread_index) returns on
-    /// it.
+    /// Returns its index, from 0: what [`current_thread_index`](crate::current_thread_index)
+    /// returns on it.
     #[inline]
     #[must_use]
     pub fn index(&self) -> usize {
         self.slot.index()
     }
 
+    /// Returns its slot, for the strategy.
     #[inline]
     pub(crate) fn slot(&self) -> &WorkerSlot {
         &self.slot
     }
 
+    /// Returns the state of its pool.
     #[inline]
     pub(crate) fn pool(&self) -> &PoolState {
-        // SAFETY: a worker that runs has begun; Invariant 2.
+        // SAFETY: a worker that runs has been bound; Invariant 2.
         unsafe { &*self.pool.get() }
     }
 
+    /// Returns its registry.
     #[inline]
     pub(crate) fn core(&self) -> &(dyn Core + 'static) {
         let core = self.core.get().expect("a worker that runs has begun");
@@ -194,30 +187,31 @@ impl Worker {
         unsafe { &*core }
     }
 
-    /// Whether it is a worker of this pool.
+    /// Returns whether it is a worker of this pool.
     #[inline]
     pub(crate) fn belongs_to(&self, pool: &PoolState) -> bool {
         core::ptr::eq(self.pool.get(), pool)
     }
 
+    /// Returns its counters.
     pub(crate) fn counters(&self) -> &Counters {
         &self.pool().info(self.index()).counters
     }
 
-    /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first
-    /// time.
+    /// Counts a search in vain, while other workers have work. Returns for how many nanoseconds the
+    /// worker dozes: not at all the first time.
     pub(crate) fn next_doze(&self) -> Option<u64> {
         let failed_searches = self.failed_searches.get();
         self.failed_searches.set(failed_searches.saturating_add(1));
         (failed_searches > 0).then(|| (DOZE_NS << (failed_searches - 1).min(16)).min(MOST_DOZE_NS))
     }
 
-    /// It has found something.
+    /// Ends the count of searches in vain: the worker has found something.
     pub(crate) fn found_work(&self) {
         self.failed_searches.set(0);
     }
 
-    /// Whether it is time to look for others that have blocked.
+    /// Returns whether it is time to look for other workers that have blocked.
     pub(crate) fn may_check_for_blocked(&self) -> bool {
         let now = clock::now();
         let often = |last: Ticks| now.nanos_since(last) < BLOCKED_US as u64 * 1_000;
@@ -228,7 +222,7 @@ impl Worker {
         true
     }
 
-    /// The tasks of its scopes, if it runs no others while it waits.
+    /// Returns the tasks of its scopes, if it runs no other tasks while it waits.
     pub(crate) fn scope_tasks(&self) -> &ScopeTasks<ScopeTask> {
         &self.pool().info(self.index()).scope_tasks
     }

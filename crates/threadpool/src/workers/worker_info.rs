@@ -1,4 +1,5 @@
-//! What belongs to one worker and is seen by others.
+//! The part of a worker that other threads see: its signals, its mailbox, its counters and its
+//! queues.
 
 use std::collections::VecDeque;
 
@@ -7,56 +8,56 @@ use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
-use super::core::Core;
-use super::monitor::BlockObservation;
-use super::pool_state::{Fate, PoolState};
-use super::waiting_futures::WaitingFutures;
-use super::worker::{Fork, Worker};
 use crate::metrics::Counters;
-use crate::queues::fifo::Fifo;
-use crate::queues::fork_stack::ForkStack;
-use crate::queues::scope_tasks::ScopeTasks;
+use crate::queues::{Fifo, ForkStack, ScopeTasks};
+use crate::workers::{BlockObservation, Core, Fate, Fork, PoolState, WaitingFutures, Worker};
 
-/// What is meant for one worker only. It is called once: by that worker, or without one if the
-/// seat's thread has ended and no other one comes.
+/// A call that is meant for one worker only. It is made once: by that worker, or without a worker
+/// if the slot's thread has ended and no other one comes.
 pub(crate) type Call = CallOf<'static>;
-/// Mail that borrows.
+/// A call that borrows.
 pub(crate) type CallOf<'a> = Box<dyn FnOnce(&PoolState, Option<&Worker>) + Send + 'a>;
 
-/// A task of a scope whose waiter runs no others.
+/// A task of a scope, if the waiter runs no other tasks.
 pub(crate) type ScopeTask = Box<dyn FnOnce(&Worker) + Send>;
 
 /// A closure that no scope waits for.
 pub(crate) type Detached = Box<dyn FnOnce(&Worker, Fate) + Send>;
 
+/// The `presence` of a thread of which the kernel keeps no records.
 pub(crate) const UNSEEN: usize = usize::MAX;
 
-/// What belongs to one worker and is seen by others.
+/// The part of a worker slot that other threads see.
 pub(crate) struct WorkerInfo {
+    /// The worker. Used by the slot's thread alone, except its forks.
     worker: CachePadded<Worker>,
+    /// Signals to the worker (`signals.rs`). Written by all threads of the pool.
     pub(crate) signals: AtomicU32,
+    /// Calls that only this worker makes. Broadcasts put them in.
     pub(super) mailbox: Mutex<VecDeque<Call>>,
-    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat
-    /// without a thread, [`UNSEEN`] without records.
+    /// The number under which the kernel's records of its thread are asked for, plus one. 0 for a
+    /// slot without a thread, [`UNSEEN`] without records. Written by the slot's thread.
     pub(crate) presence: AtomicUsize,
+    /// Written by the worker only.
     pub(crate) counters: Counters,
-    /// Futures that began to wait here.
+    /// Futures that began to wait on this worker.
     pub(crate) waiting_futures: WaitingFutures,
-    /// Tasks of its scopes, if it runs no others while it waits.
+    /// Tasks of its scopes, if it runs no other tasks while it waits.
     pub(crate) scope_tasks: ScopeTasks<ScopeTask>,
-    /// What its worker has created by `spawn_fifo`, outside of scopes.
+    /// The closures that its worker has created by `spawn_fifo`, outside of scopes.
     pub(super) fifo: Fifo<Detached>,
-    /// Whether it has blocked in a task.
+    /// The observation by other threads: whether it has blocked in a task.
     pub(crate) observed: BlockObservation,
 }
 
-// SAFETY: `worker` is touched by the thread that has the seat alone, but for its forks, which
-// threads may share; all else is atomic, or has its lock.
+// SAFETY: `worker` is touched by the slot's thread alone, except its forks, which threads may
+// share. All else is atomic, or has its lock.
 unsafe impl Sync for WorkerInfo {}
-// SAFETY: as above; a worker that no thread has begins anew on the next one.
+// SAFETY: as above. A worker that no thread uses is bound anew by the next one.
 unsafe impl Send for WorkerInfo {}
 
 impl WorkerInfo {
+    /// Creates a slot without a thread.
     pub(super) fn new(index: usize) -> Self {
         Self {
             worker: CachePadded::new(Worker::vacant(index)),
@@ -71,33 +72,33 @@ impl WorkerInfo {
         }
     }
 
-    /// The forks of the seat's worker.
+    /// Returns the forks of the slot's worker.
     #[inline]
     pub(crate) fn forks(&self) -> &ForkStack<Fork> {
         &self.worker.forks
     }
 
-    /// The seat's worker, which has begun.
+    /// Returns the slot's worker, which has been bound.
     ///
     /// # Safety
     ///
-    /// The seat is the calling thread's.
+    /// The slot is the calling thread's.
     pub(crate) unsafe fn worker(&self) -> &Worker {
         &self.worker
     }
 
-    /// Begins the life of the seat's worker, in the pool of `core`.
+    /// Binds the slot's worker to the calling thread, in the pool of `core`.
     ///
     /// # Safety
     ///
-    /// The seat is the caller's alone for as long as it uses the worker, and `core` lives longer.
+    /// The slot is the caller's alone for as long as it uses the worker, and `core` lives longer.
     pub(crate) unsafe fn bind_worker(&self, core: *const dyn Core) -> &Worker {
         // SAFETY: the caller's promise.
         unsafe { self.worker.bind(core) };
         &self.worker
     }
 
-    /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
+    /// Returns whether its thread runs, or would run if it had a processor. True without records.
     pub(super) fn can_run(&self) -> bool {
         // Relaxed: a hint.
         match self.presence.load(Ordering::Relaxed) {

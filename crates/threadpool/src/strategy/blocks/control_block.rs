@@ -1,11 +1,11 @@
-//! Control blocks: what a ready thread is while it waits, and the lists that they are kept in.
+//! Control blocks: the memory of a ready task, and the chains in which blocks wait.
 //!
 //! A strategy does not know what it manages: a closure of a pool, a user-level thread, a null
-//! thread of an experiment. It sees blocks of one size with a link at the front; what the words
-//! behind the link mean is their user's business. So one strategy serves them all, and a free block
-//! serves whoever comes next.
+//! thread of an experiment. It sees blocks of one size with a link at the front. Its user decides
+//! what the words behind the link mean. So one strategy serves them all, and a free block serves
+//! any next task.
 //!
-//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with a
+//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task. It answers with a
 //! search, a lock of its own, and a block that another processor has in its cache. Why one size: a
 //! free list is then two loads and a store (section 2 of the paper).
 //!
@@ -19,11 +19,12 @@
 //!
 //! # Invariants
 //!
-//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the
-//!    word `shared` may be looked at by others, who have agreed on it with whoever fills the block.
+//! 1. A [`Task`] owns its block: only the thread that holds it touches the block. Only the word
+//!    `shared` may be read by other threads, which have agreed on it with the thread that fills the
+//!    block.
 //! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean
 //!    nothing.
-//! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are
+//! 3. Blocks are never freed while the [`Slabs`](super::slab::Slabs) that they were cut from are
 //!    alive.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2.
@@ -39,22 +40,22 @@ use machine::cell::UnsafeCell;
 /// Words behind the link of a control block.
 pub const TASK_WORDS: usize = 14;
 
-/// What a block, or a stack, has at its front to be listed.
+/// The front of a block or a stack, by which it is linked into a list.
 #[repr(C)]
 pub struct Link(UnsafeCell<Option<NonNull<Link>>>);
 
 impl Link {
-    /// A link that leads nowhere.
+    /// Creates a link that leads nowhere.
     #[must_use]
     pub fn new() -> Self {
         Self(UnsafeCell::new(None))
     }
 
-    /// Where the link leads.
+    /// Returns where the link leads.
     ///
     /// # Safety
     ///
-    /// The link is alive, and the caller owns what it is in, or the chain in which that is.
+    /// The link is alive. The caller owns the value with the link, or the chain in which that is.
     #[inline]
     unsafe fn next(link: NonNull<Self>) -> Option<NonNull<Self>> {
         // SAFETY: the caller's promise.
@@ -89,11 +90,14 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Memory for a task: a link, and [`TASK_WORDS`] words that belong to whoever fills it.
+/// The memory of a task: a link, and [`TASK_WORDS`] words that belong to the thread that fills it.
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
+    /// The next block of the chain.
     link: Link,
+    /// A word that other threads may read (Invariant 1).
     shared: AtomicUsize,
+    /// The words of the user.
     words: UnsafeCell<[MaybeUninit<usize>; TASK_WORDS]>,
 }
 
@@ -107,22 +111,22 @@ impl ControlBlock {
     }
 }
 
-/// A control block and the right to use it: one word, never null. What a
-/// [`Strategy`](crate::Strategy) manages.
+/// A control block and the right to use it: one word, never null. A [`Strategy`](crate::Strategy)
+/// manages values of this type.
 ///
-/// Not `Clone`: there is one for each block, and it is either in a strategy or with whoever took it
-/// out. Dropping one loses the block until its strategy is dropped, but nothing worse: give it back
-/// with [`Strategy::release`](crate::Strategy::release).
+/// It is not `Clone`: there is one for each block, and it is either in a strategy or with the
+/// thread that took it out. Dropping one loses the block until its strategy is dropped, but nothing
+/// worse. Give it back with [`Strategy::release`](crate::Strategy::release).
 #[derive(PartialEq, Eq)]
 pub struct Task(NonNull<ControlBlock>);
 
-// SAFETY: it owns the block (Invariant 1); what is in the words is the business of who fills them,
-// and `words` is unsafe to use.
+// SAFETY: it owns the block (Invariant 1). The thread that fills the words answers for them, and
+// `words` is unsafe to use.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// The words of the block, [`TASK_WORDS`] of them; aligned to 8 bytes, and not initialised when the
-    /// block is new.
+    /// Returns the words of the block, [`TASK_WORDS`] of them. They are aligned to 8 bytes, and not
+    /// initialised when the block is new.
     ///
     /// They may be read and written through the pointer for as long as the caller has this task.
     #[inline]
@@ -137,8 +141,9 @@ impl Task {
         })
     }
 
-    /// A word of the block that other threads may look at while it is in use: who agrees on it may
-    /// keep its address until the block is released. Zero in a new block, else whatever it was.
+    /// Returns a word of the block that other threads may read while it is in use. Threads that
+    /// agree on it may keep its address until the block is released. It is zero in a new block, and
+    /// else what it was.
     #[inline]
     #[must_use]
     pub fn shared(&self) -> &AtomicUsize {
@@ -146,14 +151,14 @@ impl Task {
         unsafe { &(*self.0.as_ptr()).shared }
     }
 
-    /// The task as a word.
+    /// Returns the task as a word.
     #[inline]
     #[must_use]
     pub fn into_raw(self) -> NonNull<()> {
         self.0.cast()
     }
 
-    /// The task that became this word.
+    /// Returns the task that became this word.
     ///
     /// # Safety
     ///
@@ -166,7 +171,7 @@ impl Task {
 
     /// # Safety
     ///
-    /// The block is alive, in no list, and nobody else's.
+    /// The block is alive, in no list, and no other thread has it.
     pub(crate) unsafe fn of(block: NonNull<ControlBlock>) -> Self {
         Self(block)
     }
@@ -178,8 +183,8 @@ impl fmt::Debug for Task {
     }
 }
 
-/// A stack, for those whose tasks have one of their own: the address of a [`Link`] in it that is
-/// only used while the stack is free.
+/// A stack, for tasks that have one of their own: the address of a [`Link`] in it, which is used
+/// only while the stack is free.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stack(NonNull<Link>);
 
@@ -187,25 +192,25 @@ pub struct Stack(NonNull<Link>);
 unsafe impl Send for Stack {}
 
 impl Stack {
-    /// The stack whose free-list link is at `link`.
+    /// Creates the stack that has its free-list link at `link`.
     ///
     /// # Safety
     ///
-    /// The link is alive as long as the stack is with a strategy, and used by nobody else
+    /// The link is alive as long as the stack is with a strategy, and only the strategy uses it
     /// meanwhile.
     #[must_use]
     pub unsafe fn new(link: NonNull<Link>) -> Self {
         Self(link)
     }
 
-    /// Where its link is.
+    /// Returns the address of its link.
     #[must_use]
     pub fn link(&self) -> NonNull<Link> {
         self.0
     }
 }
 
-/// What has a [`Link`] at its front: tasks and stacks.
+/// A value with a [`Link`] at its front: a task or a stack.
 ///
 /// # Safety
 ///
@@ -246,18 +251,19 @@ unsafe impl Linked for Stack {
     }
 }
 
-/// A list of tasks or stacks, linked through themselves; it takes at the front, and puts at either
+/// A list of tasks or stacks, linked through themselves. It takes at the front, and puts at either
 /// end.
 ///
-/// Dropping it loses what is in it, as dropping a [`Task`] does.
+/// Dropping it loses its values, as dropping a [`Task`] does.
 pub(crate) struct Chain<T> {
     first: Option<NonNull<Link>>,
     last: Option<NonNull<Link>>,
+    /// The number of values.
     length: usize,
     of: PhantomData<T>,
 }
 
-// SAFETY: it owns what is in it.
+// SAFETY: it owns its values.
 unsafe impl<T: Send> Send for Chain<T> {}
 
 impl<T> Chain<T> {
@@ -277,7 +283,7 @@ impl<T> Chain<T> {
 }
 
 impl Chain<Task> {
-    /// The words of the block at the front: while it is in the chain, they are the chain's.
+    /// Returns the words of the first block. While it is in the chain, they are the chain's.
     #[inline]
     pub(crate) fn front_words(&self) -> Option<NonNull<usize>> {
         let first = self.first?;
@@ -303,7 +309,7 @@ impl<T: Linked> Chain<T> {
         // SAFETY: the value was the caller's.
         unsafe { Link::lead(link, None) };
         match self.last {
-            // SAFETY: what is in the chain is the chain's.
+            // SAFETY: the chain owns its values.
             Some(last) => unsafe { Link::lead(last, Some(link)) },
             None => self.first = Some(link),
         }

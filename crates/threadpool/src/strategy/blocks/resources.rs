@@ -1,19 +1,22 @@
-//! What the strategies from section 3.3 on have in common: free blocks in local lists, and a stack for each place.
+//! The free blocks and stacks of most strategies: free blocks in local lists, and a stack for each
+//! worker. The paper has them from section 3.3 on.
 
 use lock_api::RawMutex;
 
-use crate::strategy::blocks::control_block::{Stack, Task};
-use crate::strategy::blocks::free_list::{FreeBlocks, LocalStacks};
-use crate::strategy::interface::{NO_STACKS, Plan, WorkerSlot};
+use crate::strategy::blocks::{FreeBlocks, LocalStacks, Stack, Task};
+use crate::strategy::interface::NO_STACKS;
+use crate::strategy::{Plan, WorkerSlot};
 
 pub(in crate::strategy) struct Resources<L> {
+    /// Free blocks.
     pub(in crate::strategy) blocks: FreeBlocks<L>,
-    /// `None` if tasks have none.
+    /// Free stacks; `None` if tasks have none.
     stacks: Option<LocalStacks<L>>,
 }
 
 impl<L: RawMutex> Resources<L> {
-    /// With the threshold of the plan, or else the paper's: as many blocks as there are places.
+    /// Creates them with the plan's threshold, or else the paper's: as many blocks as there are
+    /// slots.
     #[track_caller]
     pub(in crate::strategy) fn new(plan: &Plan) -> Self {
         plan.check();
@@ -23,7 +26,7 @@ impl<L: RawMutex> Resources<L> {
         }
     }
 
-    /// Keeps the block of a finished task. Its stack stays in the place's hand.
+    /// Keeps the block of a finished task. Its stack stays in the worker's hand.
     #[inline]
     pub(in crate::strategy) fn finish(&self, slot: &WorkerSlot, finished: Option<Task>) {
         if let Some(finished) = finished {
@@ -31,7 +34,7 @@ impl<L: RawMutex> Resources<L> {
         }
     }
 
-    /// Puts a stack into the place's hand, if none is there: a task is to be started.
+    /// Puts a stack into the worker's hand, if none is there: a task is to be started.
     #[inline]
     pub(in crate::strategy) fn start(&self, slot: &WorkerSlot, stack: &mut Option<Stack>) {
         if let Some(stacks) = &self.stacks
@@ -41,7 +44,7 @@ impl<L: RawMutex> Resources<L> {
         }
     }
 
-    /// Has a stack ready for the place's next task, if there is one.
+    /// Prepares a stack for the worker's next task, if there is one.
     pub(in crate::strategy) fn prepare_stack(&self, slot: &WorkerSlot) {
         if let Some(stacks) = &self.stacks {
             stacks.prepare(slot);
@@ -62,7 +65,8 @@ impl<L: RawMutex> Resources<L> {
     }
 }
 
-/// What a strategy that has `resources: Resources<L>` and `create_at` does with them and nothing else, within its `impl Strategy`.
+/// The methods of `Strategy` that only use `resources: Resources<L>` and `create_at`, for use
+/// within an `impl Strategy`.
 macro_rules! keeps_resources {
     () => {
         #[inline]

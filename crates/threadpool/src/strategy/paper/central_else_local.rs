@@ -1,9 +1,13 @@
-//! A central ready queue under a lock; and a queue a place, for tasks that find that lock busy.
+//! A central ready queue under a lock, and a queue for each worker, for tasks that find that lock
+//! busy.
 //!
-//! Why: while few places create, one queue is found at once; when its lock is a bottleneck, creators do not wait for it. Why not: who looks for a
-//! task has one more queue to look into, and the central lock is touched by everybody all the same. The paper names this hybrid and doubts it:
-//! complexity adds a cost that may outweigh the benefit, which `cargo study all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both:
-//! under a test-and-set lock a task costs 133 ns with 8 processors, where `LocalFreeList` has 82; with 64 it is 1.6 µs against 8.7.
+//! Why: while few workers create, one queue is found at once. When its lock is a bottleneck,
+//! creators do not wait for it. Why not: a worker that looks for a task has one more queue to look
+//! into, and all workers touch the central lock all the same. The paper names this hybrid and
+//! doubts it: complexity adds a cost that may outweigh the benefit, which `cargo study
+//! all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both: under a test-and-set lock a
+//! task costs 133 ns with 8 processors, where `LocalFreeList` has 82. With 64 it is 1.6 µs against
+//! 8.7.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.6, the first of the two hybrids at its end.
 
@@ -13,25 +17,26 @@ use crossbeam_utils::CachePadded;
 use stanchion_competitive::RawPolicyMutex;
 
 use super::ready_queue::ReadyQueue;
-use crate::strategy::blocks::control_block::{Stack, Task};
-use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
+use crate::strategy::blocks::resources::keeps_resources;
+use crate::strategy::blocks::{Resources, Stack, Task};
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
 
-/// A central ready queue under a lock `L`, else one a place, each leaving in the order `O`. Free blocks are in local lists.
+/// A central ready queue under a lock `L`, and one for each worker. Each leaves in the order `O`.
+/// Free blocks are in local lists.
 ///
 /// | | |
 /// | --- | --- |
-/// | acquisitions in a task's life | 2, and a try that failed if it went to a local queue; at most 4/T for its block |
-/// | looks of a place that finds nothing | one a place, and one |
+/// | acquisitions in a task's life | 2, and a failed try for a local queue; 4/T for a block |
+/// | looks of a worker that finds nothing | one for each worker, and one |
 /// | memory | as [`LocalFreeList`](super::LocalFreeList) |
 ///
-/// A place takes from its own queue first: it has one when the central lock is busy. A task in the central queue may then wait for as long as all
-/// places find that lock busy and work for themselves. Who has no place waits for the central lock. The default lock is the one that sleeps when its
-/// holder does not run, as for [`SingleLock`](super::SingleLock).
+/// A worker takes from its own queue first: it has one when the central lock is busy. A task in the
+/// central queue may then wait as long as all workers find that lock busy and work for themselves.
+/// A thread without a slot waits for the central lock. The default lock is the one that sleeps when
+/// its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{CentralElseLocal, WorkerSlot, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{CentralElseLocal, Plan, Strategy, WorkerSlot};
 ///
 /// let ready: CentralElseLocal = CentralElseLocal::new(&Plan::new(2));
 /// // SAFETY: the only one of this number for this strategy.
@@ -41,12 +46,14 @@ use crate::strategy::order::{Fifo, Order};
 /// ```
 pub struct CentralElseLocal<L = RawPolicyMutex, O = Fifo> {
     central: CachePadded<ReadyQueue<L, O>>,
+    /// A queue for each slot.
     local: Box<[CachePadded<ReadyQueue<L, O>>]>,
+    /// Free blocks and stacks.
     resources: Resources<L>,
 }
 
 impl<L: Lock, O: Order> CentralElseLocal<L, O> {
-    /// All queues: the place's own, the central one, then the others'.
+    /// Returns all queues: the worker's own, the central one, then the others'.
     #[inline]
     fn in_order(&self, slot: &WorkerSlot) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
         let (before, rest) = self.local.split_at(slot.index());
@@ -69,8 +76,9 @@ impl<L: Lock, O: Order> CentralElseLocal<L, O> {
     }
 }
 
-// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block is free from then on until it comes back.
-// `is_ready` looks at all lengths, which the last changes have left.
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
+// is free from then on until it comes back. `is_ready` looks at all lengths, which the last changes
+// have left.
 unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
     const NAME: &'static str = "central else local";
 

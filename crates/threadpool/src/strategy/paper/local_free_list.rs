@@ -1,9 +1,10 @@
 //! A central ready queue under a lock; free blocks in local lists that need none.
 //!
-//! Why: it takes both acquisitions for the block out of a task's life, and adds a pool's once in T/2 tasks. So it is faster than either central form
-//! when nobody else is there and when everybody is. Why not: the ready queue's lock still limits all places together.
+//! Why: it takes both acquisitions for the block out of a task's life, and adds one of the pool in
+//! T/2 tasks. So it is faster than either central form, for a worker that is alone and for many.
+//! Why not: the ready queue's lock still limits all workers together.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.3; the lists are in `free_list.rs`.
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3. The lists are in `blocks/free_list/`.
 
 use core::fmt;
 
@@ -11,23 +12,23 @@ use crossbeam_utils::CachePadded;
 use stanchion_competitive::RawPolicyMutex;
 
 use super::ready_queue::ReadyQueue;
-use crate::strategy::blocks::control_block::{Stack, Task};
-use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
+use crate::strategy::blocks::resources::keeps_resources;
+use crate::strategy::blocks::{Resources, Stack, Task};
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
 
 /// A ready queue under a lock `L`, which leaves in the order `O`, and local lists of free blocks.
 ///
 /// | | |
 /// | --- | --- |
 /// | acquisitions in a task's life | 2: into the queue, out of it; and at most 4/T for its block |
-/// | memory | as many blocks as were in use at a time, and at most `T` for each place and for those outside |
+/// | memory | as many blocks as were in use, and at most `T` for each worker and for outside |
 /// | throughput | that of the lock of the ready queue |
 ///
-/// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
+/// The default lock is the one that sleeps when its holder does not run, as for
+/// [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{LocalFreeList, WorkerSlot, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{LocalFreeList, Plan, Strategy, WorkerSlot};
 ///
 /// let ready: LocalFreeList = LocalFreeList::new(&Plan { threshold: Some(32), ..Plan::new(1) });
 /// // SAFETY: the only one of this strategy.
@@ -41,6 +42,7 @@ use crate::strategy::order::{Fifo, Order};
 /// ```
 pub struct LocalFreeList<L = RawPolicyMutex, O = Fifo> {
     ready: CachePadded<ReadyQueue<L, O>>,
+    /// Free blocks and stacks.
     resources: Resources<L>,
 }
 
@@ -58,8 +60,9 @@ impl<L: Lock, O: Order> LocalFreeList<L, O> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready`
-// looks at the length that the last change has left.
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is
+// free from then on until it comes back. `is_ready` looks at the length that the last change has
+// left.
 unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     const NAME: &'static str = "local free lists";
 

@@ -1,7 +1,8 @@
 //! Central data, and a lock for each: the ready queue, the free blocks, the free stacks.
 //!
-//! Why: what is short under one lock may overlap with what is short under another. Why not: a task's life then has four acquisitions, six with a
-//! stack, and the ready queue's two stay a bottleneck. The paper measured a much higher latency than with one lock, and more throughput.
+//! Why: a short section under one lock may overlap with a short section under another. Why not: a
+//! task's life then has four acquisitions, six with a stack, and the ready queue's two stay a
+//! bottleneck. The paper measured a much higher latency than with one lock, and more throughput.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.2; Lampson and Redell 1980.
 
@@ -11,24 +12,26 @@ use crossbeam_utils::CachePadded;
 use stanchion_competitive::RawPolicyMutex;
 
 use super::ready_queue::ReadyQueue;
-use crate::strategy::blocks::control_block::{Stack, Task};
-use crate::strategy::blocks::free_list::{CentralList, FreeStacks, with_slabs};
-use crate::strategy::interface::{Lock, NO_STACKS, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
-use crate::sync::locked::Locked;
+use crate::strategy::blocks::free_list::with_slabs;
+use crate::strategy::blocks::{CentralList, FreeStacks, Stack, Task};
+use crate::strategy::interface::NO_STACKS;
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
+use crate::sync::Locked;
 
-/// Central data under three locks `L`; ready tasks leave in the order `O`.
+/// A ready queue, free blocks and free stacks, each under its own lock `L`. Ready tasks leave in
+/// the order `O`.
 ///
 /// | | |
 /// | --- | --- |
-/// | acquisitions in a task's life | 4: a block, the queue; the block back, the queue; 2 more if it has a stack |
+/// | acquisitions in a task's life | 4: a block, the queue, twice; 2 more if it has a stack |
 /// | memory | as many blocks as were in use at a time |
 /// | throughput | that of the lock of the ready queue |
 ///
-/// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
+/// The default lock is the one that sleeps when its holder does not run, as for
+/// [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{MultipleLocks, WorkerSlot, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{MultipleLocks, Plan, Strategy, WorkerSlot};
 ///
 /// let ready: MultipleLocks = MultipleLocks::new(&Plan::new(1));
 /// // SAFETY: the only one of this strategy.
@@ -41,8 +44,9 @@ use crate::sync::locked::Locked;
 /// ```
 pub struct MultipleLocks<L = RawPolicyMutex, O = Fifo> {
     ready: CachePadded<ReadyQueue<L, O>>,
+    /// Free blocks.
     blocks: CachePadded<Locked<L, CentralList>>,
-    /// `None` if tasks have none.
+    /// Free stacks; `None` if tasks have none.
     stacks: Option<CachePadded<FreeStacks<L>>>,
 }
 
@@ -55,8 +59,9 @@ impl<L: Lock, O: Order> MultipleLocks<L, O> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready`
-// looks at the length that the last change has left.
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is
+// free from then on until it comes back. `is_ready` looks at the length that the last change has
+// left.
 unsafe impl<L: Lock, O: Order> Strategy for MultipleLocks<L, O> {
     const NAME: &'static str = "multiple locks";
 

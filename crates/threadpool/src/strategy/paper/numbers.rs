@@ -1,13 +1,14 @@
 //! Random numbers for strategies: cheap, and good enough to spread.
 //!
-//! Why not a crate: five instructions are enough, each place has its own, and a simulated run must be the same every time, which
-//! [`entropy`](machine::hint::entropy) sees to.
+//! Why not a crate: five instructions are enough, each worker has its own numbers, and a simulated
+//! run must be the same every time, which [`entropy`](machine::hint::entropy) guarantees.
 //!
-//! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64, which any start will do for).
+//! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+//! (SplitMix64, for which any start will do).
 
 use machine::cell::UnsafeCell;
 
-use crate::strategy::interface::WorkerSlot;
+use crate::strategy::WorkerSlot;
 
 /// A source of random numbers.
 pub(in crate::strategy::paper) struct Numbers(u64);
@@ -26,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// A number below `bound`, made of one that is any.
+/// Returns a number below `bound`, made from any number.
 #[inline]
 pub(in crate::strategy::paper) fn below(bound: usize, number: u64) -> usize {
     let product = u128::from(number) * bound as u128;
@@ -34,14 +35,14 @@ pub(in crate::strategy::paper) fn below(bound: usize, number: u64) -> usize {
     (product >> 64) as usize
 }
 
-/// The random numbers of a place.
+/// The random numbers of a worker slot.
 pub(in crate::strategy::paper) struct Source(UnsafeCell<Numbers>);
 
-// SAFETY: touched through its place only, of which there is one, with one thread at a time.
+// SAFETY: touched through its slot only, of which there is one, with one thread at a time.
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// That of the place with this number.
+    /// Creates the numbers of the slot with this index.
     pub(in crate::strategy::paper) fn new(slot: usize) -> Self {
         let seed = machine::hint::entropy().wrapping_add(slot as u64);
         Self(UnsafeCell::new(Numbers::new(seed)))
@@ -50,7 +51,7 @@ impl Source {
     #[inline]
     pub(in crate::strategy::paper) fn next(&self, _: &WorkerSlot) -> u64 {
         self.0.with_mut(|numbers| {
-            // SAFETY: the place is with this thread, and this does not call itself.
+            // SAFETY: the slot is with this thread, and this does not call itself.
             let numbers = unsafe { &mut *numbers };
             numbers.next()
         })

@@ -1,16 +1,17 @@
-//! A queue of ready tasks under a lock, with a length that can be looked at without it.
+//! A queue of ready tasks under a lock, with a length that can be read without it.
 //!
-//! Why the length: an idle place looks at the queue all the time. If it took the lock for that, whoever has something to put in would wait for those
-//! who have nothing to do (section 3.1). Why beside the lock and not on a line of its own: a place that does find something needs both.
+//! Why the length: an idle worker looks at the queue all the time. If it took the lock for that, a
+//! creator would wait for workers that have nothing to do (section 3.1). Why beside the lock and
+//! not on a line of its own: a worker that does find something needs both.
 //!
 //! # Invariants
 //!
-//! 1. `length` is the length of the queue whenever nobody holds its lock.
+//! 1. `length` is the length of the queue whenever its lock is free.
 //!
 //! # Orderings
 //!
-//! `length` is Relaxed. That it says 0 for a queue that has just got a task is the business of whoever goes to sleep; see
-//! [`Strategy`](super::Strategy).
+//! `length` is Relaxed. It may be 0 for a queue that has just got a task. A worker that goes to
+//! sleep takes care of that; see [`Strategy`](crate::Strategy).
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 3.1 and 3.5.
 
@@ -19,13 +20,15 @@ use core::marker::PhantomData;
 use lock_api::RawMutex;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-use crate::strategy::blocks::control_block::{Chain, Task};
-use crate::strategy::order::Order;
-use crate::sync::locked::Locked;
+use crate::strategy::Order;
+use crate::strategy::blocks::{Chain, Task};
+use crate::sync::Locked;
 
 pub(in crate::strategy::paper) struct ReadyQueue<L, O> {
+    /// The length of the queue (Invariant 1). Written under the lock.
     length: AtomicUsize,
     tasks: Locked<L, Chain<Task>>,
+    /// The order in which tasks leave.
     order: PhantomData<fn() -> O>,
 }
 
@@ -34,7 +37,8 @@ impl<L: RawMutex, O: Order> ReadyQueue<L, O> {
         Self { length: AtomicUsize::fresh(0), tasks: Locked::new(Chain::new()), order: PhantomData }
     }
 
-    /// Puts a task in, behind all others if it is to be the `last`; says how many there are then.
+    /// Puts a task in, behind all others if it is to be the `last`. Returns how many there are
+    /// then.
     #[inline]
     pub(in crate::strategy::paper) fn push(&self, task: Task, last: bool) -> usize {
         self.tasks.with(|tasks| {
@@ -45,7 +49,7 @@ impl<L: RawMutex, O: Order> ReadyQueue<L, O> {
         })
     }
 
-    /// Puts a task in, unless somebody has the lock; says how many there are then.
+    /// Puts a task in, if the lock is free. Returns how many there are then.
     #[inline]
     pub(in crate::strategy::paper) fn try_push(
         &self,
@@ -81,7 +85,7 @@ impl<L: RawMutex, O: Order> ReadyQueue<L, O> {
         })
     }
 
-    /// How many there are, at some moment not long ago.
+    /// Returns how many there are, at some moment not long ago.
     #[inline]
     pub(in crate::strategy::paper) fn len(&self) -> usize {
         // Relaxed: a hint.

@@ -1,17 +1,18 @@
 //! One lock around everything: the ready queue, the free blocks and the free stacks.
 //!
-//! Why one: it is the fewest acquisitions that a thread's life can have with central data, one to create it and one to finish the last and start the
-//! next. Why not: nearly all of that life is then under one lock, and two places are enough to wait for each other.
+//! Why one lock: it is the fewest acquisitions that a task's life can have with central data. One
+//! creates the task, and one finishes the last task and starts the next. Why not: nearly all of
+//! that life is then under one lock, and two workers are enough to wait for each other.
 //!
 //! ```text
 //! lock ┌ ready: first ─► … ─► last
-//!      │ free blocks ─► …             length of `ready`: looked at without the lock
+//!      │ free blocks ─► …             `length`, of `ready`, is read without the lock
 //!      └ free stacks ─► …
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. `length` is the length of the ready queue whenever nobody holds the lock.
+//! 1. `length` is the length of the ready queue whenever the lock is free.
 //!
 //! # Orderings
 //!
@@ -27,13 +28,14 @@ use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
 
 use super::ready_queue::put;
-use crate::strategy::blocks::control_block::{Chain, Stack, Task};
-use crate::strategy::blocks::free_list::{CentralList, with_slabs};
-use crate::strategy::interface::{Lock, NO_STACKS, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
-use crate::sync::locked::Locked;
+use crate::strategy::blocks::free_list::with_slabs;
+use crate::strategy::blocks::{CentralList, Chain, Stack, Task};
+use crate::strategy::interface::NO_STACKS;
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
+use crate::sync::Locked;
 
-/// Central data under one lock `L`; ready tasks leave in the order `O`.
+/// A ready queue, free blocks and free stacks under one lock `L`. Ready tasks leave in the order
+/// `O`.
 ///
 /// | | |
 /// | --- | --- |
@@ -41,16 +43,18 @@ use crate::sync::locked::Locked;
 /// | memory | as many blocks as were in use at a time |
 /// | throughput | that of one lock: a second processor adds little, a third nothing |
 ///
-/// The default lock is the one that sleeps when its holder does not run: places are threads, and a thread may be preempted under the lock. The
-/// paper's is [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of [`create`](Strategy::create) runs under it.
+/// The default lock is the one that sleeps when its holder does not run: workers are threads, and a
+/// thread may be preempted under the lock. The paper's is
+/// [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of
+/// [`create`](Strategy::create) runs under it.
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{WorkerSlot, Plan, SingleLock, Strategy, WakeTarget};
+/// use stanchion_threadpool::strategy::{Plan, SingleLock, Strategy, WakeTarget, WorkerSlot};
 ///
 /// let ready: SingleLock = SingleLock::new(&Plan::new(1));
 /// // SAFETY: the only one of this strategy.
 /// let slot = unsafe { WorkerSlot::new(0) };
-/// // SAFETY: whoever fills a task has it alone.
+/// // SAFETY: the thread that fills a task has it alone.
 /// let told = ready.create(None, |task| unsafe { task.words().write(7) });
 /// assert_eq!(told, WakeTarget::Any(1));
 ///
@@ -61,18 +65,23 @@ use crate::sync::locked::Locked;
 /// ```
 pub struct SingleLock<L = RawPolicyMutex, O = Fifo> {
     central: CachePadded<Central<L>>,
+    /// The order of the ready queue.
     order: PhantomData<fn() -> O>,
 }
 
 struct Central<L> {
+    /// The length of the ready queue (Invariant 1). Written under the lock.
     length: AtomicUsize,
+    /// All else.
     all: Locked<L, All>,
 }
 
 struct All {
+    /// The ready queue.
     ready: Chain<Task>,
+    /// Free blocks.
     blocks: CentralList,
-    /// `None` if tasks have no stacks.
+    /// Free stacks; `None` if tasks have no stacks.
     stacks: Option<Chain<Stack>>,
 }
 
@@ -95,7 +104,7 @@ impl<L: Lock, O: Order> SingleLock<L, O> {
 }
 
 impl<L> Central<L> {
-    /// Under the lock: the queue has changed.
+    /// Updates `length` under the lock, as the queue has changed.
     #[inline]
     fn now(&self, all: &All) {
         // Relaxed: a hint, written under the lock (Invariant 1).
@@ -103,8 +112,9 @@ impl<L> Central<L> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under the lock; a block is free from then on until it
-// comes back. `is_ready` looks at the length that the last change has left (Invariant 1).
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under
+// the lock; a block is free from then on until it comes back. `is_ready` looks at the length that
+// the last change has left (Invariant 1).
 unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
     const NAME: &'static str = "single lock";
 

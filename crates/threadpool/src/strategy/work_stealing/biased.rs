@@ -1,29 +1,38 @@
-//! The biased lock: its owner enters with two plain stores, anybody else with an interruption of the owner's processor.
+//! The biased lock: its owner enters with two plain stores, a thief by interrupting the owner's
+//! processor.
 //!
-//! A queue that one worker uses for every task, and thieves now and then. Why not Chase and Lev's deque: its owner needs a fence for each pop,
-//! thieves take one task at a time, and its slots are read while they are overwritten. Why not a lock that both take: two locked instructions for
-//! each task.
+//! It protects a queue that one worker uses for every task, and thieves now and then. Why not Chase
+//! and Lev's deque: its owner needs a fence for each pop, thieves take one task at a time, and its
+//! slots are read while they are overwritten. Why not a lock that both take: two locked
+//! instructions for each task.
 //!
-//! | `owner` | `thief` | who is inside |
+//! | `owner` | `thief` | inside is |
 //! | --- | --- | --- |
-//! | outside | none | nobody |
+//! | outside | none | no thread |
 //! | inside | none | the owner |
-//! | inside | there | the owner, if it saw nobody when it came; the thief waits a moment, then gives up. Else it is about to go outside |
-//! | outside | there | the thief, once it has seen the owner outside after [`heavy`]; the owner waits for it |
+//! | inside | there | the owner, if it saw no thief when it came; else it is about to go outside |
+//! | outside | there | the thief, once it has seen the owner outside after [`heavy`] |
+//!
+//! In the third state the thief waits a moment, then gives up. In the fourth the owner waits for
+//! the thief.
 //!
 //! # Invariants
 //!
-//! 1. The owner is inside only after it has said so and has seen no thief since; a thief only after it has said so and has seen the owner outside
-//!    since. So one of the two sees the other ([`light`] and [`heavy`] are between each one's store and its look).
+//! 1. The owner is inside only after it has stored so and has seen no thief since. A thief is
+//!    inside only after it has stored so and has seen the owner outside since. So one of the two
+//!    sees the other: [`light`] and [`heavy`] are between each one's store and its look. The fence
+//!    must reach the owner's thread.
 //! 2. There is one thief at a time: it exchanged `none` for `there`.
 //!
 //! # Orderings
 //!
-//! Going out is a Release store, looking for the other an Acquire load: whoever comes in sees what was done by the last one inside. Saying that one
-//! comes is Relaxed: [`light`] and [`heavy`] order it.
+//! Going out is a Release store, looking for the other an Acquire load. So a thread that comes in
+//! sees what the last one did inside. The store before coming in is Relaxed: [`light`] and
+//! [`heavy`] order it.
 //!
-//! Source: biased locking, Kawachiya, Koseki and Onodera 2002, with the barrier on the revoker's side only; queues of one's own with requests are
-//! Acar, Charguéraud and Rainey's (2013), whose owners must look for requests: here they need not.
+//! Source: biased locking, Kawachiya, Koseki and Onodera 2002, with the barrier on the revoker's
+//! side only. Own queues with requests are Acar, Charguéraud and Rainey's (2013). Their owners must
+//! look for requests, here they need not.
 //!
 //! [`light`]: machine::asymmetric::light
 //! [`heavy`]: machine::asymmetric::heavy
@@ -41,21 +50,25 @@ const INSIDE: u32 = 1;
 const NONE: u32 = 0;
 const THERE: u32 = 1;
 
-/// How long a thief waits for an owner that is inside. Sections are a few instructions, unless their owner has lost its processor.
+/// The time for which a thief waits for an owner that is inside. Sections are a few instructions,
+/// unless their owner has lost its processor.
 const THIEF_WAIT_NS: u64 = 500;
 
 /// A value with an owner and thieves.
 pub struct BiasedLock<T> {
+    /// [`INSIDE`] while the owner is inside. Written by the owner.
     owner: AtomicU32,
+    /// [`THERE`] while a thief is there. Written by thieves.
     thief: AtomicU32,
+    /// Touched by the thread that is inside.
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one is inside at a time (Invariant 1), and gets the value.
+// SAFETY: one thread is inside at a time (Invariant 1), and it alone touches the value.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
-    /// One with nobody inside.
+    /// Creates a lock with no thread inside.
     pub fn new(value: T) -> Self {
         Self {
             owner: AtomicU32::fresh(OUTSIDE),
@@ -64,7 +77,8 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// What `section` makes of the value, for the owner. Waits while a thief is inside. `section` must not unwind.
+    /// Runs `section` with the value, for the owner. Waits while a thief is inside. `section` must
+    /// not unwind.
     ///
     /// # Safety
     ///
@@ -85,13 +99,14 @@ impl<T> BiasedLock<T> {
         result
     }
 
-    /// The owner, which has said that it comes, has seen a thief.
+    /// Lets the thief go first that the owner has seen.
     #[cold]
     #[inline(never)]
     fn make_way(&self) {
         let mut waiting = Patient::<4_000>::start();
         loop {
-            // Release: as in `with_owner`; nothing was done inside, but a thief may see this store and not the last one.
+            // Release: as in `with_owner`. Nothing was done inside, but a thief may see this store
+            // and not the last one.
             self.owner.store(OUTSIDE, Ordering::Release);
             // Relaxed: the look below, of the same word, acquires.
             wait::wait_until(&self.thief, Ordering::Relaxed, |thief| thief == NONE, &mut waiting);
@@ -105,17 +120,17 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Whether the owner is inside. A hint.
+    /// Returns whether the owner is inside. A hint.
     pub fn is_owned(&self) -> bool {
         // Relaxed: out of date when it is returned.
         self.owner.load(Ordering::Relaxed) == INSIDE
     }
 
-    /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come
-    /// out. `section` must not unwind.
+    /// Runs `section` with the value, for a thread that is not the owner. Returns `None` if another
+    /// thief is there, or if the owner is inside and does not come out. `section` must not unwind.
     ///
-    /// Interrupts the owner's processor, if it runs: some microseconds, of which `cargo run --release -p stanchion-machine --example costs` prints
-    /// how many (`asymmetric::heavy`).
+    /// Interrupts the owner's processor, if it runs, which takes some microseconds. `cargo run
+    /// --release -p stanchion-machine --example costs` prints how many (`asymmetric::heavy`).
     pub fn try_with_thief<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
         // Relaxed: a hint.
         if self.thief.load(Ordering::Relaxed) != NONE {
@@ -140,6 +155,6 @@ impl<T> BiasedLock<T> {
 
 impl<T> fmt::Debug for BiasedLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Biased").finish_non_exhaustive()
+        f.debug_struct("BiasedLock").finish_non_exhaustive()
     }
 }

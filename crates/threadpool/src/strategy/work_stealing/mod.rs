@@ -1,45 +1,45 @@
-//! A ready queue per place, which its owner uses without a lock; who has nothing takes half of what
-//! another has.
+//! Work stealing: a ready queue per worker, which its owner uses without a lock. A worker that has
+//! nothing takes half of what another has.
 //!
-//! Why: between a place and its own queue there are no locked instructions and no fences, so a task
-//! costs what its control block costs. Why thieves take half, and the oldest: each theft interrupts
-//! the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest
-//! where tasks create tasks, and the farthest from the victim's cache. Why not the last one of a
-//! queue at once: its owner, who has just created it, will most likely run it next; a thief that
-//! got it would only have moved the work. It takes such a task when it has found nothing else
+//! Why: between a worker and its own queue there are no locked instructions and no fences. So a
+//! task costs what its control block costs. Why thieves take half, and the oldest: each theft
+//! interrupts the victim's processor (see `biased.rs`), so there should be few. The oldest are the
+//! largest where tasks create tasks, and the farthest from the victim's cache. Why not the last
+//! task of a queue at once: its owner, which has just created it, will most likely run it next. A
+//! thief would only have moved the work. It takes such a task when it has found nothing else
 //! several times.
 //!
 //! ```text
-//! slot 0:  own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
+//! slot 0:   own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
 //!           later  front [oldest ┆ … ┆ newest] back   owner: pushes at the back, pops at the front
-//! slot 1:  own    front [ … ] back                   thief: half of both, at most 32: from the
+//! slot 1:   own    front [ … ] back                   thief: half of both, at most 32: from the
 //!           later  front [ … ] back                          front of `later`, then of `own`
-//! outside:  a queue under a lock; a slot takes its share of it, at most 32
+//! injector: a queue under a lock; a worker takes its share of it, at most 32
 //! ```
 //!
 //! # Order
 //!
-//! What a place creates, it runs newest first. "Last" tasks, and what the place has moved here from
-//! another queue, lie in `later`: the place runs them oldest first, when it has none of its own.
-//! Once in 64 tasks the first of `later` comes before those of its own, and once the first from
-//! outside. So neither waits for ever beside tasks that create tasks. The oldest of a place's own
+//! A worker runs its own tasks newest first. "Last" tasks, and tasks that it has moved here from
+//! another queue, lie in `later`. The worker runs those oldest first, when it has none of its own.
+//! Once in 64 tasks the first of `later` comes before its own tasks, and once the first of the
+//! injector. So neither waits for ever beside tasks that create tasks. The oldest of a worker's own
 //! tasks may wait as long as newer ones are created and no thief comes.
 //!
 //! # Invariants
 //!
 //! 1. `ready` of a queue is its length as its last user left it.
-//! 2. What belongs to a place and has no lock is touched through its [`WorkerSlot`].
-//! 3. Nobody is inside two queues: a thief goes out with what it has taken before it enters its
+//! 2. State of a slot that has no lock is touched through its [`WorkerSlot`].
+//! 3. No thread is inside two queues: a thief goes out with what it has taken before it enters its
 //!    own.
 //!
 //! # Orderings
 //!
-//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is
-//! exact: whoever creates a task tells afterwards, and `light` and `heavy` are between (see
-//! `sleeping.rs`).
+//! `ready` is Relaxed, a hint while others run. For the final look of a worker that goes to sleep
+//! it is exact: the creator of a task notifies afterwards, and `light` and `heavy` are between (see
+//! `sleep.rs`).
 //!
-//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit
-//! 2002; which is left to its owner until a last pass is Go's.
+//! Source: stealing the oldest is Blumofe and Leiserson's, 1999. Half at once is Hendler and
+//! Shavit's, 2002. To leave the last task to its owner until a last pass is Go's.
 
 pub(crate) mod biased;
 
@@ -53,35 +53,40 @@ use stanchion_spin::TestAndSet;
 
 use self::biased::BiasedLock;
 use crate::metrics::Count;
-use crate::strategy::blocks::control_block::{Chain, Stack, Task};
-use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::sync::locked::Locked;
+use crate::random::XorShift;
+use crate::strategy::blocks::resources::keeps_resources;
+use crate::strategy::blocks::{Chain, Resources, Stack, Task};
+use crate::strategy::{Plan, Strategy, WakeTarget, WorkerSlot};
+use crate::sync::Locked;
 
-/// The most that is moved between two queues at a time.
+/// The most tasks that are moved between two queues at a time.
 const BATCH: usize = 32;
 
-/// How often a place looks for others' tasks in vain before it takes the only one that another has.
+/// Passes in vain over the other queues before a worker takes the only task of another.
 const PASSES: u32 = 4;
 
-/// Once in so many tasks a place looks first at what came from outside, and half-way between at its
-/// `later` queue: neither is forgotten while tasks create tasks.
+/// Once in so many tasks a worker looks first at the injector, and half-way between at its `later`
+/// queue. So neither is forgotten while tasks create tasks.
 const TURNS: u32 = 64;
 
-/// Free blocks that a place keeps, unless the plan says otherwise.
+/// Free blocks that a worker keeps by default.
 const THRESHOLD: usize = 64;
 
-/// Ready queues that their owners use without a lock, and thieves.
+/// Ready queues that their owners use without a lock, and from which thieves take half.
 ///
 /// | | |
 /// | --- | --- |
 /// | locked instructions in a task's life | none, if it runs where it was created |
-/// | a theft | some microseconds (`asymmetric::heavy`), for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
-/// | order | own tasks newest first; then those of [`create_last`](Strategy::create_last) and stolen ones, oldest first; then those from outside, oldest first. Once in 64 tasks each of the other two kinds comes before own tasks |
-/// | memory | as many blocks as were in use at a time, and at most 65 for each place |
+/// | a theft | some microseconds (`asymmetric::heavy`), for at most 32 tasks |
+/// | order | own tasks newest first, then `later`, then the injector, both oldest first |
+/// | memory | as many blocks as were in use at a time, and at most 65 for each worker |
+///
+/// A theft interrupts the victim's processor where [`machine::asymmetric`] is free. Else the owner
+/// fences. `later` holds tasks of [`create_last`](Strategy::create_last) and stolen ones. Once in
+/// 64 tasks each, `later` and the injector come before own tasks.
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{WorkerSlot, Plan, Strategy, WorkStealing};
+/// use stanchion_threadpool::strategy::{Plan, Strategy, WorkStealing, WorkerSlot};
 ///
 /// let ready = WorkStealing::new(&Plan::new(2));
 /// // SAFETY: one of each number.
@@ -95,67 +100,84 @@ const THRESHOLD: usize = 64;
 /// ready.release(Some(&other), stolen);
 /// ```
 pub struct WorkStealing {
+    /// The queues of each worker.
     slots: Box<[CachePadded<SlotQueues>]>,
+    /// Tasks from outside.
     injector: CachePadded<Injector>,
-    /// Places below have been used.
+    /// Slots below have been used. Written by each worker once.
     used: CachePadded<AtomicUsize>,
+    /// Free blocks and stacks.
     resources: Resources<TestAndSet>,
 }
 
-/// What a place has.
+/// The queues and the state of a worker slot.
 struct SlotQueues {
+    /// The ready tasks. Its owner enters without a locked instruction.
     queue: BiasedLock<Queues>,
-    /// Invariant 1.
+    /// Their number (Invariant 1). Written by the last thread inside.
     ready: AtomicUsize,
+    /// Thefts by this worker. Written by it alone.
     steals: Count,
+    /// Attempts in vain. Written by it alone.
     failed: Count,
+    /// State that only the worker uses.
     owner: OwnerState,
 }
 
-/// The ready tasks of a place.
+/// The ready tasks of a worker slot.
 struct Queues {
-    /// Those that the place has created.
+    /// Tasks that the worker has created.
     own: VecDeque<Task>,
-    /// Those that are to run after them: "last" tasks, and what came from another queue.
+    /// Tasks that are to run after them: "last" tasks, and tasks from another queue.
     later: VecDeque<Task>,
 }
 
-/// What only the place itself uses (Invariant 2).
+/// The state that only the worker itself uses (Invariant 2).
 struct OwnerState {
+    /// True if the slot has been used.
     began: Cell<bool>,
-    /// The block of the last task that finished: the next one gets it while it is warm.
+    /// The block of the last task that finished: the next task gets it while it is warm.
     warm: Cell<Option<Task>>,
-    random: Cell<u32>,
+    /// Its random numbers.
+    random: XorShift,
+    /// Tasks taken, modulo [`TURNS`].
     turns: Cell<u32>,
+    /// Passes over all queues in vain since it last found something.
     failed_passes: Cell<u32>,
-    /// So many tasks came into the queue from elsewhere, and nobody has been told yet.
+    /// Tasks that came into the queue from elsewhere, and for which no worker was notified yet.
     moved: Cell<usize>,
 }
 
-// SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or
+// SAFETY: `owner` is touched by the thread that has the slot (Invariant 2). The rest is atomic, or
 // has its lock.
 unsafe impl Sync for SlotQueues {}
 
-/// Where tasks come in from threads that have no place.
+/// The queue of tasks from threads that have no slot.
 struct Injector {
+    /// The tasks and free blocks.
     queue: Locked<TestAndSet, InjectorQueue>,
+    /// The number of tasks. Written under the lock.
     ready: AtomicUsize,
-    /// Places that share it.
+    /// Workers that share it. Written by `resize`.
     active: AtomicUsize,
 }
 
-/// What is under the lock of [`Injector`]: the block of a task is taken under the same lock as it is
-/// put in.
+/// The part of [`Injector`] under its lock. A task's block is taken under the same lock under which
+/// the task is put in.
 struct InjectorQueue {
+    /// Ready tasks, oldest first.
     ready: VecDeque<Task>,
+    /// Free blocks for the next tasks.
     free: Chain<Task>,
 }
 
 /// Tasks on their way from one queue to another, oldest first. Why not a chain: its links lie in
 /// lines that another processor has.
 struct Batch {
+    /// The tasks from `first` to `end`.
     tasks: [Option<Task>; BATCH],
     first: usize,
+    /// The position after the last task.
     end: usize,
 }
 
@@ -180,7 +202,7 @@ impl WorkStealing {
         if !local.owner.began.get() {
             self.begin(slot);
         }
-        // SAFETY: this thread has the place, and no section comes here again.
+        // SAFETY: this thread has the slot, and no section comes here again.
         let ready = unsafe {
             local.enter(|queues| {
                 if last { queues.later.push_back(task) } else { queues.own.push_back(task) }
@@ -189,13 +211,13 @@ impl WorkStealing {
         if ready == 1 { WakeTarget::Lone } else { WakeTarget::Any(ready) }
     }
 
-    /// Creates a task for whoever comes first.
+    /// Creates a task for the first worker that comes.
     fn inject(&self, fill: impl FnOnce(&Task)) -> WakeTarget {
         let mut fill = Some(fill);
         let mut fetched = Chain::new();
         loop {
             let ready = self.injector.queue.with(|queue| {
-                // Most often nobody else has fetched some meanwhile, and this is all that there is.
+                // Most often no other thread has fetched some meanwhile, and this is all there is.
                 if queue.free.is_empty() {
                     core::mem::swap(&mut queue.free, &mut fetched);
                 }
@@ -218,16 +240,16 @@ impl WorkStealing {
         }
     }
 
-    /// The place is used for the first time.
+    /// Notes that the slot is used for the first time.
     #[cold]
     fn begin(&self, slot: &WorkerSlot) {
         self.local(slot).owner.began.set(true);
-        // Relaxed: as for `ready`: what the place has, it creates after this.
+        // Relaxed, as for `ready`: the worker creates its tasks after this.
         self.used.fetch_max(slot.index() + 1, Ordering::Relaxed);
     }
 
-    /// Takes a share of what came from outside, at most `most`; all but the first goes into the
-    /// place's own queue.
+    /// Takes a share of the injector, at most `most`. All but the first go into the worker's own
+    /// queue.
     fn take_injected(&self, slot: &WorkerSlot, most: usize) -> Option<Task> {
         // Relaxed: see the head of the file.
         if self.injector.ready.load(Ordering::Relaxed) == 0 {
@@ -248,13 +270,13 @@ impl WorkStealing {
         first
     }
 
-    /// Puts what was taken elsewhere behind the rest of `later`.
+    /// Puts tasks that were taken elsewhere behind the rest of `later`.
     fn keep(&self, slot: &WorkerSlot, mut taken: Batch) {
         if taken.is_empty() {
             return;
         }
         let local = self.local(slot);
-        // SAFETY: this thread has the place, and no section comes here again.
+        // SAFETY: this thread has the slot, and no section comes here again.
         let ready = unsafe {
             local.enter(|queues| {
                 while let Some(task) = taken.pop_front() {
@@ -265,12 +287,12 @@ impl WorkStealing {
         local.owner.moved.set(ready);
     }
 
-    /// Takes half of what another place has.
+    /// Takes half of the tasks of another worker.
     fn steal(&self, slot: &WorkerSlot) -> Option<Task> {
         let own = &self.local(slot).owner;
         // Relaxed: see the head of the file.
         let used = self.used.load(Ordering::Relaxed);
-        let start = own.random() as usize % used.max(1);
+        let start = own.random.next() as usize % used.max(1);
         let fewest = if own.failed_passes.get() >= PASSES { 1 } else { 2 };
         for victim in (start..used).chain(0..start) {
             if victim != slot.index()
@@ -284,7 +306,7 @@ impl WorkStealing {
         None
     }
 
-    /// Takes half of what `victim` has, if that is `fewest` at least, and no more than `most`.
+    /// Takes half of the tasks of `victim`, if it has at least `fewest`, and no more than `most`.
     fn steal_from(
         &self,
         slot: &WorkerSlot,
@@ -331,7 +353,7 @@ impl SlotQueues {
             owner: OwnerState {
                 began: Cell::new(false),
                 warm: Cell::new(None),
-                random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
+                random: XorShift::new(index),
                 turns: Cell::new(0),
                 failed_passes: Cell::new(0),
                 moved: Cell::new(0),
@@ -339,7 +361,7 @@ impl SlotQueues {
         }
     }
 
-    /// Uses the queue as its owner, and notes its length. Returns that.
+    /// Uses the queue as its owner, and writes its length. Returns the length.
     ///
     /// # Safety
     ///
@@ -364,7 +386,7 @@ impl Queues {
         self.own.len() + self.later.len()
     }
 
-    /// Takes the task that the place is to run next; `later`: from that queue, if it has one.
+    /// Takes the task that the worker is to run next. With `later`, from that queue if it has one.
     #[inline]
     fn pop(&mut self, later: bool) -> Option<Task> {
         let first = if later { self.later.pop_front() } else { self.own.pop_back() };
@@ -397,18 +419,8 @@ impl Batch {
 }
 
 impl OwnerState {
-    /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
-    fn random(&self) -> u32 {
-        let mut word = self.random.get();
-        word ^= word << 13;
-        word ^= word >> 17;
-        word ^= word << 5;
-        self.random.set(word);
-        word
-    }
-
-    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that
-    /// of the `later` queue.
+    /// Counts a task. Returns 0 if it is the injector's turn, and [`TURNS`] / 2 if it is that of
+    /// the `later` queue.
     #[inline]
     fn turn(&self) -> u32 {
         let turn = (self.turns.get() + 1) % TURNS;
@@ -417,9 +429,9 @@ impl OwnerState {
     }
 }
 
-// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of
-// who moves it from one to another; its block is free from then on until it comes back. A mover has
-// searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
+// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or on its way from
+// one to another; its block is free from then on until it comes back. A worker that moves tasks has
+// searched, so it is awake and runs what it moves. `is_ready` looks at all queues.
 unsafe impl Strategy for WorkStealing {
     const NAME: &'static str = "work stealing";
 
@@ -456,9 +468,9 @@ unsafe impl Strategy for WorkStealing {
         let outside = if turn == 0 { self.take_injected(slot, 1) } else { None };
         let task = outside.or_else(|| {
             let mut task = None;
-            // Relaxed: the place's own, to which thieves do not add.
+            // Relaxed: the worker's own queue, to which thieves do not add.
             if local.ready.load(Ordering::Relaxed) > 0 {
-                // SAFETY: this thread has the place, and no section comes here again.
+                // SAFETY: this thread has the slot, and no section comes here again.
                 unsafe {
                     local.enter(|queues| task = queues.pop(turn == TURNS / 2));
                 }
@@ -472,7 +484,7 @@ unsafe impl Strategy for WorkStealing {
     }
 
     fn next_from(&self, slot: &WorkerSlot, victim: usize) -> Option<Task> {
-        // One only: what else it took would lie in the queue of a place that runs none of it.
+        // One only: others would lie in the queue of a worker that runs none of them.
         self.steal_from(slot, victim, 1, 1)
     }
 
@@ -485,7 +497,7 @@ unsafe impl Strategy for WorkStealing {
 
     #[inline]
     fn is_ready_locally(&self, slot: &WorkerSlot) -> bool {
-        // Relaxed: the place's own, to which thieves do not add; what came from outside, as in
+        // Relaxed: the worker's own queue, to which thieves do not add. The injector as in
         // `is_ready`.
         self.local(slot).ready.load(Ordering::Relaxed) > 0
             || self.injector.ready.load(Ordering::Relaxed) > 0
@@ -498,8 +510,8 @@ unsafe impl Strategy for WorkStealing {
             || (0..used).any(|index| {
                 let local = &self.slots[index];
                 let ready = local.ready.load(Ordering::Relaxed);
-                // Who is inside of his queue for long has lost his processor; a thief must come
-                // back later.
+                // An owner that is inside its queue for long has lost its processor. A thief must
+                // come back later.
                 if index == slot.index() { ready > 0 } else { ready > 1 && !local.queue.is_owned() }
             })
     }

@@ -2,13 +2,13 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 3.1 and 3.2.
 
-use crate::strategy::blocks::control_block::{Chain, Task};
-use crate::strategy::blocks::slab;
-use crate::strategy::blocks::slab::{Slab, Slabs};
+use crate::strategy::blocks::{Chain, Slab, Slabs, Task, slab};
 
 /// One list of free blocks, and the slabs from which they come.
 pub(crate) struct CentralList {
+    /// Blocks that were used and are free.
     free: Chain<Task>,
+    /// The memory of all blocks.
     slabs: Slabs,
 }
 
@@ -17,7 +17,8 @@ impl CentralList {
         Self { free: Chain::new(), slabs: Slabs::new() }
     }
 
-    /// A free block, or a new one from the last slab or `slab`; `None` if a slab is needed, which the caller makes without the lock.
+    /// Takes a free block, or a new one from the last slab or from `slab`. Returns `None` if a slab
+    /// is needed, which the caller makes without the lock.
     #[inline]
     pub(crate) fn take(&mut self, slab: &mut Option<Slab>) -> Option<Task> {
         let free = self.free.pop_front();
@@ -36,13 +37,14 @@ impl CentralList {
         self.free.push_front(block);
     }
 
-    /// How many blocks there are, free or not.
+    /// Returns how many blocks there are, free or not.
     pub(crate) fn made(&self) -> usize {
         self.slabs.made()
     }
 }
 
-/// What `section` gives, which asks a list for a block under its lock: called again with a new slab after each time that one was needed.
+/// Returns the result of `section`, which asks a list for a block under its lock. Calls it again
+/// with a new slab each time that one was needed.
 #[inline]
 pub(crate) fn with_slabs<R>(mut section: impl FnMut(&mut Option<Slab>) -> Option<R>) -> R {
     let mut slab = None;

@@ -1,50 +1,50 @@
-//! Free control blocks: a list a place without a lock, and a global pool under a lock that balances
-//! them.
+//! Free control blocks: each worker has a list without a lock. A global pool under a lock balances
+//! the lists.
 //!
-//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local
-//! lists: where some places create and others finish, those would collect the blocks and these ask
-//! the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the
-//! T/2, in one piece, and comes back in one piece.
+//! Why not one list under a lock: that is two acquisitions in the life of each task. Why not only
+//! local lists: where some workers create and others finish, the latter would collect the blocks
+//! and the former would ask the heap for ever. Each list is bounded by a threshold T. The surplus
+//! goes to the pool in one piece of T/2 blocks, and comes back in one piece.
 //!
-//! Why two chains a place, where the paper has one list: half of a list must be walked over to be
-//! cut off, T/2 lines that other processors may have written last. Of two chains of T/2, one is
-//! handed over as it is.
+//! Why two chains for a worker, where the paper has one list: to cut off half of a list, its T/2
+//! lines must be walked over, which other processors may have written last. Of two chains of T/2,
+//! one is handed over as it is.
 //!
 //! ```text
-//! slot 0: current ─► b ─► b            (fewer than T/2)     spare ─► b ─► … (T/2, or none)
-//! slot 1: current                      (empty)              spare            (none)
+//! slot 0:  current ─► b ─► b     (fewer than T/2)     spare ─► b ─► … (T/2, or none)
+//! slot 1:  current               (empty)              spare            (none)
 //! outside: the same, under the pool's lock
 //!
-//! pool:  chains ─► b ─► b ─► … T/2      a list of lists: the words of a chain's first block say where the next chain is
-//!                  └─► b ─► b ─► … T/2
+//! pool:  chains ─► b ─► b ─► … T/2      a list of lists: the words of a chain's first block
+//!                  └─► b ─► b ─► … T/2  hold the next chain
 //!                      └─► …
-//!        slabs: what was never used
+//!        slabs: blocks that were never used
 //! ```
 //!
-//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from
-//! a slab. Either is O(1) under the lock; slabs are asked of the heap without it. A place whose two
-//! chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of
-//! either kind need no lock.
+//! A worker that takes from two empty chains fetches T/2 blocks from the pool: a chain, or else a
+//! cut from a slab. Either is O(1) under the lock. Slabs are asked of the heap without the lock. A
+//! worker with two full chains hands one over. Afterwards it has T/2 blocks, so the next T/2
+//! operations of either kind need no lock.
 //!
 //! # Memory
 //!
 //! A cut is made only when the pool has no chains. At that moment every block is in use or in the
-//! chains of a place, at most T each, and those of the place that asks are empty. So there are
-//! never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's
-//! O(P·T). What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is
-//! more, but at most 4,096. A T beyond twice that bounds what a place keeps, and not how much it
-//! asks for.
+//! chains of a worker, at most T each, and those of the worker that asks are empty. So there are
+//! never more than (most in use at a time) + P·T blocks, and T more for threads outside: the
+//! paper's O(P·T). The part of a slab that was never cut is not counted: less than 64 blocks, or
+//! T/2 if that is more, but at most 4,096. A T beyond twice that bounds what a worker keeps, and
+//! not how much it asks for.
 //!
 //! # Invariants
 //!
-//! 1. The chains of a place are touched only through its [`WorkerSlot`], of which there is one.
-//! 2. A place has fewer than T/2 blocks in `current` between two operations, and T/2 or none in
+//! 1. The chains of a slot are touched only through its [`WorkerSlot`], of which there is one.
+//! 2. Between two operations a slot has fewer than T/2 blocks in `current`, and T/2 or none in
 //!    `spare`.
 //! 3. Every chain of the pool has T/2 blocks.
 //!
-//! No atomics: local lists need none, and the pool has its lock.
+//! There are no atomics: local lists need none, and the pool has its lock.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.3; two chains instead of one is Bonwick and
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3. Two chains instead of one are Bonwick and
 //! Adams's magazine layer (USENIX 2001).
 
 mod central;
@@ -54,38 +54,40 @@ use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
 use machine::cell::UnsafeCell;
 
-use crate::strategy::blocks::control_block::{Chain, Task};
-use crate::strategy::blocks::slab;
-use crate::strategy::blocks::slab::{Cut, Slab, Slabs};
-use crate::strategy::interface::WorkerSlot;
-use crate::sync::locked::Locked;
+use crate::strategy::WorkerSlot;
+use crate::strategy::blocks::{Chain, Cut, Slab, Slabs, Task, slab};
+use crate::sync::Locked;
 
 pub(crate) use central::{CentralList, with_slabs};
 pub(crate) use stacks::{FreeStacks, LocalStacks};
 
-/// The free blocks of a strategy whose places keep some for themselves.
+/// The free blocks of a strategy, of which each worker keeps some for itself.
 pub(crate) struct FreeBlocks<L> {
+    /// The chains of each slot (Invariant 1).
     slots: Box<[CachePadded<SlotChains>]>,
+    /// Chains that no slot has, and blocks for threads outside.
     pool: CachePadded<Locked<L, GlobalPool>>,
     /// T/2.
     half: usize,
-    /// How many blocks that were never used are fetched at a time: T/2, or [`LARGEST`].
+    /// The number of unused blocks that are fetched at a time: T/2, or [`LARGEST`].
     cut: usize,
 }
 
 /// The most blocks that are asked of the heap at a time, however high the threshold is: 512 kB.
 const LARGEST: usize = machine::sized(4_096, 4);
 
-/// What a place has, for this place only (Invariant 1).
+/// The chains of one slot, for its worker only (Invariant 1).
 struct SlotChains(UnsafeCell<Chains>);
 
-// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1,
-// and what `WorkerSlot::new` was promised).
+// SAFETY: a thread that touches it has the slot, and a slot is with one thread at a time (Invariant
+// 1, and the promise of `WorkerSlot::new`).
 unsafe impl Sync for SlotChains {}
 
 /// Two chains, in which up to T blocks are kept (Invariant 2).
 struct Chains {
+    /// The chain of the next operations.
     current: Chain<Task>,
+    /// A full chain, or an empty one.
     spare: Chain<Task>,
 }
 
@@ -93,8 +95,9 @@ struct GlobalPool {
     /// The first chain of the list of lists, or nothing. The words of its first block hold the next
     /// chain, or an empty one.
     chains: Chain<Task>,
-    /// For those who have no place.
+    /// Blocks for threads that have no slot.
     outside: Chains,
+    /// The memory of all blocks.
     slabs: Slabs,
     uses: u64,
 }
@@ -115,7 +118,8 @@ impl HalfList {
 }
 
 impl<L: RawMutex> FreeBlocks<L> {
-    /// None yet, for so many places that keep at most `threshold` blocks each; 2, if that is less.
+    /// Creates empty lists for so many slots that keep at most `threshold` blocks each; 2, if that
+    /// is less.
     pub(crate) fn new(slots: usize, threshold: usize) -> Self {
         let half = (threshold / 2).max(1);
         let local = || CachePadded::new(SlotChains(UnsafeCell::new(Chains::new())));
@@ -133,7 +137,7 @@ impl<L: RawMutex> FreeBlocks<L> {
         }
     }
 
-    /// A free block; a new one, if there is none. Without a place it is taken under the pool's
+    /// Takes a free block; a new one, if there is none. Without a slot it is taken under the pool's
     /// lock.
     #[inline]
     pub(crate) fn take(&self, slot: Option<&WorkerSlot>) -> Task {
@@ -161,7 +165,7 @@ impl<L: RawMutex> FreeBlocks<L> {
     #[inline]
     fn with_place<R>(&self, slot: &WorkerSlot, section: impl FnOnce(&mut Chains) -> R) -> R {
         self.slots[slot.index()].0.with_mut(|local| {
-            // SAFETY: this is the place's thread (Invariant 1), and no section comes here again.
+            // SAFETY: this is the slot's thread (Invariant 1), and no section comes here again.
             let local = unsafe { &mut *local };
             section(local)
         })
@@ -175,7 +179,7 @@ impl<L: RawMutex> FreeBlocks<L> {
         first
     }
 
-    /// Half a list of free blocks, for whoever keeps some for those who have no place.
+    /// Takes half a list of free blocks, for a strategy that keeps some for threads without a slot.
     #[cold]
     pub(crate) fn take_half(&self) -> Chain<Task> {
         self.fetch(|pool| pool.half(self.cut)).into_chain()
@@ -205,7 +209,7 @@ impl<L: RawMutex> FreeBlocks<L> {
         });
     }
 
-    /// What `find` finds in the pool, which grows by a slab when it finds nothing.
+    /// Returns what `find` finds in the pool, which grows by a slab when it finds nothing.
     fn fetch<R>(&self, mut find: impl FnMut(&mut GlobalPool) -> Option<R>) -> R {
         let mut slab = None;
         loop {
@@ -218,7 +222,7 @@ impl<L: RawMutex> FreeBlocks<L> {
                 pool.slabs.add(&mut slab);
                 find(pool)
             });
-            // A slab that somebody else has made superfluous goes back to the heap here, without
+            // A slab that another thread has made superfluous goes back to the heap here, without
             // the lock.
             match found {
                 Some(found) => return found,
@@ -227,12 +231,12 @@ impl<L: RawMutex> FreeBlocks<L> {
         }
     }
 
-    /// How many blocks there are, free or not. Takes the pool's lock.
+    /// Returns how many blocks there are, free or not. Takes the pool's lock.
     pub(crate) fn made(&self) -> usize {
         self.pool.with(|pool| pool.slabs.made())
     }
 
-    /// How often the pool's lock was taken for a block. Takes it.
+    /// Returns how often the pool's lock was taken for a block. Takes the lock.
     pub(crate) fn pool_uses(&self) -> u64 {
         self.pool.with(|pool| pool.uses)
     }
@@ -280,7 +284,7 @@ impl GlobalPool {
         }
     }
 
-    /// A chain of one for somebody without a place; `None` if a slab is needed.
+    /// Takes one block for a thread without a slot, as a chain; `None` if a slab is needed.
     fn outside_one(&mut self) -> Option<HalfList> {
         let task = self.outside.take().or_else(|| {
             self.outside.current = self.pop()?;

@@ -1,16 +1,17 @@
-//! Free stacks: a list under a lock, and with it one stack a place.
+//! Free stacks: one for each worker, and the others in a list under a lock.
 //!
-//! Why not lists like those of the control blocks: a stack is a hundred times as large, and a place with T of them would have its cache full of
-//! stacks that nobody uses. One is enough for a place that finishes a task and starts the next.
+//! Why not lists like those of the control blocks: a stack is a hundred times as large. A worker
+//! with T of them would have its cache full of unused stacks. One is enough for a worker that
+//! finishes a task and starts the next.
 //!
 //! # Invariants
 //!
-//! 1. A place's slot is touched only through its [`WorkerSlot`], of which there is one.
-//! 2. `length` is the length of the list whenever nobody holds its lock.
+//! 1. The stack of a slot is touched only through its [`WorkerSlot`], of which there is one.
+//! 2. `length` is the length of the list whenever the lock is free.
 //!
 //! # Orderings
 //!
-//! `length` is Relaxed: it says whether taking the lock is worth while, and the lock orders the rest.
+//! `length` is Relaxed: it says whether the lock is worth taking. The lock orders the rest.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.3.
 
@@ -19,12 +20,13 @@ use lock_api::RawMutex;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
-use crate::strategy::blocks::control_block::{Chain, Stack};
-use crate::strategy::interface::WorkerSlot;
-use crate::sync::locked::Locked;
+use crate::strategy::WorkerSlot;
+use crate::strategy::blocks::{Chain, Stack};
+use crate::sync::Locked;
 
 /// Free stacks in one list under a lock.
 pub(crate) struct FreeStacks<L> {
+    /// The length of the list (Invariant 2). Written under the lock.
     length: AtomicUsize,
     list: Locked<L, Chain<Stack>>,
 }
@@ -56,19 +58,22 @@ impl<L: RawMutex> FreeStacks<L> {
     }
 }
 
-/// Free stacks: one for each place, the others in a list under a lock.
+/// Free stacks: one for each worker, the others in a list under a lock.
 pub(crate) struct LocalStacks<L> {
+    /// The stack of each slot (Invariant 1).
     slots: Box<[CachePadded<SlotStack>]>,
+    /// All other free stacks.
     others: CachePadded<FreeStacks<L>>,
 }
 
 struct SlotStack(UnsafeCell<Option<Stack>>);
 
-// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1, and what `WorkerSlot::new` was promised).
+// SAFETY: a thread that touches it has the slot, and a slot is with one thread at a time (Invariant
+// 1, and the promise of `WorkerSlot::new`).
 unsafe impl Sync for SlotStack {}
 
 impl<L: RawMutex> LocalStacks<L> {
-    /// None yet, for so many places.
+    /// Creates empty lists for so many slots.
     pub(crate) fn new(slots: usize) -> Self {
         let slot = || CachePadded::new(SlotStack(UnsafeCell::new(None)));
         Self {
@@ -77,7 +82,7 @@ impl<L: RawMutex> LocalStacks<L> {
         }
     }
 
-    /// Keeps a stack at the place, unless it has one there.
+    /// Keeps a stack with the slot, unless the slot has one.
     pub(crate) fn put(&self, slot: Option<&WorkerSlot>, stack: Stack) {
         let left = match slot {
             Some(slot) => self.with_slot(slot, |slot| match slot {
@@ -94,13 +99,13 @@ impl<L: RawMutex> LocalStacks<L> {
         }
     }
 
-    /// Takes the stack of the place, or another.
+    /// Takes the stack of the slot, or another.
     pub(crate) fn take(&self, slot: Option<&WorkerSlot>) -> Option<Stack> {
         let own = slot.and_then(|slot| self.with_slot(slot, Option::take));
         own.or_else(|| self.others.take())
     }
 
-    /// Lets the place have a stack, if there is one.
+    /// Gives the slot a stack, if there is one.
     pub(crate) fn prepare(&self, slot: &WorkerSlot) {
         if self.with_slot(slot, |slot| slot.is_none())
             && let Some(stack) = self.others.take()
@@ -111,7 +116,7 @@ impl<L: RawMutex> LocalStacks<L> {
 
     fn with_slot<R>(&self, slot: &WorkerSlot, section: impl FnOnce(&mut Option<Stack>) -> R) -> R {
         self.slots[slot.index()].0.with_mut(|slot| {
-            // SAFETY: this is the place's thread (Invariant 1), and no section comes here again.
+            // SAFETY: this is the slot's thread (Invariant 1), and no section comes here again.
             let slot = unsafe { &mut *slot };
             section(slot)
         })

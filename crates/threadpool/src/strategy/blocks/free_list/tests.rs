@@ -1,4 +1,4 @@
-//! What the paper says of balanced free lists, counted.
+//! Counts of the paper's claims about balanced free lists.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,9 +7,8 @@ use std::sync::mpsc;
 use proptest::prelude::*;
 use stanchion_spin::TestAndSet;
 
-use super::FreeBlocks;
-use crate::strategy::blocks::control_block::Task;
-use crate::strategy::interface::WorkerSlot;
+use crate::strategy::WorkerSlot;
+use crate::strategy::blocks::{FreeBlocks, Task};
 
 fn lists(slots: usize, threshold: usize) -> (FreeBlocks<TestAndSet>, Vec<WorkerSlot>) {
     // SAFETY: one of each number, for these lists only.
@@ -17,13 +16,13 @@ fn lists(slots: usize, threshold: usize) -> (FreeBlocks<TestAndSet>, Vec<WorkerS
     (FreeBlocks::new(slots, threshold), each.collect())
 }
 
-/// What T comes to: two chains of the same length, of one block at least.
+/// Returns the T that is in force: that of two chains of the same length, of one block at least.
 fn kept(threshold: usize) -> usize {
     (threshold / 2).max(1) * 2
 }
 
-/// Half of the places only take, the others only put, a burst of `live` at a time: the paper's worst case.
-/// Returns how many blocks there were in the end, and how often the pool was used.
+/// Half of the workers only take, the others only put, a burst of `live` at a time: the paper's
+/// worst case. Returns how many blocks there were in the end, and how often the pool was used.
 fn one_way(slots: usize, threshold: usize, live: usize, bursts: usize) -> (usize, u64) {
     let (lists, slots) = lists(slots, threshold);
     let (creators, finishers) = slots.split_at(slots.len() / 2);
@@ -48,7 +47,8 @@ fn where_some_create_and_others_finish_memory_is_within_p_times_t_of_a_central_l
         let (made, _) = one_way(slots, threshold, live, 200);
         let most = live + slots * kept(threshold);
         assert!(made <= most, "{made} blocks at P = {slots}, T = {threshold}: more than {most}");
-        // A central list would do with as many as are in use; without balancing there would be 200 times as many.
+        // A central list would do with as many as are in use; without balancing there would be 200
+        // times as many.
         assert!(made >= live);
     }
 }
@@ -59,14 +59,15 @@ fn the_pool_is_used_once_in_half_a_threshold_of_operations() {
         let (live, bursts) = (100, 200);
         let (_, uses) = one_way(slots, threshold, live, bursts);
         let operations = 2 * live * bursts;
-        // Each place: one use in T/2 operations, and a first one. Growing takes the lock a second time, once a slab: at most one in ten here.
+        // Each worker: one use in T/2 operations, and a first one. Growing takes the lock a second
+        // time, once a slab: at most one in ten here.
         let most = (operations / (threshold / 2) + slots) * 11 / 10;
         assert!(uses <= most as u64, "{uses} uses at P = {slots}, T = {threshold}: over {most}");
     }
 }
 
 #[test]
-fn a_place_that_finishes_what_it_creates_leaves_the_pool_alone() {
+fn a_worker_that_finishes_what_it_creates_leaves_the_pool_alone() {
     let (lists, slots) = lists(3, 8);
     let slot = Some(&slots[1]);
     lists.put(slot, lists.take(slot));
@@ -92,7 +93,7 @@ fn no_list_keeps_more_than_the_threshold() {
 }
 
 #[test]
-fn blocks_go_around_between_places_and_those_outside() {
+fn blocks_go_around_between_workers_and_threads_outside() {
     let (lists, slots) = lists(1, 4);
     for _ in 0..100 {
         let blocks: Vec<_> = (0..20).map(|_| lists.take(None)).collect();
@@ -141,7 +142,8 @@ fn threads_pass_blocks_on_one_way() {
 }
 
 proptest! {
-    /// Whatever is done in whatever order, no block is handed out twice, and there are never more than P·T + T too many.
+    /// Checks that in any order of operations no block is handed out twice, and that there are
+    /// never more than P·T + T too many.
     #[test]
     fn no_block_has_two_users(
         threshold in 1_usize..12,
@@ -152,7 +154,7 @@ proptest! {
         let mut addresses = HashSet::new();
         let mut most = 0;
         for (slot, takes, count) in steps {
-            // The fourth is somebody without a place.
+            // The fourth is a thread without a slot.
             let slot = slots.get(slot);
             for _ in 0..count {
                 if takes {

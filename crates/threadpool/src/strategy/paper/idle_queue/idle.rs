@@ -1,13 +1,15 @@
-//! The queue of idle places: a list through an array, so that a place in the middle takes itself out in a few steps.
+//! The queue of idle workers: a list through an array, so that a worker in the middle takes itself
+//! out in a few steps.
 //!
 //! # Invariants
 //!
-//! 1. `links[p]` is there if and only if place `p` is in the queue.
+//! 1. `links[p]` is there if and only if worker `p` is in the queue.
 
-/// Which places are idle, the newest first.
+/// The idle workers, the newest first.
 pub(super) struct Idle {
     newest: Option<usize>,
     length: usize,
+    /// The link of each slot (Invariant 1).
     links: Box<[Option<Link>]>,
 }
 
@@ -18,7 +20,7 @@ struct Link {
 }
 
 impl Idle {
-    /// None of so many places.
+    /// Creates an empty queue for so many slots.
     pub(super) fn new(slots: usize) -> Self {
         Self { newest: None, length: 0, links: vec![None; slots].into() }
     }
@@ -27,7 +29,7 @@ impl Idle {
         self.length
     }
 
-    /// Puts a place in that is not there.
+    /// Puts a worker in that is not in the queue.
     pub(super) fn add(&mut self, slot: usize) {
         let older = self.newest.replace(slot);
         if let Some(link) = older.and_then(|older| self.links[older].as_mut()) {
@@ -44,7 +46,7 @@ impl Idle {
         Some(newest)
     }
 
-    /// Takes `slot` out; `false` if it was not there.
+    /// Takes `slot` out. Returns false if it was not in the queue.
     pub(super) fn remove(&mut self, slot: usize) -> bool {
         let Some(Link { newer, older }) = self.links[slot].take() else { return false };
         match newer.and_then(|newer| self.links[newer].as_mut()) {
@@ -66,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_list_from_which_any_place_may_go(steps in proptest::collection::vec((0_usize..3, 0_usize..5), 0..60)) {
+        fn it_is_a_list_from_which_any_worker_may_go(steps in proptest::collection::vec((0_usize..3, 0_usize..5), 0..60)) {
             let mut idle = Idle::new(5);
             let mut model: Vec<usize> = Vec::new();
             for (what, slot) in steps {

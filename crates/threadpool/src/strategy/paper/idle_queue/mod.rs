@@ -1,40 +1,35 @@
-//! A central ready queue, and a central queue of idle places: instead of places searching for work, work searches for places.
+//! A central ready queue, and a central queue of idle workers: instead of workers searching for
+//! work, work searches for workers.
 //!
-//! A place that has nothing to do takes a free block, queues itself and watches a word of its own. Whoever creates a task takes a place out of that
-//! queue, fills the block that it holds, and sets its word. So the block and the lock of the idle place are out of the way between creation and
-//! start.
+//! A worker that has nothing to do offers a free block in its handoff cell (`handoff.rs`), queues
+//! itself and watches the cell. A creator takes a worker out of that queue, fills its block, and
+//! sets its cell. So the block and the lock of the idle worker are out of the way between creation
+//! and start.
 //!
-//! Why not always: when all places are busy, each creation looks at an empty idle queue, for nothing. And a task that was handed over waits for that
-//! one place, even if it has been stopped meanwhile and another would have come first.
+//! Why not always: when all workers are busy, each creation looks at an empty idle queue, for
+//! nothing. And a task that was handed over waits for that one worker, even if the worker has been
+//! stopped meanwhile and another would have come first.
 //!
-//! Why one lock around both queues, where there could be two: a place queues itself only if no task is ready, and a task is made ready only if no
-//! place is queued. Under one lock each of these is one step. Under two, a task and a place could each just miss the other, and the place would have
-//! to watch the ready queue beside its own word. Creation and start are one acquisition each, as with two.
+//! Why one lock around both queues, where there could be two: a worker queues itself only if no
+//! task is ready, and a task is made ready only if no worker is queued. Under one lock each of
+//! these is one step. Under two, a task and a worker could each just miss the other, and the worker
+//! would have to watch the ready queue beside its own cell. Creation and start are one acquisition
+//! each, as with two.
 //!
-//! Why the place that came last is taken first: it is the most likely not to have gone to sleep.
-//!
-//! # The word of a place
-//!
-//! | `state` | meaning | left by |
-//! | --- | --- | --- |
-//! | `AWAY` | not in the idle queue | the place, which queues itself: `WAITING` |
-//! | `WAITING` | in the idle queue, or just taken out by a creator | the place, if it takes itself out: `AWAY`; else that creator: `HANDED` |
-//! | `HANDED` | its block is a task | the place, which takes it: `AWAY` |
+//! Why the worker that came last is taken first: it is the most likely not to have gone to sleep.
 //!
 //! # Invariants
 //!
 //! 1. Under the lock, one of the two queues is empty.
-//! 2. A place in the idle queue is `WAITING` and has a block in its seat. Whoever takes it out of the queue, a creator or the place itself, has that
-//!    block alone, until a creator sets `HANDED`; then the place has it.
-//! 3. `ready` and `idle` are the lengths of the queues whenever nobody holds the lock.
+//! 2. A worker in the idle queue is `WAITING`. The thread that takes it out of the queue, a creator
+//!    or the worker itself, has its block alone, until a creator stores `HANDED`. Then the worker
+//!    has it.
+//! 3. `ready` and `idle` are the lengths of the queues whenever the lock is free.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | creator: store `HANDED` | Release | the place's Acquire load: the block is filled |
-//! | place: store `WAITING`, `AWAY` | Relaxed | the lock: a creator finds the place in the queue after that, or not at all |
-//! | `ready`, `idle` | Relaxed | hints; the lock orders the rest |
+//! Those of the cell are in `handoff.rs`. `ready` and `idle` are Relaxed hints. The lock orders the
+//! rest.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.4.
 
@@ -42,41 +37,39 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
 
 use self::idle::Idle;
-use crate::strategy::blocks::control_block::{Chain, Stack, Task};
-use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
+use crate::strategy::blocks::resources::keeps_resources;
+use crate::strategy::blocks::{Chain, Resources, Stack, Task};
+use crate::strategy::paper::handoff::{AWAY, HANDED, Handoff, WAITING};
 use crate::strategy::paper::ready_queue::put;
-use crate::sync::locked::Locked;
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
+use crate::sync::Locked;
 
 mod idle;
 
-const AWAY: u32 = 0;
-const WAITING: u32 = 1;
-const HANDED: u32 = 2;
-
-/// A ready queue and a queue of idle places under a lock `L`; ready tasks leave in the order `O`. Free blocks are in local lists.
+/// A ready queue and a queue of idle workers under a lock `L`. Ready tasks leave in the order `O`.
+/// Free blocks are in local lists.
 ///
 /// | | |
 /// | --- | --- |
-/// | acquisitions in a task's life | 2: into the ready queue, out of it; or the place into the idle queue, out of it. And at most 4/T for the block |
-/// | with idle places | creation to start: one acquisition, and one line that the idle place watches |
+/// | acquisitions in a task's life | 2, into a queue and out of it; at most 4/T for the block |
+/// | with idle workers | one acquisition between creation and start, and one line |
 /// | without | a look more than [`LocalFreeList`](super::LocalFreeList) at each creation |
-/// | memory | as [`LocalFreeList`](super::LocalFreeList), and a block for each idle place |
+/// | memory | as [`LocalFreeList`](super::LocalFreeList), and a block for each idle worker |
 ///
-/// A place is in the idle queue between [`idle`](Strategy::idle) and the next [`next`](Strategy::next) or [`leave`](Strategy::leave), which may wait
-/// for a creator that has taken it out and is filling its block. What was handed to it, nobody else can take.
+/// The queue is that of ready tasks or of idle workers. A worker is in the idle queue between
+/// [`idle`](Strategy::idle) and the next [`next`](Strategy::next) or [`leave`](Strategy::leave),
+/// which may wait for a creator that has taken it out and is filling its block. A task that was
+/// handed to it can be taken by no other worker.
 ///
-/// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
+/// The default lock is the one that sleeps when its holder does not run, as for
+/// [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{IdleQueue, WorkerSlot, Plan, Strategy, WakeTarget};
+/// use stanchion_threadpool::strategy::{IdleQueue, Plan, Strategy, WakeTarget, WorkerSlot};
 ///
 /// let ready: IdleQueue = IdleQueue::new(&Plan::new(2));
 /// // SAFETY: the only one of this number for this strategy; so below.
@@ -94,62 +87,26 @@ const HANDED: u32 = 2;
 /// ```
 pub struct IdleQueue<L = RawPolicyMutex, O = Fifo> {
     central: CachePadded<Central<L>>,
-    seats: Box<[CachePadded<Seat>]>,
+    /// The handoff cell of each slot.
+    cells: Box<[CachePadded<Handoff>]>,
+    /// Free blocks and stacks.
     resources: Resources<L>,
+    /// The order of the ready queue.
     order: PhantomData<fn() -> O>,
 }
 
 struct Central<L> {
+    /// The length of the ready queue (Invariant 3). Written under the lock.
     ready: AtomicUsize,
+    /// The length of the idle queue (Invariant 3). Written under the lock.
     idle: AtomicUsize,
     queues: Locked<L, Queues>,
 }
 
 struct Queues {
     ready: Chain<Task>,
+    /// Idle workers, by slot.
     idle: Idle,
-}
-
-struct Seat {
-    state: AtomicU32,
-    block: UnsafeCell<Option<Task>>,
-}
-
-// SAFETY: `block` is touched by whoever Invariant 2 gives it to.
-unsafe impl Sync for Seat {}
-
-impl Seat {
-    fn new() -> Self {
-        Self { state: AtomicU32::fresh(AWAY), block: UnsafeCell::new(None) }
-    }
-
-    /// # Safety
-    ///
-    /// The caller has the block of this seat (Invariant 2).
-    #[inline]
-    unsafe fn exchange(&self, block: Option<Task>) -> Option<Task> {
-        self.block.with_mut(|slot| {
-            // SAFETY: the caller's promise.
-            let slot = unsafe { &mut *slot };
-            core::mem::replace(slot, block)
-        })
-    }
-
-    /// Tells the place that its block is a task.
-    #[inline]
-    fn hand(&self) {
-        // Release: pairs with the Acquire of `come_off`.
-        self.state.store(HANDED, Ordering::Release);
-    }
-
-    /// The task that was handed over, for the place.
-    #[inline]
-    fn handed(&self) -> Option<Task> {
-        // Relaxed: nobody looks at it before the place queues itself again.
-        self.state.store(AWAY, Ordering::Relaxed);
-        // SAFETY: `HANDED` was seen with Acquire: the creator has given the block up.
-        unsafe { self.exchange(None) }
-    }
 }
 
 impl<L: Lock, O: Order> IdleQueue<L, O> {
@@ -160,17 +117,14 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
         last: bool,
         fill: impl FnOnce(&Task),
     ) -> WakeTarget {
-        // Relaxed: a hint; a place that queues itself just now is found under the lock.
+        // Relaxed: a hint; a worker that queues itself just now is found under the lock.
         if self.central.idle.load(Ordering::Relaxed) > 0
             && let Some(idler) = self.central.queues.with(|queues| self.central.take_idle(queues))
         {
-            let seat = &self.seats[idler];
-            seat.block.with(|block| {
-                // SAFETY: the place has just been taken out of the queue, so the block is ours (Invariant 2).
-                let block = unsafe { &*block };
-                fill(block.as_ref().expect("a place in the idle queue has a block"));
-            });
-            seat.hand();
+            let cell = &self.cells[idler];
+            // SAFETY: this creator has just taken the slot out of the queue (Invariant 2).
+            unsafe { cell.fill(fill) };
+            cell.hand();
             return WakeTarget::Worker(idler);
         }
         let task = self.resources.blocks.take(slot);
@@ -178,7 +132,7 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
         self.make_ready(slot, last, task)
     }
 
-    /// Hands a task that is filled to an idle place, or puts it into the ready queue.
+    /// Hands a task that is filled to an idle worker, or puts it into the ready queue.
     #[inline]
     fn make_ready(&self, slot: Option<&WorkerSlot>, last: bool, task: Task) -> WakeTarget {
         let mut task = Some(task);
@@ -194,10 +148,10 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
         });
         match idler {
             Ok(idler) => {
-                let seat = &self.seats[idler];
-                // SAFETY: the place has just been taken out of the queue, so the block is ours (Invariant 2).
-                if let Some(block) = unsafe { seat.exchange(task) } {
-                    seat.hand();
+                let cell = &self.cells[idler];
+                // SAFETY: this creator has just taken the slot out of the queue (Invariant 2).
+                if let Some(block) = unsafe { cell.exchange(task) } {
+                    cell.hand();
                     self.resources.blocks.put(slot, block);
                 }
                 WakeTarget::Worker(idler)
@@ -206,35 +160,32 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
         }
     }
 
-    /// Takes the place out of the idle queue, or takes what it was handed. Afterwards it is `AWAY`.
+    /// Takes the worker out of the idle queue, or takes what it was handed. Afterwards it is
+    /// `AWAY`.
     #[inline]
     fn come_off(&self, slot: &WorkerSlot) -> Option<Task> {
-        let seat = &self.seats[slot.index()];
+        let cell = &self.cells[slot.index()];
         // Acquire: pairs with the Release of `hand`.
-        match seat.state.load(Ordering::Acquire) {
+        match cell.state(Ordering::Acquire) {
             AWAY => None,
-            WAITING => self.take_back(slot, seat),
-            _ => seat.handed(),
+            WAITING => self.take_back(slot, cell),
+            _ => cell.take_handed(),
         }
     }
 
     #[cold]
-    fn take_back(&self, slot: &WorkerSlot, seat: &Seat) -> Option<Task> {
+    fn take_back(&self, slot: &WorkerSlot, cell: &Handoff) -> Option<Task> {
         let out = self.central.queues.with(|queues| {
             let out = queues.idle.remove(slot.index());
             self.central.now(queues);
             out
         });
+        // Not in the queue any more: a creator has taken the slot out and is filling its block.
         if !out {
-            // A creator has taken the place out, and is filling its block. Acquire: pairs with the Release of `hand`.
-            let handed = |state| state == HANDED;
-            wait_until(&seat.state, Ordering::Acquire, handed, &mut <Patient>::start());
-            return seat.handed();
+            return cell.wait_until_handed();
         }
-        // Relaxed: nobody looks at it before the place queues itself again.
-        seat.state.store(AWAY, Ordering::Relaxed);
-        // SAFETY: the place has taken itself out (Invariant 2).
-        if let Some(block) = unsafe { seat.exchange(None) } {
+        // The worker has taken its slot out itself (Invariant 2).
+        if let Some(block) = cell.take_free() {
             self.resources.blocks.put(Some(slot), block);
         }
         None
@@ -255,7 +206,7 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
 }
 
 impl<L> Central<L> {
-    /// Under the lock: the queues have changed.
+    /// Updates the lengths under the lock, as the queues have changed.
     #[inline]
     fn now(&self, queues: &Queues) {
         // Relaxed: hints, written under the lock (Invariant 3).
@@ -264,7 +215,7 @@ impl<L> Central<L> {
         self.idle.store(queues.idle.len(), Ordering::Relaxed);
     }
 
-    /// Under the lock: takes the place out that queued itself last.
+    /// Takes the worker out that queued itself last. Called under the lock.
     #[inline]
     fn take_idle(&self, queues: &mut Queues) -> Option<usize> {
         let idler = queues.idle.take_newest()?;
@@ -279,9 +230,10 @@ impl<L> Central<L> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, or in a seat from its `create` to the next `next` or `leave` of
-// that place; `leave` makes it ready again. A block in a seat is no task before `HANDED`. A place in the idle queue finds nothing but what it is
-// handed (Invariant 1), and any other nothing but what is in the ready queue.
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, or in a cell
+// from its `create` to the next `next` or `leave` of that worker. `leave` makes it ready again. A
+// block in a cell is no task before `HANDED`. A worker in the idle queue finds only the task that
+// it is handed (Invariant 1), and any other worker only tasks of the ready queue.
 unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
     const NAME: &'static str = "idle queue";
 
@@ -293,10 +245,10 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
             idle: AtomicUsize::fresh(0),
             queues: Locked::new(queues),
         };
-        let seat = || CachePadded::new(Seat::new());
+        let cell = || CachePadded::new(Handoff::new());
         Self {
             central: CachePadded::new(central),
-            seats: core::iter::repeat_with(seat).take(plan.slots).collect(),
+            cells: core::iter::repeat_with(cell).take(plan.slots).collect(),
             resources,
             order: PhantomData,
         }
@@ -317,28 +269,24 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
 
     #[inline]
     fn is_ready(&self, slot: &WorkerSlot) -> bool {
-        // Relaxed: who says yes calls `next`, which looks with Acquire.
-        match self.seats[slot.index()].state.load(Ordering::Relaxed) {
+        // Relaxed: a worker that sees yes calls `next`, which looks with Acquire.
+        match self.cells[slot.index()].state(Ordering::Relaxed) {
             AWAY => self.central.has_ready(),
-            // While it is in the idle queue nothing is ready (Invariant 1), and it has its own word to watch.
+            // While it is in the idle queue nothing is ready (Invariant 1), and it has its own word
+            // to watch.
             state => state == HANDED,
         }
     }
 
-    /// Queues the place, unless a task is ready.
+    /// Queues the worker, unless a task is ready.
     fn idle(&self, slot: &WorkerSlot) {
-        let seat = &self.seats[slot.index()];
-        // Relaxed: the place's own, unless it was handed a task, which is not `AWAY` either.
-        if seat.state.load(Ordering::Relaxed) != AWAY || self.central.has_ready() {
+        let cell = &self.cells[slot.index()];
+        // Relaxed: the worker's own, unless it was handed a task, which is not `AWAY` either.
+        if cell.state(Ordering::Relaxed) != AWAY || self.central.has_ready() {
             return;
         }
         self.resources.prepare_stack(slot);
-        let block = self.resources.blocks.take(Some(slot));
-        // SAFETY: the place is away, so the seat is its own (Invariant 2).
-        let empty = unsafe { seat.exchange(Some(block)) };
-        debug_assert!(empty.is_none());
-        // Relaxed: whoever finds the place in the queue comes after this, by the lock.
-        seat.state.store(WAITING, Ordering::Relaxed);
+        cell.offer(self.resources.blocks.take(Some(slot)));
         let queued = self.central.queues.with(|queues| {
             let queues_up = queues.ready.is_empty();
             if queues_up {
@@ -347,13 +295,9 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
             }
             queues_up
         });
-        if !queued {
-            // Relaxed: nobody looks at it before the place queues itself again.
-            seat.state.store(AWAY, Ordering::Relaxed);
-            // SAFETY: the place was never in the queue (Invariant 2).
-            if let Some(block) = unsafe { seat.exchange(None) } {
-                self.resources.blocks.put(Some(slot), block);
-            }
+        // A task is ready: the slot was never in the queue (Invariant 2).
+        if !queued && let Some(block) = cell.take_free() {
+            self.resources.blocks.put(Some(slot), block);
         }
     }
 
@@ -362,17 +306,17 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
         Some(self.make_ready(Some(slot), false, task))
     }
 
-    /// In the ready queue, and in the hands of places that have not looked yet.
+    /// Counts tasks of the ready queue, and tasks in cells at which no worker has looked yet.
     fn len(&self) -> usize {
         // Relaxed: hints.
-        let handed = |seat: &&CachePadded<Seat>| seat.state.load(Ordering::Relaxed) == HANDED;
+        let handed = |cell: &&CachePadded<Handoff>| cell.state(Ordering::Relaxed) == HANDED;
         // Relaxed: likewise.
-        self.central.ready.load(Ordering::Relaxed) + self.seats.iter().filter(handed).count()
+        self.central.ready.load(Ordering::Relaxed) + self.cells.iter().filter(handed).count()
     }
 
     fn label(&self) {
         machine::label(&*self.central, "ready queue and idle queue");
-        machine::label(&*self.seats, "words of idle places");
+        machine::label(&*self.cells, "words of idle places");
         self.resources.label();
     }
 

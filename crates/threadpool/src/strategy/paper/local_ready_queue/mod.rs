@@ -1,14 +1,18 @@
-//! Ready queues for each place, or for several, each with a lock; a place that finds nothing in its own scans the others.
+//! Ready queues for each worker, or for several, each with a lock. A worker that finds nothing in
+//! its own queue scans the others.
 //!
-//! Why locks, where the free blocks need none: a ready task is scarce. A place must not idle while one waits elsewhere, so others must reach each
-//! queue. Why not: with about as many tasks as places, a place looks into half of the queues before it finds one (section 3.7). A place looks at the
-//! length of a queue before it takes its lock, so scanning disturbs nobody that works.
+//! Why locks, where the free blocks need none: a ready task is scarce. A worker must not idle while
+//! a task waits elsewhere, so others must reach each queue. Why not: with about as many tasks as
+//! workers, a worker looks into half of the queues before it finds a task (section 3.7). A worker
+//! looks at the length of a queue before it takes its lock, so scanning disturbs no busy worker.
 //!
 //! # Orderings
 //!
-//! None of its own: see `ready_queue.rs`. The counter of those without a place is Relaxed: it only spreads them.
+//! It has none of its own: see `ready_queue.rs`. The counter of threads without a slot is Relaxed:
+//! it only spreads them.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.5; two choices are Azar, Broder, Karlin and Upfal, "Balanced allocations", STOC 1994.
+//! Source: Anderson, Lazowska and Levy 1989, section 3.5. Two choices are Azar, Broder, Karlin and
+//! Upfal, "Balanced allocations", STOC 1994.
 
 mod placement;
 
@@ -19,34 +23,37 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
 
-use crate::strategy::blocks::control_block::{Stack, Task};
-use crate::strategy::blocks::resources::{Resources, keeps_resources};
-use crate::strategy::interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};
-use crate::strategy::order::{Fifo, Order};
+use crate::strategy::blocks::resources::keeps_resources;
+use crate::strategy::blocks::{Resources, Stack, Task};
 use crate::strategy::paper::numbers::{Numbers, Source};
 use crate::strategy::paper::ready_queue::ReadyQueue;
+use crate::strategy::{Fifo, Lock, Order, Plan, Strategy, WakeTarget, WorkerSlot};
 
 pub use placement::{OwnQueue, Placement, Random, TwoChoices};
 
-/// As many ready queues as there are places, or [`Plan::queues`], each under a lock `L` and leaving in the order `O`; a new task goes where `P` says.
-/// Free blocks are in local lists.
+/// As many ready queues as there are slots, or [`Plan::queues`], each under a lock `L` and leaving
+/// in the order `O`. The placement `P` chooses the queue of a new task. Free blocks are in local
+/// lists.
 ///
 /// | | |
 /// | --- | --- |
 /// | acquisitions in a task's life | 2, of different locks; and at most 4/T for its block |
-/// | looks of a place that finds nothing | one a queue |
+/// | looks of a worker that finds nothing | one for each queue |
 /// | memory | as [`LocalFreeList`](super::LocalFreeList) |
-/// | throughput | grows with the places, until the memory system is the limit |
-/// | order | none among queues: a place whose own queue never becomes empty never looks into another |
+/// | throughput | grows with the workers, until the memory system is the limit |
+/// | order | none among queues: a worker looks into another only if its own is empty |
 ///
-/// [`OwnQueue`] is the default: a creator uses its own queue, whose line and lock it has. On the simulated machine `modern` with 8 processors a task then
-/// costs 9 ns, with [`Random`] 258 ns (`cargo xtask costs "create, next"`): 4.1 lines move instead of 0.01. The paper measured [`Random`], so that
-/// locality would not matter. Who has no place has no queue either, and takes the next one each time with [`OwnQueue`].
+/// [`OwnQueue`] is the default: a creator uses its own queue, and has its line and lock. On the
+/// simulated machine `modern` with 8 processors a task then costs 9 ns, with [`Random`] 258 ns
+/// (`cargo xtask costs "create, next"`): 4.1 lines move instead of 0.01. The paper measured
+/// [`Random`], so that locality would not matter. A thread without a slot has no queue. With
+/// [`OwnQueue`] it takes the next one each time.
 ///
-/// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
+/// The default lock is the one that sleeps when its holder does not run, as for
+/// [`SingleLock`](super::SingleLock).
 ///
 /// ```
-/// use stanchion_threadpool::strategy::{LocalReadyQueue, WorkerSlot, Plan, Strategy};
+/// use stanchion_threadpool::strategy::{LocalReadyQueue, Plan, Strategy, WorkerSlot};
 ///
 /// let ready: LocalReadyQueue = LocalReadyQueue::new(&Plan { queues: Some(2), ..Plan::new(4) });
 /// // SAFETY: the only one of this number for this strategy; so below.
@@ -60,10 +67,13 @@ pub use placement::{OwnQueue, Placement, Random, TwoChoices};
 /// ```
 pub struct LocalReadyQueue<L = RawPolicyMutex, O = Fifo, P = OwnQueue> {
     queues: Box<[CachePadded<ReadyQueue<L, O>>]>,
+    /// The random numbers of each slot.
     numbers: Box<[CachePadded<Source>]>,
-    /// How many tasks came from those who have no place.
+    /// Tasks from threads that have no slot. Written by each of them.
     outside: CachePadded<AtomicUsize>,
+    /// Free blocks and stacks.
     resources: Resources<L>,
+    /// Chooses the queue of a new task.
     placement: PhantomData<fn() -> P>,
 }
 
@@ -73,7 +83,7 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
         slot % self.queues.len()
     }
 
-    /// The queue for a task from this place.
+    /// Chooses the queue for a task from this worker.
     #[inline]
     fn chosen(&self, slot: Option<&WorkerSlot>) -> &ReadyQueue<L, O> {
         let queues = self.queues.len();
@@ -105,7 +115,7 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
         WakeTarget::Any(self.chosen(slot).push(task, last))
     }
 
-    /// All queues, the place's own first.
+    /// Returns all queues, the worker's own first.
     #[inline]
     fn own_first(&self, slot: &WorkerSlot) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
         let (before, after) = self.queues.split_at(self.own(slot.index()));
@@ -113,8 +123,9 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
     }
 }
 
-// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block is free from then on until it comes back.
-// `is_ready` looks at all lengths, which the last changes have left.
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
+// is free from then on until it comes back. `is_ready` looks at all lengths, which the last changes
+// have left.
 unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, P> {
     const NAME: &'static str = "local ready queues";
 

@@ -1,20 +1,25 @@
-//! To which of several ready queues a new task goes.
+//! The placement of a new task: which of several ready queues it goes to.
 //!
 //! | placement | queue | lock | balance |
 //! | --- | --- | --- | --- |
-//! | [`OwnQueue`] | the creator's | in the creator's cache, mostly free | none: idle places search |
-//! | [`Random`] | any | somebody else's line each time | even in the mean; the longest of q queues with q tasks has about ln q / ln ln q |
-//! | [`TwoChoices`] | the shorter of any two | as above, and two looks | the longest has about ln ln q |
+//! | [`OwnQueue`] | the creator's | in the creator's cache, mostly free | none |
+//! | [`Random`] | any | another worker's line each time | even in the mean |
+//! | [`TwoChoices`] | the shorter of any two | as above, and two looks | nearly even |
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.5; Azar, Broder, Karlin and Upfal 1994 for the last.
+//! With [`OwnQueue`], idle workers search. With [`Random`], the longest of q queues with q tasks
+//! has about ln q / ln ln q tasks. With [`TwoChoices`] it has about ln ln q.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.5, and Azar, Broder, Karlin and Upfal 1994
+//! for the last.
 
 use crate::strategy::paper::numbers::below;
 
-/// Where [`LocalReadyQueue`](super::LocalReadyQueue) puts new tasks: [`OwnQueue`], [`Random`] or [`TwoChoices`].
+/// A choice of the queue into which [`LocalReadyQueue`](super::LocalReadyQueue) puts a new task:
+/// [`OwnQueue`], [`Random`] or [`TwoChoices`].
 ///
-/// Sealed: what else there may be wants to be measured beside these.
+/// Sealed: another one should be measured beside these.
 pub trait Placement: sealed::Sealed + Send + Sync + 'static {
-    /// The queue, of so many, for a task from where `own` is.
+    /// Chooses one of so many queues for a task from the worker with the queue `own`.
     #[doc(hidden)]
     fn choose(
         queues: usize,
@@ -31,10 +36,10 @@ mod sealed {
     impl Sealed for super::TwoChoices {}
 }
 
-/// A task goes to its creator's queue.
+/// A placement in the creator's queue.
 ///
-/// Nothing moves between processors as long as everybody has work. Where one place creates everything, its queue is a central one for which the
-/// others search.
+/// Nothing moves between processors as long as all workers have work. Where one worker creates all
+/// tasks, its queue is a central one for which the others search.
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;
@@ -46,7 +51,7 @@ mod sealed {
 #[derive(Clone, Copy, Debug)]
 pub struct OwnQueue;
 
-/// A task goes to any queue, all equally likely.
+/// A placement in any queue, all equally likely.
 ///
 /// ```
 /// use stanchion_spin::TestAndSet;
@@ -59,7 +64,7 @@ pub struct OwnQueue;
 #[derive(Clone, Copy, Debug)]
 pub struct Random;
 
-/// A task goes to the shorter of any two queues.
+/// A placement in the shorter of any two queues.
 ///
 /// ```
 /// use stanchion_spin::TestAndSet;
@@ -109,7 +114,8 @@ mod tests {
     use crate::strategy::paper::numbers::Numbers;
     use std::cell::RefCell;
 
-    /// The length of the longest of `queues` after `tasks` were placed from queue 0, and nothing was taken.
+    /// Returns the length of the longest of `queues` after `tasks` were placed from queue 0, and
+    /// nothing was taken.
     fn longest<P: Placement>(queues: usize, tasks: usize) -> usize {
         let lengths = RefCell::new(vec![0_usize; queues]);
         let mut numbers = Numbers::new(1);
