@@ -1,7 +1,7 @@
-//! Books of every task: what goes in comes out, runs at most once, and is dropped exactly once;
-//! whatever panics, and however the pool ends.
+//! Books of every task: each task that goes in comes out, runs at most once, and is dropped exactly
+//! once, in whatever way tasks panic and the pool ends.
 //!
-//! And what the types promise the compiler.
+//! The last tests check what the types promise the compiler.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,16 +29,16 @@ assert_impl_all!(Metrics: Send, Sync, Clone);
 assert_not_impl_any!(Worker: Send, Sync, Clone);
 assert_not_impl_any!(ThreadPool: Clone);
 
-/// What became of the tasks.
+/// The books of all tasks.
 #[derive(Default)]
 struct Books {
-    /// How often each has run.
+    /// The number of runs of each task.
     runs: Mutex<BTreeMap<u32, u32>>,
     made: AtomicU32,
     dropped: AtomicUsize,
 }
 
-/// What a task captures.
+/// The slip that a task captures.
 struct Slip {
     books: Arc<Books>,
     number: u32,

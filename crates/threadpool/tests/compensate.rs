@@ -1,5 +1,5 @@
-//! Tasks that block in the kernel without a word. What each test waits for happens only if others
-//! run meanwhile: without that it never ends.
+//! Tasks that block in the kernel without saying so. Each test waits for something that happens
+//! only if other tasks run meanwhile. Without compensation it never ends.
 
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -12,8 +12,8 @@ use machine::presence::{self, Declined};
 use stanchion_threadpool::strategy::SingleLock;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, blocking, scope, spawn};
 
-/// How the pools of a test see their workers. One test at a time: declining is for the whole
-/// process.
+/// The lock of the tests that choose how pools see their workers. One test runs at a time, as
+/// declining is for the whole process.
 struct Tier {
     _declined: Option<Declined>,
     _alone: MutexGuard<'static, ()>,
@@ -73,7 +73,7 @@ fn a_task_that_blocks_waits_for_one_behind_it() {
 }
 
 #[test]
-fn all_workers_block_and_who_would_wake_them_comes_from_outside() {
+fn all_workers_block_and_are_woken_from_outside() {
     in_both_tiers(|| {
         let pool = pool(2);
         let (mut readers, mut writers) = (Vec::new(), Vec::new());
@@ -90,11 +90,11 @@ fn all_workers_block_and_who_would_wake_them_comes_from_outside() {
                 wait_for(reader);
             });
         }
-        // Nothing is ready now, and the lookout has nothing to do.
+        // Nothing is ready now, and the monitor has nothing to do.
         until(|| begun.load(SeqCst) == 2);
         pool.install(move || writers.into_iter().for_each(tell));
         assert!(pool.metrics().compensations >= 1);
-        // When they are back there is nobody too many.
+        // When they are back no thread is one too many.
         until(|| pool.metrics().active_spares == 0);
         pool.shutdown();
     });
@@ -178,7 +178,7 @@ fn a_pool_that_grows_and_shrinks_while_its_tasks_block_ends() {
             pool.spawn(move || tell(writer));
         }
         drop(pool);
-        // One that is dropped at once, and one whose task ends it.
+        // One that is dropped at once, and one that its task ends.
         drop(builder(1).build().unwrap());
         let pool = builder(2).build().unwrap();
         let (reader, writer) = pipe().unwrap();
@@ -195,12 +195,12 @@ fn a_pool_that_grows_and_shrinks_while_its_tasks_block_ends() {
     });
 }
 
-/// How often the lookouts of this process have gone to sleep.
-fn sleeps_of_lookouts() -> usize {
+/// Returns how often the monitors of this process have gone to sleep.
+fn sleeps_of_monitors() -> usize {
     let mut sleeps = 0;
     for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
         let read = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
-        if read("comm").trim() == "lookout" {
+        if read("comm").trim() == "monitor" {
             let status = read("status");
             let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
             let counts =
@@ -225,17 +225,17 @@ fn a_first_half_that_blocks_waits_for_the_second() {
 }
 
 #[test]
-fn the_lookout_sleeps_while_nothing_is_ready() {
+fn monitor_sleeps_while_nothing_is_ready() {
     in_both_tiers(|| {
         let pool = pool(2);
         let (reader, writer) = pipe().unwrap();
         // One worker idle, one blocked, nothing ready.
         pool.spawn(move || wait_for(reader));
-        // Who looks every few milliseconds is never seen to sleep through fifty.
+        // A monitor that looks every few milliseconds never sleeps through fifty.
         until(|| {
-            let before = sleeps_of_lookouts();
+            let before = sleeps_of_monitors();
             std::thread::sleep(Duration::from_millis(50));
-            before == sleeps_of_lookouts() && before > 0
+            before == sleeps_of_monitors() && before > 0
         });
         tell(writer);
         pool.shutdown();
@@ -243,7 +243,7 @@ fn the_lookout_sleeps_while_nothing_is_ready() {
 }
 
 #[test]
-fn without_being_asked_nobody_is_compensated() {
+fn no_worker_is_compensated_unless_asked() {
     let pool = ThreadPool::new(1).unwrap();
     pool.spawn(|| std::thread::sleep(Duration::from_millis(1)));
     pool.spawn(|| ());
@@ -252,7 +252,7 @@ fn without_being_asked_nobody_is_compensated() {
     pool.shutdown();
 }
 
-/// How often threads of this name have given up their processors to wait.
+/// Returns how often threads of this name have given up their processors to wait.
 fn waits_of(name: &str) -> u64 {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0 };
     let status = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("status"));
@@ -268,9 +268,9 @@ fn waits_of(name: &str) -> u64 {
     named.filter_map(count).sum()
 }
 
-/// A lookout that preempts a worker sees a switch of that worker, and is woken again.
+/// A monitor that preempts a worker sees a switch of that worker, and is woken again.
 #[test]
-fn lookout_seldom_wakes_while_no_worker_blocks() {
+fn monitor_seldom_wakes_while_no_worker_blocks() {
     in_both_tiers(|| {
         let threads = std::thread::available_parallelism().unwrap().get();
         let pool = builder(threads).thread_name(|index| format!("w-{index}")).build().unwrap();
@@ -282,7 +282,7 @@ fn lookout_seldom_wakes_while_no_worker_blocks() {
                 });
             }
         });
-        let (woken, millis) = (waits_of("lookout"), begin.elapsed().as_millis() as u64);
+        let (woken, millis) = (waits_of("monitor"), begin.elapsed().as_millis() as u64);
         // One in vain and one after a rest in 2 ms. A system may take a worker off its processor
         // for reasons that look like a block.
         assert!(woken < 4 * millis + 200, "{woken} times in {millis} ms");

@@ -1,6 +1,6 @@
-//! Forks whose halves need each other, or take long: an idle worker has to take the second half
-//! whatever was forked before, and whether or not the first half forks again. A fork that cannot be
-//! taken makes these tests hang; no time is measured.
+//! Forks with halves that need each other, or take long. An idle worker has to take the second
+//! half, whatever was forked before, and whether or not the first half forks again. A fork that
+//! cannot be taken makes these tests hang. No time is measured.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -162,7 +162,7 @@ fn a_worker_that_becomes_idle_later_takes_the_half() {
     }
 }
 
-/// Idle workers that have slept for long, and such as have just come in vain.
+/// The idle workers have slept for long, or have just come in vain.
 #[test]
 fn halves_meet_after_pauses() {
     let pool = pool::<WorkStealing>(3);

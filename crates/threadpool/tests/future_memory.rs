@@ -1,4 +1,5 @@
-//! What futures cost the heap: one allocation each, and nothing is left when a pool has ended, whoever still has a waker.
+//! The heap use of futures: one allocation each, and nothing is left when a pool has ended, even if
+//! a thread still has a waker.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::future::{pending, poll_fn};
@@ -35,7 +36,8 @@ static COUNTING: Counting = Counting;
 
 const FUTURES: usize = 1_000;
 
-/// Futures that are ready, that wait for ever, detached and not, and wakers that are used after the end.
+/// Futures that are ready, that wait for ever, detached and not, and wakers that are used after the
+/// end.
 fn a_pools_life() {
     let pool = ThreadPool::new(2).unwrap();
     let wakers = Arc::new(Mutex::new(Vec::<Waker>::new()));

@@ -1,5 +1,5 @@
-//! What a pool promises of futures, under every strategy; the channels are written here, for any
-//! executor must do.
+//! The promises of a pool about futures, under every strategy. The channels are written here, as
+//! any executor must do.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -155,7 +155,7 @@ fn wake_storms_lose_nothing<S: Strategy>() {
     pool.shutdown();
 }
 
-fn a_future_that_wakes_itself_for_ever_starves_nobody<S: Strategy>() {
+fn a_future_that_wakes_itself_for_ever_starves_no_task<S: Strategy>() {
     let pool = pool::<S>(1);
     let restless = pool.spawn_future(async {
         loop {
@@ -260,7 +260,7 @@ fn wakes_race_the_end_and_nothing_is_left<S: Strategy>() {
     }
 }
 
-fn panics_reach_whoever_waits<S: Strategy>() {
+fn panics_reach_the_waiter<S: Strategy>() {
     let pool = pool::<S>(2);
     let polled = pool.spawn_future(async {
         again().await;
@@ -283,7 +283,7 @@ fn panics_reach_whoever_waits<S: Strategy>() {
     pool.shutdown();
 }
 
-fn panics_that_nobody_waits_for_are_handled<S: Strategy>() {
+fn panics_without_a_waiter_are_handled<S: Strategy>() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let pool = {
         let seen = seen.clone();
@@ -392,8 +392,8 @@ macro_rules! under_each {
             #[test]
             fn wake_storms_lose_nothing() { super::wake_storms_lose_nothing::<$name>(); }
             #[test]
-            fn a_future_that_wakes_itself_for_ever_starves_nobody() {
-                super::a_future_that_wakes_itself_for_ever_starves_nobody::<$name>();
+            fn a_future_that_wakes_itself_for_ever_starves_no_task() {
+                super::a_future_that_wakes_itself_for_ever_starves_no_task::<$name>();
             }
             #[test]
             fn shutdown_finishes_what_is_ready_and_drops_what_waits() {
@@ -404,10 +404,10 @@ macro_rules! under_each {
                 super::wakes_race_the_end_and_nothing_is_left::<$name>();
             }
             #[test]
-            fn panics_reach_whoever_waits() { super::panics_reach_whoever_waits::<$name>(); }
+            fn panics_reach_the_waiter() { super::panics_reach_the_waiter::<$name>(); }
             #[test]
-            fn panics_that_nobody_waits_for_are_handled() {
-                super::panics_that_nobody_waits_for_are_handled::<$name>();
+            fn panics_without_a_waiter_are_handled() {
+                super::panics_without_a_waiter_are_handled::<$name>();
             }
             #[test]
             fn workers_join() { super::workers_join::<$name>(); }

@@ -1,10 +1,10 @@
-//! Unusual uses of a pool, and what other pools got wrong. Each test says whose fault it would be.
+//! Unusual uses of a pool, and errors of other pools. Each test names the error that it would show.
 //!
 //! | about | file |
 //! | --- | --- |
-//! | how a pool is built, resized, dropped and shut down; panics | here |
-//! | workers that wait for each other: locks, stack depth, two pools, one after the other | `waiting.rs` |
-//! | what every task is promised, under every strategy | `pool.rs` |
+//! | building, resizing, dropping and shutting down a pool; panics | here |
+//! | workers that wait for each other: locks, stack depth, two pools | `waiting.rs` |
+//! | the promises to every task, under every strategy | `pool.rs` |
 //! | limits of the system, processors, processor time | `limits.rs` |
 
 use std::cell::RefCell;
@@ -73,7 +73,7 @@ fn a_resize_to_none_or_too_many_is_refused_and_changes_nothing() {
     pool.shutdown();
 }
 
-/// Each of the threads of a pool whose names panic half-way ends again.
+/// If the names of a pool panic half-way, each of its threads ends again.
 #[test]
 fn names_that_panic_leave_no_thread() {
     let (send, receive) = mpsc::channel::<()>();
@@ -190,8 +190,8 @@ fn a_pool_shut_down_by_its_own_worker_runs_what_it_has() {
     }
 }
 
-/// Only the task that waits can say that all is over: the only other thread sleeps until it
-/// is needed again, or all is over.
+/// Only the task that waits can declare the pool done: the only other thread sleeps until it is
+/// needed again, or the pool is done.
 #[test]
 fn a_pool_shut_down_by_its_own_worker_lets_idle_spares_go() {
     let home = Arc::new(Mutex::new(None));
@@ -508,7 +508,7 @@ fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
 }
 
 /// A thread that leaves asks its pool for something in its exit handler, while the pool grows over
-/// its seat.
+/// its slot.
 #[test]
 fn an_exit_handler_uses_its_pool_while_that_grows() {
     static POOL: OnceLock<ThreadPool> = OnceLock::new();

@@ -57,8 +57,8 @@ fn limit_memory(more: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// A builder whose threads want 1 GiB of address space each: when one cannot be had, there is
-/// enough left for everything else.
+/// Returns a builder of threads that want 1 GiB of address space each. When a thread cannot be had,
+/// enough is left for everything else.
 fn builder() -> ThreadPoolBuilder {
     ThreadPoolBuilder::new().stack_size(1 << 30)
 }
@@ -105,7 +105,8 @@ fn a_pool_that_cannot_grow_any_more_says_how_far_it_came() {
     });
 }
 
-/// A task says that it blocks, and no spare can be had: it blocks, and the pool does with one less.
+/// A task says that it blocks, and no spare can be had: it blocks, and the pool has one thread
+/// less.
 #[test]
 fn a_spare_that_cannot_be_had_is_done_without() {
     alone("a_spare_that_cannot_be_had_is_done_without", || {

@@ -1,4 +1,4 @@
-//! What the paper says of its five strategies, where it can be counted.
+//! The claims of the paper about its five strategies, where they can be counted.
 
 mod common;
 
@@ -11,7 +11,8 @@ use stanchion_threadpool::{Link, Plan, Stack, Strategy, Task, WakeTarget};
 
 const TASKS: u64 = 1_000;
 
-/// Acquisitions in the lives of `TASKS` tasks of one place, each created by the one before: the paper's null threads.
+/// Acquisitions in the lives of `TASKS` tasks of one worker, each created by the one before: the
+/// paper's null threads.
 fn null_threads<S: Strategy>(threshold: usize, stacks: bool) -> u64 {
     let plan = Plan { threshold: Some(threshold), stacks, ..Plan::new(2) };
     let (strategy, slots) = (S::new(&plan), slots(2));
@@ -19,7 +20,7 @@ fn null_threads<S: Strategy>(threshold: usize, stacks: bool) -> u64 {
     let mut links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
     if stacks {
         for link in &mut links {
-            // SAFETY: the links live until the strategy does not, and are used by nobody else.
+            // SAFETY: the links live longer than the strategy, which alone uses them.
             strategy.give_stack(Some(slot), unsafe { Stack::new(link.into()) });
         }
     }
@@ -41,7 +42,8 @@ fn a_life_has_as_many_acquisitions_as_the_paper_says() {
     assert_eq!(null_threads::<SingleLock<Counting>>(2, true), 2 * TASKS);
     assert_eq!(null_threads::<MultipleLocks<Counting>>(2, false), 4 * TASKS);
     assert_eq!(null_threads::<MultipleLocks<Counting>>(2, true), 6 * TASKS);
-    // Two blocks alternate: with T at least 4 they never leave the place; and its stack stays in its hand.
+    // Two blocks alternate: with T at least 4 they never leave the worker; and its stack stays in
+    // its hand.
     for stacks in [false, true] {
         assert_eq!(null_threads::<LocalFreeList<Counting>>(4, stacks), 2 * TASKS);
         assert_eq!(null_threads::<IdleQueue<Counting>>(4, stacks), 2 * TASKS);
@@ -54,7 +56,7 @@ fn a_life_has_as_many_acquisitions_as_the_paper_says() {
 }
 
 #[test]
-fn an_idle_place_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_of_its_own() {
+fn an_idle_worker_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_of_its_own() {
     let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(2)), slots(2));
     let (creator, idler) = (&slots[0], &slots[1]);
     for round in 0..100 {
@@ -72,8 +74,9 @@ fn an_idle_place_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_o
 }
 
 #[test]
-fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
-    // One place that is idle among as many as are probed, then among more: then only some are handed over, and what is not can be had all the same.
+fn an_idle_worker_that_is_probed_is_handed_its_task_without_a_lock() {
+    // One worker that is idle among as many as are probed, then among more: then only some are
+    // handed over, and the others can be taken all the same.
     for (others, always) in [(2, true), (9, false)] {
         let slots = slots(others + 1);
         let strategy = ProbeIdleElseCentral::<Counting>::new(&Plan::new(others + 1));
@@ -91,7 +94,8 @@ fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
                 WakeTarget::Any(1) => locked += 1,
                 other => panic!("{other:?}"),
             }
-            // Blocks that come from the creator end up with the idler: now and then some go back through the global pool.
+            // Blocks that come from the creator end up with the idler: now and then some go back
+            // through the global pool.
             let expected = if told == WakeTarget::Worker(1) { 0..=0 } else { 2..=4 };
             assert!(expected.contains(&(acquisitions() - before)));
             strategy.release(Some(idler), task);
@@ -102,7 +106,7 @@ fn an_idle_place_that_is_probed_is_handed_its_task_without_a_lock() {
 }
 
 #[test]
-fn a_creator_does_not_find_places_beyond_the_active_ones() {
+fn a_creator_does_not_find_workers_beyond_the_active_ones() {
     let (strategy, slots) = (ProbeIdleElseCentral::<Counting>::new(&Plan::new(3)), slots(3));
     strategy.resize(2);
     strategy.idle(&slots[2]);
@@ -113,7 +117,7 @@ fn a_creator_does_not_find_places_beyond_the_active_ones() {
 }
 
 #[test]
-fn an_idle_place_does_not_queue_itself_when_there_is_backlog() {
+fn an_idle_worker_does_not_queue_itself_when_there_is_backlog() {
     let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(2)), slots(2));
     assert_eq!(strategy.create(None, |_| {}), WakeTarget::Any(1));
     strategy.idle(&slots[1]);
@@ -121,12 +125,12 @@ fn an_idle_place_does_not_queue_itself_when_there_is_backlog() {
 }
 
 #[test]
-fn the_place_that_queued_itself_last_is_taken_first_and_one_that_left_is_not() {
+fn the_worker_that_queued_itself_last_is_taken_first_and_one_that_left_is_not() {
     let (strategy, slots) = (IdleQueue::<Counting>::new(&Plan::new(3)), slots(3));
     slots.iter().for_each(|slot| strategy.idle(slot));
     assert_eq!(strategy.leave(&slots[1]), None);
     assert_eq!(strategy.create(None, |task| fill(task, 5)), WakeTarget::Worker(2));
-    // What it was handed goes to the next idle place, and if there is none, to the ready queue.
+    // What it was handed goes to the next idle worker, and if there is none, to the ready queue.
     assert_eq!(strategy.leave(&slots[2]), Some(WakeTarget::Worker(0)));
     assert_eq!(strategy.leave(&slots[0]), Some(WakeTarget::Any(1)));
     let task = strategy.next(&slots[1], None, &mut None).unwrap();
@@ -134,7 +138,7 @@ fn the_place_that_queued_itself_last_is_taken_first_and_one_that_left_is_not() {
 }
 
 #[test]
-fn nobody_takes_a_lock_to_see_that_there_is_nothing() {
+fn no_worker_takes_a_lock_to_see_that_there_is_nothing() {
     fn none<S: Strategy>() {
         let (strategy, slots) = (S::new(&Plan::new(4)), slots(4));
         for _ in 0..10 {
@@ -179,7 +183,7 @@ fn queues_keep_their_order() {
 }
 
 #[test]
-fn a_place_looks_into_its_own_queue_first_and_then_into_all() {
+fn a_worker_looks_into_its_own_queue_first_and_then_into_all() {
     let plan = Plan { queues: Some(3), ..Plan::new(4) };
     let (strategy, slots) = (LocalReadyQueue::<Counting>::new(&plan), slots(4));
     for (new, slot) in slots.iter().enumerate() {
@@ -202,7 +206,7 @@ fn stacks_in_are_stacks_out() {
         let plan = Plan { stacks: true, ..Plan::new(2) };
         let (strategy, slots) = (S::new(&plan), slots(2));
         for (link, slot) in links.iter().zip([0, 0, 1, 1, 2]) {
-            // SAFETY: the links live longer than the strategy, and are used by nobody else.
+            // SAFETY: the links live longer than the strategy, which alone uses them.
             strategy.give_stack(slots.get(slot), unsafe { Stack::new(link.into()) });
         }
         let (mut hand, mut task): (_, Option<Task>) = (None, None);
@@ -234,7 +238,7 @@ fn stacks_in_are_stacks_out() {
 fn a_stack_for_a_strategy_without_stacks_is_refused() {
     let link = Link::new();
     let strategy = LocalFreeList::<Counting>::new(&Plan::new(1));
-    // SAFETY: the link lives longer than the strategy, and is used by nobody else.
+    // SAFETY: the link lives longer than the strategy, which alone uses it.
     strategy.give_stack(None, unsafe { Stack::new((&link).into()) });
 }
 

@@ -1,4 +1,4 @@
-//! What a pool promises, under every strategy.
+//! The promises of a pool, under every strategy.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What every strategy must do, asked of each: tasks in are tasks out, each once.
+//! The duties of every strategy: tasks in are tasks out, each once.
 //!
 //! A strategy is a line of the list at the end.
 
@@ -19,11 +19,11 @@ use stanchion_threadpool::strategy::{
 };
 use stanchion_threadpool::{Plan, Strategy, Task, WakeTarget, WorkerSlot};
 
-const PLACES: usize = 3;
+const SLOTS: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// By a place, or by somebody without one; to run last or not.
+    /// Creates a task, by a worker or by a thread without a slot; to run last or not.
     Create(Option<usize>, bool),
     /// Starts a task, and finishes the one before if there is one.
     Next(usize),
@@ -34,7 +34,7 @@ enum Step {
 }
 
 fn step() -> impl Generator<Value = Step> {
-    let slot = 0..PLACES;
+    let slot = 0..SLOTS;
     prop_oneof![
         4 => (proptest::option::of(slot.clone()), any::<bool>()).prop_map(|(slot, last)| Step::Create(slot, last)),
         4 => slot.clone().prop_map(Step::Next),
@@ -45,13 +45,13 @@ fn step() -> impl Generator<Value = Step> {
     ]
 }
 
-/// What is known of a strategy from what was done with it.
+/// The knowledge about a strategy from what was done with it.
 #[derive(Default)]
 struct Known {
     created: usize,
-    /// Tasks that anybody may take.
+    /// Tasks that any worker may take.
     ready: BTreeSet<usize>,
-    /// Tasks for one place.
+    /// Tasks for one worker.
     handed: BTreeMap<usize, BTreeSet<usize>>,
     most_in_use: usize,
 }
@@ -74,7 +74,7 @@ impl Known {
 
     fn taken(&mut self, slot: usize, task: usize) {
         let handed = self.handed.get_mut(&slot).is_some_and(|tasks| tasks.remove(&task));
-        assert!(handed || self.ready.remove(&task), "{task} is not ready, or somebody else's");
+        assert!(handed || self.ready.remove(&task), "{task} is not ready, or another worker's");
     }
 
     fn none_for(&self, slot: usize) -> bool {
@@ -82,11 +82,11 @@ impl Known {
     }
 }
 
-/// One thread in the shoes of all places.
+/// One thread in the shoes of all workers.
 fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
-    let (strategy, slots) = (S::new(plan), slots(PLACES));
+    let (strategy, slots) = (S::new(plan), slots(SLOTS));
     let mut known = Known::default();
-    let mut hands: [Vec<Task>; PLACES] = Default::default();
+    let mut hands: [Vec<Task>; SLOTS] = Default::default();
     for &step in steps {
         match step {
             Step::Create(slot, last) => {
@@ -136,9 +136,9 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
         let running: usize = hands.iter().map(Vec::len).sum();
         known.most_in_use = known.most_in_use.max(known.ready() + running);
     }
-    // The most in use, what a threshold and four lists allow, and what idle places hold. The highest threshold that a strategy chooses for itself is
-    // 64.
-    let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(64).max(2) + PLACES;
+    // The most in use, what a threshold and four lists allow, and what idle workers hold. The
+    // highest threshold that a strategy chooses for itself is 64.
+    let most = known.most_in_use + (SLOTS + 1) * plan.threshold.unwrap_or(64).max(2) + SLOTS;
     assert!(strategy.blocks() <= most, "{} blocks, not {most}", strategy.blocks());
 
     let left: BTreeSet<_> = drain(&strategy, &slots).into_iter().collect();
@@ -146,23 +146,25 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
     assert_eq!(left, expected.collect());
 }
 
-/// `PLACES` threads that create and run, and one that only creates: every task is run once, and nobody waits for ever.
+/// `SLOTS` threads that create and run, and one that only creates: every task is run once, and
+/// no task waits for ever.
 fn runs_each_task_once<S: Strategy>(plan: &Plan) {
     const EACH: usize = 2_000;
-    const ALL: usize = EACH * (PLACES + 1);
+    const ALL: usize = EACH * (SLOTS + 1);
     let strategy = S::new(plan);
     let runs: Vec<AtomicU8> = (0..ALL).map(|_| AtomicU8::new(0)).collect();
     let finished = AtomicUsize::new(0);
     let (strategy, runs, finished) = (&strategy, &runs, &finished);
     std::thread::scope(|scope| {
-        for index in 0..PLACES {
+        for index in 0..SLOTS {
             scope.spawn(move || {
                 // SAFETY: the only one of this number for this strategy.
                 let slot = unsafe { WorkerSlot::new(index) };
                 let mut left = index * EACH..(index + 1) * EACH;
                 let mut task: Option<Task> = None;
                 while finished.load(Relaxed) < ALL {
-                    // Bursts of different lengths, so that there are times with idle places and times with backlog.
+                    // Bursts of different lengths, so that there are times with idle workers and
+                    // times with backlog.
                     for new in left.by_ref().take(finished.load(Relaxed) % 7) {
                         let _ = strategy.create(Some(&slot), |task| fill(task, new));
                     }
@@ -182,7 +184,7 @@ fn runs_each_task_once<S: Strategy>(plan: &Plan) {
                 assert_eq!(strategy.leave(&slot), None, "all tasks are finished");
             });
         }
-        for new in PLACES * EACH..ALL {
+        for new in SLOTS * EACH..ALL {
             let _ = strategy.create(None, |task| fill(task, new));
         }
     });
@@ -218,19 +220,19 @@ macro_rules! strategies {
                 fn follows_any_steps(
                     steps in proptest::collection::vec(step(), 1..120),
                     threshold in proptest::option::of(1_usize..9),
-                    queues in proptest::option::of(1..=PLACES),
+                    queues in proptest::option::of(1..=SLOTS),
                 ) {
-                    follows::<$type>(&steps, &Plan { threshold, queues, ..Plan::new(PLACES) });
+                    follows::<$type>(&steps, &Plan { threshold, queues, ..Plan::new(SLOTS) });
                 }
             }
 
             #[test]
             fn runs_each_task_once() {
-                super::runs_each_task_once::<$type>(&Plan::new(PLACES));
+                super::runs_each_task_once::<$type>(&Plan::new(SLOTS));
                 super::runs_each_task_once::<$type>(&Plan {
                     threshold: Some(16),
                     queues: Some(2),
-                    ..Plan::new(PLACES)
+                    ..Plan::new(SLOTS)
                 });
             }
 
@@ -262,9 +264,9 @@ strategies! {
     work_stealing: WorkStealing;
 }
 
-/// Who runs only what one other has ready must not carry off more than he runs.
+/// A worker that runs only the tasks of one other worker must not carry off more than it runs.
 #[test]
-fn who_asks_for_one_place_s_tasks_takes_one() {
+fn a_worker_that_asks_for_the_tasks_of_one_other_takes_one() {
     let ready = WorkStealing::new(&Plan::new(2));
     let slots = slots(2);
     for value in 0..8 {

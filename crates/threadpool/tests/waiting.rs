@@ -1,4 +1,4 @@
-//! Who waits for whom: what must not deadlock, and how deep the stack may become.
+//! Workers that wait: rows of waits that must not deadlock, and the depth of the stack.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -114,7 +114,7 @@ fn descend<'s>(scope_: &Scope<'s>, levels: usize, reached: &'s AtomicUsize) {
 
 /// A program that nests deeper than a worker helps: each wait must still find its own task.
 #[test]
-fn scopes_nest_deeper_than_a_worker_helps() {
+fn scopes_nest_deeper_than_the_bound_of_nested_tasks() {
     for wait in WAITS {
         for threads in [1, 3] {
             let pool = pool::<WorkStealing>(threads, wait);
@@ -226,14 +226,14 @@ fn a_wake_up_is_not_taken_by_a_spare_that_is_not_needed() {
 /// A task of a scope waits, without saying so, for another that it has just created; the only
 /// worker left is the one that waits for the scope.
 #[test]
-fn who_waits_for_a_scope_is_told_of_its_new_tasks() {
+fn a_waiter_of_a_scope_is_woken_for_its_new_tasks() {
     for wait in WAITS {
         let pool = pool::<WorkStealing>(2, wait);
         for _ in 0..200 {
             pool.scope(|s| {
                 s.spawn(|s| {
                     let (send, receive) = mpsc::channel();
-                    // Time for the one who waits to fall asleep.
+                    // Time for the waiter to fall asleep.
                     std::thread::sleep(Duration::from_micros(20));
                     s.spawn(move |_| send.send(()).unwrap());
                     receive.recv().unwrap();
@@ -270,10 +270,10 @@ fn futures_inside_each_other(levels: usize) -> usize {
     1 + spawn_future(async move { futures_inside_each_other(levels - 1) }).join().unwrap()
 }
 
-/// Where a worker has so many tasks above each other that it should run no more, nobody else may be
-/// there to poll what it waits for.
+/// A worker with so many tasks above each other that it should run no more may be the only one that
+/// can poll the future it waits for.
 #[test]
-fn futures_nest_deeper_than_a_worker_helps() {
+fn futures_nest_deeper_than_the_bound_of_nested_tasks() {
     for spares in [0, 1, 8] {
         let pool = ThreadPoolBuilder::new().num_threads(1).spare_threads(spares).build().unwrap();
         let levels = pool.install(|| futures_inside_each_other(2 * MAX_NESTED_TASKS));
@@ -341,7 +341,7 @@ fn two_tasks_meet<S: Strategy>() {
 }
 
 #[test]
-fn who_waits_for_a_scope_runs_what_its_tasks_create() {
+fn a_waiter_of_a_scope_runs_what_its_tasks_create() {
     two_tasks_meet::<WorkStealing>();
     two_tasks_meet::<SingleLock>();
     two_tasks_meet::<IdleQueue>();
@@ -349,10 +349,10 @@ fn who_waits_for_a_scope_runs_what_its_tasks_create() {
     two_tasks_meet::<ProbeIdleElseCentral>();
 }
 
-/// While a worker waits for a scope the pool shrinks to it, so nobody else will run what the
-/// scope's last task creates.
+/// While a worker waits for a scope the pool shrinks to it, so no other worker will run
+/// what the scope's last task creates.
 #[test]
-fn a_pool_may_shrink_to_who_waits_for_a_scope() {
+fn a_pool_may_shrink_to_the_waiter_of_a_scope() {
     for wait in WAITS {
         let pool = pool::<WorkStealing>(2, wait);
         let last = AtomicUsize::new(0);
@@ -418,7 +418,7 @@ fn the_only_spare_is_never_out_of_reach() {
 
 /// Two tasks block, and there is one spare. When the first comes back, its spare serves the second.
 #[test]
-fn a_spare_that_comes_free_serves_who_got_none() {
+fn a_spare_that_comes_free_serves_a_task_that_got_none() {
     let pool =
         ThreadPoolBuilder::new().num_threads(2).max_threads(2).spare_threads(1).build().unwrap();
     for _ in 0..50 {
@@ -429,7 +429,7 @@ fn a_spare_that_comes_free_serves_who_got_none() {
         pool.spawn(move || {
             here.wait();
             blocking(|| first.recv()).unwrap();
-            // It blocks on, but does not say so: what it has lent is free.
+            // It blocks on, but does not say so: the spare that it had leased is free.
             send.send(()).unwrap();
         });
         let here = both.clone();
@@ -444,10 +444,10 @@ fn a_spare_that_comes_free_serves_who_got_none() {
     pool.shutdown();
 }
 
-/// The first half of a fork waits for the second, which nobody had been offered, and says that it
+/// The first half of a fork waits for the second, which was offered to no worker, and says that it
 /// blocks.
 #[test]
-fn the_other_halves_of_who_blocks_are_there_for_spares() {
+fn the_second_halves_of_a_blocked_worker_are_there_for_spares() {
     for wait in WAITS {
         let pool = pool::<WorkStealing>(1, wait);
         for _ in 0..100 {
@@ -464,7 +464,7 @@ fn the_other_halves_of_who_blocks_are_there_for_spares() {
 }
 
 #[test]
-fn who_blocks_twice_at_once_gets_one_spare() {
+fn a_worker_that_blocks_twice_at_once_gets_one_spare() {
     let pool = pool::<WorkStealing>(1, Wait::Any);
     let lent = pool.install(|| blocking(|| blocking(|| pool.metrics().active_spares)));
     assert_eq!(lent, 1);

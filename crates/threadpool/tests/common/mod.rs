@@ -1,4 +1,4 @@
-//! What the tests of strategies share.
+//! Functions that the tests of strategies share.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use lock_api::RawMutex;
 use stanchion_spin::TestAndSet;
 use stanchion_threadpool::{Strategy, TASK_WORDS, Task, WorkerSlot};
 
-/// All places of a strategy that has just been made.
+/// Returns all slots of a strategy that has just been made.
 pub(crate) fn slots(count: usize) -> Vec<WorkerSlot> {
     // SAFETY: each caller asks once for each strategy.
     (0..count).map(|index| unsafe { WorkerSlot::new(index) }).collect()
@@ -18,13 +18,13 @@ pub(crate) fn fill(task: &Task, value: usize) {
     let first = task.words();
     // SAFETY: a task has so many words.
     let last = unsafe { first.add(TASK_WORDS - 1) };
-    // SAFETY: whoever fills a task has it alone; so below.
+    // SAFETY: the thread that fills a task has it alone; so below.
     unsafe { first.write(value) };
     // SAFETY: as above.
     unsafe { last.write(!value) };
 }
 
-/// What was written.
+/// Returns the value that was written.
 pub(crate) fn value(task: &Task) -> usize {
     let first = task.words();
     // SAFETY: a task has so many words.
@@ -36,7 +36,8 @@ pub(crate) fn value(task: &Task) -> usize {
     value
 }
 
-/// Looks for a task until there is none: a strategy may leave one to another place for a few looks.
+/// Looks for a task until there is none: a strategy may leave one to another worker for a few
+/// looks.
 pub(crate) fn look(
     strategy: &impl Strategy,
     slot: &WorkerSlot,
@@ -45,14 +46,14 @@ pub(crate) fn look(
     (0..8).find_map(|_| strategy.next(slot, finished.take(), &mut None))
 }
 
-/// Takes everything out, each place what it finds, after all have left.
+/// Takes all tasks out, each worker those that it finds, after all have left.
 pub(crate) fn drain(strategy: &impl Strategy, slots: &[WorkerSlot]) -> Vec<usize> {
     let mut values = Vec::new();
     for slot in slots {
         let _ = strategy.leave(slot);
     }
     for slot in slots {
-        // What was handed to it by those who have left after it.
+        // Tasks that workers handed to it that have left after it.
         let mut finished = None;
         while let Some(task) = look(strategy, slot, finished.take()) {
             values.push(value(&task));
@@ -67,7 +68,7 @@ thread_local! {
     static ACQUISITIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often the calling thread has acquired a [`Counting`] lock.
+/// Returns how often the calling thread has acquired a [`Counting`] lock.
 pub(crate) fn acquisitions() -> u64 {
     ACQUISITIONS.get()
 }
