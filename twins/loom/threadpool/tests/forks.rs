@@ -1,18 +1,24 @@
-//! Models of a worker's stack of forks: its owner pushes and pops, thieves take the oldest.
+//! Models of a worker's fork stack: its owner pushes and pops, thieves take the oldest.
 //!
-//! Each fork is a checked cell that is written by the thread that runs it, the owner or a thief. So
-//! a fork that two threads run is a race in its cell, and one that no thread runs fails the count.
+//! Each fork is a checked cell. The thread that runs it writes it, the owner or a thief. So a fork
+//! that two threads run is a race in its cell, and one that no thread runs fails the count.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `forks_a_thief_and_the_last_fork` | the owner of one fork, a thief | both run it, or neither |
-//! | `forks_pushed_again` | an owner that pops and pushes another fork, a thief | the claim of the first fork takes the second, which the owner runs |
-//! | `forks_told_beside_a_late_thief_bounded` | an owner that pops, pushes and counts, a thief | the owner counts none, the thief gets none: no idle worker is told |
-//! | `forks_two_and_a_thief_bounded` | the owner of two forks inside each other, a thief | the newer one is stolen before the older one; as above |
-//! | `forks_two_thieves_bounded` | the owner of two forks, two thieves | both thieves run one |
-//! | `forks_grow_bounded` | an owner that gets new slots, a thief | the thief reads a slot that was not copied |
-//! | `forks_a_sleeper_sees_a_fork` | an owner that pushes and tells, a worker that goes to sleep | it sleeps beside the fork |
-//! | `forks_a_sleeper_beside_a_thief_bounded` | an owner of two forks, a thief, a worker that goes to sleep | it sleeps beside the second fork, as the thief was at the stack |
+//! Each line names a model, its threads, and the error that it would show.
+//!
+//! - `forks_a_thief_and_the_last_fork`: the owner of one fork, a thief. Both run it, or neither.
+//! - `forks_pushed_again`: an owner that pops and pushes another fork, a thief. The claim of the
+//!   first fork takes the second, which the owner runs.
+//! - `forks_told_beside_a_late_thief_bounded`: an owner that pops, pushes and counts, a thief. The
+//!   owner counts none and the thief gets none, so no idle worker is woken.
+//! - `forks_two_and_a_thief_bounded`: the owner of two forks inside each other, a thief. The newer
+//!   one is stolen before the older one; as above.
+//! - `forks_two_thieves_bounded`: the owner of two forks, two thieves. Both thieves run one.
+//! - `forks_grow_bounded`: an owner that gets new slots, a thief. The thief reads a slot that was
+//!   not copied.
+//! - `forks_a_sleeper_sees_a_fork`: an owner that pushes and notifies, a worker that goes to sleep.
+//!   It sleeps beside the fork.
+//! - `forks_a_sleeper_beside_a_thief_bounded`: an owner of two forks, a thief, a worker that goes
+//!   to sleep. It sleeps beside the second fork, as the thief was at the stack.
 //!
 //! All but the last run a second time, with `_fenced` behind the name, for a stack that does not
 //! rely on the kernel's barrier. Every model prints `model NAME: N executions`.
@@ -27,7 +33,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// What a fork is here: how often it was run.
+/// A fork of these models: it counts its runs.
 struct Part {
     runs: UnsafeCell<u32>,
     /// Set by a thief that has run it.

@@ -1,23 +1,37 @@
-//! Models of a future's word, and of how a pool ends beside a wake-up.
+//! Models of the state of a future, and of how a pool ends beside a wake-up.
 //!
-//! What is polled here looks at Relaxed counts: the word must make up for it. Whoever owes the future a task runs it at once, so each wake-up that
-//! must not be lost ends in a poll, on some thread; loom's cells report two that touch the future at the same time.
+//! A poll looks at Relaxed counts here: the state must make up for it. A thread that owes the
+//! future a task runs it at once. So each wake-up that must not be lost ends in a poll, on some
+//! thread. Loom's cells report two threads that touch the future at the same time.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `future_a_wake_meets_a_poll` | the poller, a waker | the wake-up is lost, or the poll after it does not see what it was for; two polls at a time |
-//! | `future_a_wake_meets_the_end` | the poller, a waker | a future that is done is run again |
-//! | `future_two_wakes_bounded` | the poller, two wakers | as the first; the second waker finds the bit set |
-//! | `future_an_abort_meets_a_poll` | the poller, one who aborts | it is polled for ever, or is done twice |
-//! | `future_a_join_meets_the_end` | the poller, the handle | the handle waits for ever, or takes an output that is not there |
-//! | `future_a_look_meets_the_end` | the poller, the handle | the handle sees that it is done, but not the output |
-//! | `future_a_join_changes_its_waiter` | the poller, the handle | the first listener is told instead of the second; the cell is touched by both |
-//! | `future_a_detach_meets_the_end` | the poller, the handle | the output is dropped twice, or never |
-//! | `ending_a_task_meets_the_last_thread` | the last thread, one from outside | the task is left |
-//! | `ending_two_tasks_bounded` | the last thread, two from outside | two take out at a time; the second's task is left |
-//! | `ending_who_is_at_it_sees_what_others_made` | two who take out | the one who is at it does not see the other's task |
-//! | `ending_the_threads_leave_bounded` | two threads of the pool, one from outside | the last does not have what the other did at its place |
-//! | `ending_what_is_dropped_creates` | the last thread, one from outside | taking out goes on inside of itself, or stops too soon |
+//! Each line names a model, its threads, and the error that it would show.
+//!
+//! - `future_a_wake_meets_a_poll`: the poller, a waker. The wake-up is lost, or the poll after it
+//!   does not see its reason; two polls at a time.
+//! - `future_a_wake_meets_the_end`: the poller, a waker. A future that is done is run again.
+//! - `future_two_wakes_bounded`: the poller, two wakers. As the first; the second waker finds the
+//!   bit set.
+//! - `future_an_abort_meets_a_poll`: the poller, a thread that aborts. It is polled for ever, or is
+//!   done twice.
+//! - `future_a_join_meets_the_end`: the poller, the handle. The handle waits for ever, or takes an
+//!   output that is not there.
+//! - `future_a_look_meets_the_end`: the poller, the handle. The handle sees that it is done, but
+//!   not the output.
+//! - `future_a_join_changes_its_waiter`: the poller, the handle. The first listener is notified
+//!   instead of the second; both threads touch the cell.
+//! - `future_a_detach_meets_the_end`: the poller, the handle. The output is dropped twice, or
+//!   never.
+//! - `drain_a_task_meets_the_last_thread`: the last thread, one from outside. The task is left.
+//! - `drain_two_tasks_bounded`: the last thread, two from outside. Two take out at a time; the
+//!   second's task is left.
+//! - `drain_the_draining_thread_sees_other_tasks`: two threads that take out. The draining thread
+//!   does not see the other's task.
+//! - `drain_the_threads_leave_bounded`: two threads of the pool, one from outside. The last does
+//!   not have what the other did at its slot.
+//! - `drain_a_dropped_task_creates`: the last thread, one from outside. Taking out goes on inside
+//!   of itself, or stops too soon.
+//!
+//! Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
@@ -40,7 +54,7 @@ fn beside<T: Send + Sync + 'static>(
     thread::spawn(move || body(&what))
 }
 
-/// What the future is, and then its output.
+/// The future, and then its output.
 #[derive(Debug, PartialEq, Eq)]
 enum Body {
     Polled(u32),
@@ -69,7 +83,7 @@ impl Task {
         })
     }
 
-    /// The task that is owed to the future: polls it until nobody owes it one, or it is done.
+    /// The task that is owed to the future: polls it until no thread owes it one, or it is done.
     fn run(&self) {
         loop {
             // SAFETY: this is the task.
@@ -243,17 +257,17 @@ fn future_a_detach_meets_the_end() {
     });
 }
 
-/// A pool of which only the queue's length and what belongs to the first place are left.
+/// A pool of which only the queue's length and the state of the first slot are left.
 struct Pool {
     drain: Drain,
     ready: AtomicU32,
-    /// What the place has; taken out tasks are counted here.
+    /// The state of the slot; counts tasks that were taken out.
     slot: UnsafeCell<u32>,
-    /// How many tasks create another when they are dropped.
+    /// The number of tasks that create another when they are dropped.
     creates: AtomicU32,
 }
 
-// SAFETY: the place is used by who may take out; the models check that.
+// SAFETY: a thread that may take out uses the slot; the models check that.
 unsafe impl Sync for Pool {}
 
 impl Pool {
@@ -268,7 +282,7 @@ impl Pool {
         })
     }
 
-    /// Somebody from outside.
+    /// A thread from outside creates a task.
     fn create(&self) {
         self.ready.fetch_add(1, Relaxed);
         self.drain.after_injection(|| self.take_out());
@@ -285,7 +299,7 @@ impl Pool {
         }
     }
 
-    /// A thread of the pool has used its place, and leaves.
+    /// A thread of the pool has used its slot, and leaves.
     fn leave(&self) {
         if self.drain.deregister() {
             self.drain.finish(|| self.take_out());
@@ -300,8 +314,8 @@ impl Pool {
 }
 
 #[test]
-fn ending_a_task_meets_the_last_thread() {
-    explore("ending_a_task_meets_the_last_thread", Model::new(), || {
+fn drain_a_task_meets_the_last_thread() {
+    explore("drain_a_task_meets_the_last_thread", Model::new(), || {
         let pool = Pool::new(1, 0);
         let waker = beside(&pool, Pool::create);
         pool.leave();
@@ -311,8 +325,8 @@ fn ending_a_task_meets_the_last_thread() {
 }
 
 #[test]
-fn ending_two_tasks_bounded() {
-    explore("ending_two_tasks_bounded", Model::new().preemptions(2), || {
+fn drain_two_tasks_bounded() {
+    explore("drain_two_tasks_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new(1, 0);
         let wakers = [beside(&pool, Pool::create), beside(&pool, Pool::create)];
         pool.leave();
@@ -322,8 +336,8 @@ fn ending_two_tasks_bounded() {
 }
 
 #[test]
-fn ending_who_is_at_it_sees_what_others_made() {
-    explore("ending_who_is_at_it_sees_what_others_made", Model::new(), || {
+fn drain_the_draining_thread_sees_other_tasks() {
+    explore("drain_the_draining_thread_sees_other_tasks", Model::new(), || {
         let pool = Pool::new(0, 0);
         // Without the fences that `light` and `heavy` are in a model.
         let create = |pool: &Pool| {
@@ -338,12 +352,12 @@ fn ending_who_is_at_it_sees_what_others_made() {
 }
 
 #[test]
-fn ending_the_threads_leave_bounded() {
-    explore("ending_the_threads_leave_bounded", Model::new().preemptions(3), || {
+fn drain_the_threads_leave_bounded() {
+    explore("drain_the_threads_leave_bounded", Model::new().preemptions(3), || {
         let pool = Pool::new(2, 0);
         let waker = beside(&pool, Pool::create);
         let other = beside(&pool, |pool| {
-            // SAFETY: this thread has the place, until it leaves.
+            // SAFETY: this thread has the slot, until it leaves.
             pool.slot.with_mut(|slot| unsafe { *slot += 1 });
             pool.leave();
         });
@@ -355,8 +369,8 @@ fn ending_the_threads_leave_bounded() {
 }
 
 #[test]
-fn ending_what_is_dropped_creates() {
-    explore("ending_what_is_dropped_creates", Model::new(), || {
+fn drain_a_dropped_task_creates() {
+    explore("drain_a_dropped_task_creates", Model::new(), || {
         let pool = Pool::new(1, 1);
         let waker = beside(&pool, Pool::create);
         pool.leave();

@@ -1,15 +1,23 @@
-//! Models of the parts of a pool that two threads meet in: the biased lock, latches, and the count of what a scope or a broadcast waits for.
+//! Models of the parts of a pool in which two threads meet: the biased lock, latches, and the count
+//! of tasks for which a scope or a broadcast waits.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `biased_owner_and_thief` | its owner, a thief | both are inside: a race in the cell, or a lost update |
-//! | `biased_two_thieves_bounded` | its owner, two thieves | a thief comes in beside another, or after it without what it did |
-//! | `latch_of_an_outsider` | who waits asleep, the setter | a wake-up is lost; the outcome is not seen; the latch is used after it is gone |
-//! | `latch_of_a_worker` | who watches and sleeps elsewhere, the setter | the setter does not tell, and the owner sleeps |
-//! | `countdown_of_a_scope` | who waits, with a part of his own; a task that creates another | the scope is left too soon; what the tasks did is not seen |
-//! | `countdown_of_two_bounded` | who waits, two tasks | the last does not hand on what the first did; the scope is used after it is gone |
+//! Each line names a model, its threads, and the error that it would show.
 //!
-//! Payloads are checked cells, and every latch is dropped as soon as its owner may go on. Every model prints `model NAME: N executions`.
+//! - `biased_owner_and_thief`: the owner, a thief. Both are inside: a race in the cell, or a lost
+//!   update.
+//! - `biased_two_thieves_bounded`: the owner, two thieves. A thief comes in beside another, or
+//!   after it without what it did.
+//! - `latch_of_an_outsider`: a waiter that sleeps, the setter. A wake-up is lost; the outcome is
+//!   not seen; the latch is used after it is gone.
+//! - `latch_of_a_worker`: a waiter that watches and sleeps elsewhere, the setter. The setter does
+//!   not wake it, and it sleeps on.
+//! - `count_latch_of_a_scope`: a waiter with a part of its own, a task that creates another. The
+//!   scope is left too soon; what the tasks did is not seen.
+//! - `count_latch_of_two_bounded`: a waiter, two tasks. The last task does not hand on what the
+//!   first did; the scope is used after it is gone.
+//!
+//! Payloads are checked cells, and every latch is dropped as soon as its waiter may return. Every
+//! model prints `model NAME: N executions`.
 
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
@@ -24,7 +32,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A pointer that is sent to another thread.
 struct Sent<T>(*const T);
-// SAFETY: who unpacks it answers for what it does with the pointer.
+// SAFETY: the thread that unpacks it answers for its use of the pointer.
 unsafe impl<T> Send for Sent<T> {}
 
 impl<T> Sent<T> {
@@ -77,32 +85,32 @@ fn biased_two_thieves_bounded() {
     });
 }
 
-/// What a task of somebody's leaves for him, as a visit and a fork do.
-struct Visit {
+/// A result that a task leaves for its waiter, as an `install` and a fork do.
+struct Job {
     outcome: UnsafeCell<u32>,
     latch: Latch,
 }
 
-impl Visit {
+impl Job {
     fn new() -> Box<Self> {
         Box::new(Self { outcome: UnsafeCell::new(0), latch: Latch::new() })
     }
 
-    /// The owner's last act: it must be the last that anybody does.
+    /// The owner's last act: it must be the last access of any thread.
     fn take(self) -> u32 {
         // SAFETY: the latch is set.
         self.outcome.with(|outcome| unsafe { *outcome })
     }
 }
 
-/// Writes the outcome and sets the latch; says whether the owner must be told.
+/// Writes the outcome and sets the latch; says whether the waiter must be woken.
 ///
 /// # Safety
 ///
-/// The visit is alive until its latch is set, and this is called once.
-unsafe fn end(visit: *const Visit) -> (bool, *const Latch) {
+/// The job is alive until its latch is set, and this is called once.
+unsafe fn end(job: *const Job) -> (bool, *const Latch) {
     // SAFETY: the caller's promise; so below.
-    let these = unsafe { &*visit };
+    let these = unsafe { &*job };
     // SAFETY: the owner looks when the latch is set.
     these.outcome.with_mut(|outcome| unsafe { *outcome += 5 });
     let latch = &raw const these.latch;
@@ -113,8 +121,8 @@ unsafe fn end(visit: *const Visit) -> (bool, *const Latch) {
 #[test]
 fn latch_of_an_outsider() {
     explore("latch_of_an_outsider", Model::new(), || {
-        let visit = Visit::new();
-        let sent = Sent(&raw const *visit);
+        let job = Job::new();
+        let sent = Sent(&raw const *job);
         let setter = thread::spawn(move || {
             // SAFETY: the owner waits.
             let (told, latch) = unsafe { end(sent.get()) };
@@ -122,8 +130,8 @@ fn latch_of_an_outsider() {
                 Latch::wake(latch);
             }
         });
-        visit.latch.wait();
-        assert_eq!((*visit).take(), 5);
+        job.latch.wait();
+        assert_eq!((*job).take(), 5);
         setter.join().unwrap();
     });
 }
@@ -131,9 +139,9 @@ fn latch_of_an_outsider() {
 #[test]
 fn latch_of_a_worker() {
     explore("latch_of_a_worker", Model::new(), || {
-        let visit = Visit::new();
+        let job = Job::new();
         let events = Arc::new(EventCount::new());
-        let sent = Sent(&raw const *visit);
+        let sent = Sent(&raw const *job);
         let setter = {
             let events = events.clone();
             thread::spawn(move || {
@@ -143,13 +151,13 @@ fn latch_of_a_worker() {
                 }
             })
         };
-        while !visit.latch.is_set() {
+        while !job.latch.is_set() {
             let key = events.prepare();
-            if visit.latch.watch() {
+            if job.latch.watch() {
                 events.wait_as(key, 3, Deadline::NEVER);
             }
         }
-        assert_eq!((*visit).take(), 5);
+        assert_eq!((*job).take(), 5);
         setter.join().unwrap();
     });
 }
@@ -193,8 +201,8 @@ unsafe fn end_task(scope: *const Scope, at: usize) {
 }
 
 #[test]
-fn countdown_of_a_scope() {
-    explore("countdown_of_a_scope", Model::new(), || {
+fn count_latch_of_a_scope() {
+    explore("count_latch_of_a_scope", Model::new(), || {
         let scope = Scope::new(1);
         scope.count.increment();
         let sent = Sent(&raw const *scope);
@@ -213,8 +221,8 @@ fn countdown_of_a_scope() {
 }
 
 #[test]
-fn countdown_of_two_bounded() {
-    explore("countdown_of_two_bounded", Model::new().preemptions(2), || {
+fn count_latch_of_two_bounded() {
+    explore("count_latch_of_two_bounded", Model::new().preemptions(2), || {
         let scope = Scope::new(2);
         let tasks = [0, 1].map(|at| {
             let sent = Sent(&raw const *scope);

@@ -1,28 +1,37 @@
-//! Models of whole pools: what their threads do from the first to the last, with the strategies,
-//! the sleeping and the closing that they have.
+//! Models of whole pools: their threads from the first instruction to the last, with their
+//! strategies, their sleep and their shutdown.
 //!
-//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none:
-//! then a thread runs until it waits or yields, and what is explored is who runs next whenever one
-//! does, and which values its loads may see. The parts have models without a bound. Other
-//! strategies than this one, under which a model's small stacks are large enough, have models of
-//! their own (`strategies.rs`).
+//! A pool's threads and boxes are many states. So these models have a bound of one preemption, or
+//! none. With none, a thread runs until it waits or yields. Loom explores which thread runs next
+//! then, and which values its loads may see. The parts have models without a bound. Strategies
+//! other than this one, under which a model's small stacks are large enough, have models of their
+//! own (`strategies.rs`).
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `pool_is_closed_beside_a_task_bounded` | one worker, who closes | the worker is told to leave, does not see why, and leaves the task behind |
-//! | `pool_a_scope_from_outside_bounded` | one worker, who waits | the scope is left too soon; what its tasks did is not seen |
-//! | `pool_a_scope_on_a_worker_bounded` | a worker that runs its scope's tasks itself, a spare that finds their vouchers afterwards | one runs twice, or never |
-//! | `pool_a_scope_with_help_bounded` | the same, and the spare comes first | the scope is left too soon; what its tasks did is not seen |
-//! | `pool_a_broadcast_bounded` | one worker, who waits | the same |
-//! | `pool_becomes_smaller_bounded` | two workers, who resizes and closes | a task is left behind by who leaves |
-//! | `pool_becomes_larger_bounded` | a worker and another, who resizes and closes | the same |
-//! | `pool_a_fork_is_taken_back_bounded` | a worker, a spare that finds the ticket afterwards | it runs the fork again, whose frame is gone |
-//! | `pool_a_fork_is_taken_bounded` | a worker, a spare that runs the fork | the result is not seen; the block is released too soon |
-//! | `pool_a_fork_is_waited_for_bounded` | the same, while the worker waits | the same; it sleeps on |
-//! | `pool_a_fork_is_waited_for_by_NAME_bounded` | the same, under the other ways to wait | the same; the spare it lends does not come, or does not go |
+//! Each line names a model, its threads, and the error that it would show.
 //!
-//! The forks are published because their first halves block, for which the pool lends the spare: so
-//! no two workers have to start. Every model prints `model NAME: N executions`.
+//! - `pool_is_closed_beside_a_task_bounded`: a worker, a thread that closes. The worker is
+//!   signalled to stop, does not see why, and leaves the task behind.
+//! - `pool_a_scope_from_outside_bounded`: a worker, a waiter. The scope is left too soon; what its
+//!   tasks did is not seen.
+//! - `pool_a_scope_on_a_worker_bounded`: a worker that runs its scope's tasks itself, a spare that
+//!   finds their vouchers afterwards. One runs twice, or never.
+//! - `pool_a_scope_with_help_bounded`: the same, and the spare comes first. The scope is left too
+//!   soon; what its tasks did is not seen.
+//! - `pool_a_broadcast_bounded`: a worker, a waiter. The same.
+//! - `pool_becomes_smaller_bounded`: two workers, a thread that resizes and closes. A leaving
+//!   worker leaves a task behind.
+//! - `pool_becomes_larger_bounded`: a worker and another, a thread that resizes and closes. The
+//!   same.
+//! - `pool_a_fork_is_taken_back_bounded`: a worker, a spare that comes afterwards. It runs the fork
+//!   again, and the frame of the fork is gone.
+//! - `pool_a_fork_is_taken_bounded`: a worker, a spare that runs the fork. The result is not seen;
+//!   the block is released too soon.
+//! - `pool_a_fork_is_waited_for_bounded`: the same, while the worker waits. The same; it sleeps on.
+//! - `pool_a_fork_is_waited_for_by_NAME_bounded`: the same, under the other ways to wait. The same;
+//!   the leased spare does not come, or does not go.
+//!
+//! The forks are published because their first halves block, for which the pool leases the spare.
+//! So no two workers have to start. Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::cell::UnsafeCell;
@@ -46,7 +55,7 @@ fn pool(threads: usize, spares: usize) -> ThreadPool<SingleLock> {
     builder(threads, spares).wait(Wait::Isolated).build_with().unwrap()
 }
 
-/// What tasks write, each once, and who has waited for them reads.
+/// Cells that tasks write, each once, and that the thread reads which has waited for them.
 struct Part(UnsafeCell<usize>);
 
 // SAFETY: the models check it.
@@ -58,7 +67,7 @@ impl Part {
     }
 
     fn write(&self, value: usize) {
-        // SAFETY: by the one task whose part it is.
+        // SAFETY: by the one task to which the part belongs.
         self.0.with_mut(|slot| unsafe { *slot = value });
     }
 
@@ -99,7 +108,7 @@ fn pool_a_scope_from_outside_bounded() {
 }
 
 /// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created
-/// a task, and does `body` there. Returns who ran the task.
+/// a task, and does `body` there. Returns the worker that ran the task.
 fn scope(body: fn()) -> usize {
     let part = Arc::new(Part::new());
     let pool = pool(1, 1);
@@ -174,8 +183,8 @@ fn pool_becomes_larger_bounded() {
     });
 }
 
-/// A worker forks, and does `first` in the first half, which blocks; whoever runs the second half
-/// does `second` there. Says whether that is another.
+/// A worker forks, and does `first` in the first half, which blocks; the thread that runs the
+/// second half does `second` there. Says whether that is another.
 fn fork(wait: Wait, first: fn(), second: fn()) -> bool {
     let stolen = Arc::new(AtomicUsize::fresh(2));
     let pool = builder(1, 1).wait(wait).build_with::<SingleLock>().unwrap();

@@ -1,19 +1,29 @@
-//! Models of how idle workers sleep: whoever would sleep for ever beside a task is reported as a deadlock.
+//! Models of how idle workers sleep: a worker that would sleep for ever beside a task is reported
+//! as a deadlock.
 //!
-//! The sources here are counts, Relaxed on purpose: the protocol of `SLEEPING.md` must make up for it.
+//! The sources of work are counts here, Relaxed on purpose: the protocol of `SLEEPING.md` must make
+//! up for it.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `sleeping_a_task_is_found` | a producer, a worker | it sleeps beside the task |
-//! | `sleeping_a_search_ends_for_an_order` | a producer, a worker with an order | the order is missed |
-//! | `sleeping_two_tasks_bounded` | a producer of two, a worker | the second task is missed |
-//! | `sleeping_a_burst_wakes_both_bounded` | a producer of two, two workers that take one and leave | the second sleeps on |
-//! | `sleeping_one_who_is_told_bounded` | a producer, a worker, one who waits for something else | the wake-up goes to the one whom the task does not concern |
-//! | `sleeping_a_worker_told_by_name_bounded` | a producer, two workers, one told by name to leave | the claim goes with the one who leaves |
-//! | `sleeping_a_lone_task_is_found` | a producer that says that its task is alone, a worker | it sleeps beside the task |
-//! | `sleeping_who_dozes_is_told_bounded` | a producer of one that is alone and one more, a worker that dozes | the second does not wake it |
-//! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
-//! | `sleeping_a_task_that_moves` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
+//! Each line names a model, its threads, and the error that it would show.
+//!
+//! - `sleeping_a_task_is_found`: a producer, a worker. It sleeps beside the task.
+//! - `sleeping_a_search_ends_for_a_signal`: a producer, a worker with a signal. The signal is
+//!   missed.
+//! - `sleeping_two_tasks_bounded`: a producer of two, a worker. The second task is missed.
+//! - `sleeping_a_burst_wakes_both_bounded`: a producer of two, two workers that take one and leave.
+//!   The second sleeps on.
+//! - `sleeping_a_named_sleeper_bounded`: a producer, a worker, one that waits for something else.
+//!   The wake-up goes to the one that the task does not concern.
+//! - `sleeping_a_worker_told_by_name_bounded`: a producer, two workers, one signalled by index to
+//!   stop. The claim goes with the one that stops.
+//! - `sleeping_a_lone_task_is_found`: a producer that says that its task is alone, a worker. It
+//!   sleeps beside the task.
+//! - `sleeping_a_dozing_worker_is_woken_bounded`: a producer of one that is alone and one more, a
+//!   worker that dozes. The second does not wake it.
+//! - `sleeping_the_last_searcher_wakes_bounded`: a producer of two that notifies for one, two
+//!   workers. The second task lies while a worker sleeps.
+//! - `sleeping_a_task_that_moves`: a worker that moves two tasks from one queue to another and runs
+//!   one, a worker. It slept while both were in no queue.
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -26,7 +36,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A place with tasks, and what one of the workers is told.
+/// A queue with tasks, and the signal of one of the workers.
 struct Pool {
     ready: AtomicUsize,
     order: AtomicUsize,
@@ -56,11 +66,12 @@ impl Pool {
         self.ready.load(Relaxed) > 0
     }
 
-    /// A worker that runs one task, however long it takes to come; then it is busy for ever, so that what it leaves is left.
-    fn work(&self, who: usize) {
+    /// A worker that runs one task, however long it takes to come. Then it is busy for ever, so it
+    /// takes none of the tasks that it leaves.
+    fn work(&self, index: usize) {
         self.sleep.start_searching();
         while !self.take() {
-            self.sleep.sleep(who, None, |_| self.is_ready());
+            self.sleep.sleep(index, None, |_| self.is_ready());
         }
         self.sleep.stop_searching(|| self.is_ready());
     }
@@ -71,11 +82,12 @@ impl Pool {
         self.sleep.notify_lone();
     }
 
-    /// [`work`](Self::work), for a worker that has come in vain: it minds a task that is alone only when it comes back by itself.
-    fn work_dozing(&self, who: usize) {
+    /// [`work`](Self::work), for a worker that has come in vain: it minds a task that is alone only
+    /// when it comes back by itself.
+    fn work_dozing(&self, index: usize) {
         self.sleep.start_searching();
         while !self.take() {
-            self.sleep.sleep(who, Some(1_000), |looks| match looks {
+            self.sleep.sleep(index, Some(1_000), |looks| match looks {
                 LastCheck::All => self.is_ready(),
                 LastCheck::SkipLone => self.ready.load(Relaxed) > 1,
             });
@@ -83,25 +95,25 @@ impl Pool {
         self.sleep.stop_searching(|| self.is_ready());
     }
 
-    /// A worker that leaves when it is told to, and may run a task before.
-    fn work_until_told(&self, who: usize) {
+    /// A worker that leaves when it is signalled to, and may run a task before.
+    fn work_until_told(&self, index: usize) {
         self.sleep.start_searching();
         let told = || self.order.load(Relaxed) != 0;
         while !told() && !self.take() {
-            self.sleep.sleep(who, None, |_| self.is_ready() || told());
+            self.sleep.sleep(index, None, |_| self.is_ready() || told());
         }
         self.sleep.stop_searching(|| self.is_ready());
     }
 
-    fn notify_worker(&self, who: usize) {
+    fn notify_worker(&self, index: usize) {
         self.order.store(1, Relaxed);
-        self.sleep.notify_worker(who);
+        self.sleep.notify_worker(index);
     }
 
     /// A worker that waits for one thing and runs nothing.
-    fn wait_apart(&self, who: usize) {
+    fn wait_apart(&self, index: usize) {
         while self.order.load(Relaxed) == 0 {
-            self.sleep.sleep_until_named(who, || self.order.load(Relaxed) == 0);
+            self.sleep.sleep_until_named(index, || self.order.load(Relaxed) == 0);
         }
     }
 
@@ -140,8 +152,8 @@ fn sleeping_a_lone_task_is_found() {
 }
 
 #[test]
-fn sleeping_who_dozes_is_told_bounded() {
-    explore("sleeping_who_dozes_is_told_bounded", Model::new().preemptions(2), || {
+fn sleeping_a_dozing_worker_is_woken_bounded() {
+    explore("sleeping_a_dozing_worker_is_woken_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work_dozing(0));
         pool.create_lone();
@@ -152,8 +164,8 @@ fn sleeping_who_dozes_is_told_bounded() {
 }
 
 #[test]
-fn sleeping_a_search_ends_for_an_order() {
-    explore("sleeping_a_search_ends_for_an_order", Model::new(), || {
+fn sleeping_a_search_ends_for_a_signal() {
+    explore("sleeping_a_search_ends_for_a_signal", Model::new(), || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work_until_told(3));
         pool.notify_worker(3);
@@ -199,7 +211,8 @@ fn sleeping_a_burst_wakes_both_bounded() {
     });
 }
 
-/// Both tasks are made ready before anybody is told, and the producer tells of one: the searcher that finds the first sees to the second.
+/// Both tasks are made ready before any worker is notified, and the producer notifies for one. The
+/// searcher that finds the first wakes a worker for the second.
 #[test]
 fn sleeping_the_last_searcher_wakes_bounded() {
     explore("sleeping_the_last_searcher_wakes_bounded", Model::new().preemptions(1), || {
@@ -213,8 +226,8 @@ fn sleeping_the_last_searcher_wakes_bounded() {
 }
 
 #[test]
-fn sleeping_one_who_is_told_bounded() {
-    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(2), || {
+fn sleeping_a_named_sleeper_bounded() {
+    explore("sleeping_a_named_sleeper_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new();
         let apart = spawn(&pool, |pool| pool.wait_apart(0));
         let worker = spawn(&pool, |pool| pool.work(1));
@@ -235,7 +248,7 @@ fn sleeping_a_worker_told_by_name_bounded() {
         pool.create();
         pool.notify_worker(0);
         leaves.join().unwrap();
-        // The one who left may have run the task: then here is another.
+        // The worker that left may have run the task: then here is another.
         if pool.ready.load(Relaxed) == 0 {
             pool.create();
         }
@@ -243,7 +256,8 @@ fn sleeping_a_worker_told_by_name_bounded() {
     });
 }
 
-/// The tasks are ready from the start: whoever creates them has told before the worker searched. One thread takes both, keeps one and is busy for ever.
+/// The tasks are ready from the start: their creator has notified before the worker searched.
+/// One thread takes both, keeps one and is busy for ever.
 #[test]
 fn sleeping_a_task_that_moves() {
     let model = Model::new();

@@ -1,25 +1,30 @@
-//! Models of the strategies: what they do with tasks and blocks between threads.
+//! Models of the strategies: their tasks and blocks between threads.
 //!
-//! | model | threads | asked of |
-//! | --- | --- | --- |
-//! | `a_creator_meets_a_starter` | 2 | each |
-//! | `two_create` | 2: then one place starts both | each |
-//! | `two_start` | 2: and one task is ready | each |
-//! | `two_start_of_three` | 2: and three tasks are ready at one place | each |
-//! | `two_create_and_one_starts_bounded` | 3 | each |
-//! | `blocks_go_through_the_pool` | 2: one finishes more than it may keep, the other creates | local free lists |
-//! | `two_need_a_slab` | 2: both find no block at all | local free lists |
-//! | `an_idle_place_is_told` | 2: a creator, and a place that goes to sleep | idle queue, local ready queues, probing |
-//! | `a_creator_meets_a_place_that_looks` | 2: the place is idle, and can be handed a task | idle queue, probing |
-//! | `a_creator_meets_a_place_that_leaves` | 2: likewise | idle queue, probing |
-//! | `two_creators_and_an_idle_place_bounded` | 3 | idle queue |
-//! | `two_creators_and_a_place_that_is_probed_bounded` | 3 | probing |
-//! | `a_creator_and_two_that_leave_bounded` | 3 | idle queue |
+//! Each line names a model, its threads, and the strategies that it checks.
 //!
-//! Three preemptions where there is a bound, but two for the creator and two that leave and for the two creators and a place that is probed, and one
-//! for the two creators and an idle place in a queue.
+//! - `a_creator_meets_a_starter`: two threads. Checks: all.
+//! - `two_create`: two, then one worker starts both tasks. Checks: all.
+//! - `two_start`: two, and one task is ready. Checks: all.
+//! - `two_start_of_three`: two, and three tasks are ready at one worker. Checks: all.
+//! - `two_create_and_one_starts_bounded`: three. Checks: all.
+//! - `blocks_go_through_the_pool`: one finishes more than it may keep, the other creates. Checks:
+//!   local free lists.
+//! - `two_need_a_slab`: two that find no block at all. Checks: local free lists.
+//! - `an_idle_worker_is_woken`: a creator, and a worker that goes to sleep. Checks: idle queue,
+//!   local ready queues, probing.
+//! - `a_creator_meets_a_worker_that_looks`: a creator, and an idle worker that can be handed a
+//!   task. Checks: idle queue, probing.
+//! - `a_creator_meets_a_worker_that_leaves`: likewise. Checks: idle queue, probing.
+//! - `two_creators_and_an_idle_worker_bounded`: three. Checks: idle queue.
+//! - `two_creators_and_a_worker_that_is_probed_bounded`: three. Checks: probing.
+//! - `a_creator_and_two_that_leave_bounded`: three. Checks: idle queue.
 //!
-//! Tasks carry a value in a checked cell, and blocks are few: whoever is given one too early fails.
+//! A bounded model has three preemptions. The model of a creator and two that leave, and that of
+//! two creators and a worker that is probed, have two. That of two creators and an idle worker in a
+//! queue has one.
+//!
+//! Tasks carry a value in a checked cell, and blocks are few: a thread that is given one too early
+//! fails.
 
 #[path = "../../lockfree/tests/common/mod.rs"]
 mod common;
@@ -34,12 +39,13 @@ use stanchion_threadpool_loom::strategy::{
 };
 use stanchion_threadpool_loom::{Plan, Strategy, Task, WakeTarget, WorkerSlot};
 
-/// Three places, and a threshold.
+/// Three workers, and a threshold.
 fn plan(threshold: usize) -> Plan {
     Plan { threshold: Some(threshold), ..Plan::new(3) }
 }
 
-/// A strategy in which places 0 and 1 have a free block each, or both have given theirs to a central list.
+/// A strategy in which workers 0 and 1 have a free block each, or both have given theirs to a
+/// central list.
 fn warm<S: Strategy>() -> Arc<S> {
     let strategy = S::new(&plan(4));
     let tasks = [0, 1].map(|index| {
@@ -56,14 +62,14 @@ fn model() -> Model {
     Model::new().objects(200)
 }
 
-/// The place of this number; a thread that has started, or ended, hands it on.
+/// The worker of this number; a thread that has started, or ended, hands it on.
 fn slot(index: usize) -> WorkerSlot {
     // SAFETY: in each model a number is with one thread at a time.
     unsafe { WorkerSlot::new(index) }
 }
 
 fn fill(value: usize) -> impl FnOnce(&Task) {
-    // SAFETY: whoever fills a task has it alone.
+    // SAFETY: the thread that fills a task has it alone.
     move |task| unsafe { task.words().write(value) }
 }
 
@@ -85,7 +91,7 @@ fn beside<S: Strategy, R: Send + 'static>(
     thread::spawn(move || body(&strategy))
 }
 
-/// What places 0 to 2 still find, together with what was found before, is what was created.
+/// Checks that all created tasks were found: before, or now by workers 0 to 2.
 fn account<S: Strategy>(strategy: &S, found: &[Option<usize>], created: &[usize]) {
     let mut all: Vec<usize> = found.iter().copied().flatten().collect();
     for index in 0..3 {
@@ -134,7 +140,7 @@ fn two_start_of_three<S: Strategy>() {
     let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
     let mine = start(&*strategy, &slot(0));
     let others = other.join().unwrap();
-    assert!(mine.is_some(), "more tasks were ready here than anybody could take");
+    assert!(mine.is_some(), "more tasks were ready here than any worker could take");
     account(&*strategy, &[mine, others], &[1, 2, 3]);
 }
 
@@ -150,7 +156,8 @@ fn two_create_and_one_starts<S: Strategy>() {
     account(&*strategy, &[found], &[0, 1]);
 }
 
-/// Place 1 has had two tasks and finishes them, which is one more than it keeps; place 0 needs blocks meanwhile.
+/// Worker 1 has had two tasks and finishes them, which is one more than it keeps; worker 0 needs
+/// blocks meanwhile.
 fn blocks_go_through_the_pool<S: Strategy>() {
     let strategy = Arc::new(S::new(&plan(2)));
     let held: Vec<Task> = (0..2)
@@ -185,8 +192,8 @@ fn two_need_a_slab<S: Strategy>() {
     account(&*strategy, &[], &[1, 2]);
 }
 
-/// A place that finds nothing sleeps; the creator tells whom it was told to tell.
-fn an_idle_place_is_told<S: Strategy>() {
+/// A worker that finds nothing sleeps; the creator wakes the workers that the strategy names.
+fn an_idle_worker_is_woken<S: Strategy>() {
     let strategy = warm::<S>();
     let events = Arc::new(EventCount::new());
     let sleeper = {
@@ -217,7 +224,8 @@ fn an_idle_place_is_told<S: Strategy>() {
     account(&*strategy, &[], &[]);
 }
 
-/// A strategy to which these places are idle: a creator finds them, for there are two others and it probes two.
+/// A strategy to which these workers are idle: a creator finds them, for there are two others and
+/// it probes two.
 fn with_idle<S: Strategy>(slots: &[usize]) -> Arc<S> {
     let strategy = warm::<S>();
     for &index in slots {
@@ -226,7 +234,7 @@ fn with_idle<S: Strategy>(slots: &[usize]) -> Arc<S> {
     strategy
 }
 
-fn a_creator_meets_a_place_that_looks<S: Strategy>() {
+fn a_creator_meets_a_worker_that_looks<S: Strategy>() {
     let strategy = with_idle::<S>(&[1]);
     let other = beside(&strategy, |strategy| start(strategy, &slot(1)));
     let told = strategy.create(Some(&slot(0)), fill(1));
@@ -240,7 +248,7 @@ fn a_creator_meets_a_place_that_looks<S: Strategy>() {
     account(&*strategy, &[found], &[1]);
 }
 
-fn a_creator_meets_a_place_that_leaves<S: Strategy>() {
+fn a_creator_meets_a_worker_that_leaves<S: Strategy>() {
     let strategy = with_idle::<S>(&[1]);
     let other = beside(&strategy, |strategy| strategy.leave(&slot(1)));
     let told = strategy.create(Some(&slot(0)), fill(1));
@@ -250,11 +258,11 @@ fn a_creator_meets_a_place_that_leaves<S: Strategy>() {
         WakeTarget::Any(ready) => assert_eq!((ready, left), (1, None)),
         WakeTarget::Lone => assert_eq!(left, None),
     }
-    assert_eq!(start(&*strategy, &slot(2)), Some(1), "nobody's in particular any more");
+    assert_eq!(start(&*strategy, &slot(2)), Some(1), "any worker can take it now");
     account(&*strategy, &[], &[]);
 }
 
-fn two_creators_and_an_idle_place<S: Strategy>() {
+fn two_creators_and_an_idle_worker<S: Strategy>() {
     let strategy = with_idle::<S>(&[2]);
     let creates = [0, 1].map(|index| {
         beside(&strategy, move |strategy| strategy.create(Some(&slot(index)), fill(index)))
@@ -272,7 +280,7 @@ fn a_creator_and_two_that_leave() {
         [1, 2].map(|index| beside(&strategy, move |strategy| strategy.leave(&slot(index))));
     let told = strategy.create(Some(&slot(0)), fill(1));
     let left = leaves.map(|leaves| leaves.join().unwrap());
-    // Handed from one to the next, or not, the last who was told knows where it is.
+    // Handed from one to the next, or not, the last worker that was notified knows where it is.
     let handed = left.iter().flatten().count() + usize::from(matches!(told, WakeTarget::Worker(_)));
     assert!(handed == 0 || left.iter().flatten().any(|told| *told == WakeTarget::Any(1)));
     assert_eq!(start(&*strategy, &slot(0)), Some(1));
@@ -326,37 +334,37 @@ each! {
 }
 
 models! { free_blocks: LocalFreeList<Lock>; blocks_go_through_the_pool; two_need_a_slab as two_need_a_slab_bounded }
-models! { idle: IdleQueue<Lock, Fifo>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
-models! { local_ready: LocalReadyQueue<Lock, Fifo, OwnQueue>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
+models! { idle: IdleQueue<Lock, Fifo>; ; an_idle_worker_is_woken as an_idle_worker_is_woken_bounded }
+models! { local_ready: LocalReadyQueue<Lock, Fifo, OwnQueue>; ; an_idle_worker_is_woken as an_idle_worker_is_woken_bounded }
 
 models! {
     probing: ProbeIdleElseCentral<Lock>;
-    a_creator_meets_a_place_that_looks, a_creator_meets_a_place_that_leaves;
-    an_idle_place_is_told as an_idle_place_is_told_bounded
+    a_creator_meets_a_worker_that_looks, a_creator_meets_a_worker_that_leaves;
+    an_idle_worker_is_woken as an_idle_worker_is_woken_bounded
 }
 
 #[test]
-fn a_creator_meets_a_place_that_looks_in_the_idle_queue() {
-    let name = "a_creator_meets_a_place_that_looks_in_the_idle_queue";
-    explore(name, model(), a_creator_meets_a_place_that_looks::<IdleQueue<Lock>>);
+fn a_creator_meets_a_worker_that_looks_in_the_idle_queue() {
+    let name = "a_creator_meets_a_worker_that_looks_in_the_idle_queue";
+    explore(name, model(), a_creator_meets_a_worker_that_looks::<IdleQueue<Lock>>);
 }
 
 #[test]
-fn a_creator_meets_a_place_that_leaves_the_idle_queue() {
-    let name = "a_creator_meets_a_place_that_leaves_the_idle_queue";
-    explore(name, model(), a_creator_meets_a_place_that_leaves::<IdleQueue<Lock>>);
+fn a_creator_meets_a_worker_that_leaves_the_idle_queue() {
+    let name = "a_creator_meets_a_worker_that_leaves_the_idle_queue";
+    explore(name, model(), a_creator_meets_a_worker_that_leaves::<IdleQueue<Lock>>);
 }
 
 #[test]
-fn two_creators_and_an_idle_place_bounded() {
-    let name = "two_creators_and_an_idle_place_bounded";
-    explore(name, model().preemptions(1), two_creators_and_an_idle_place::<IdleQueue<Lock>>);
+fn two_creators_and_an_idle_worker_bounded() {
+    let name = "two_creators_and_an_idle_worker_bounded";
+    explore(name, model().preemptions(1), two_creators_and_an_idle_worker::<IdleQueue<Lock>>);
 }
 
 #[test]
-fn two_creators_and_a_place_that_is_probed_bounded() {
-    let name = "two_creators_and_a_place_that_is_probed_bounded";
-    let body = two_creators_and_an_idle_place::<ProbeIdleElseCentral<Lock>>;
+fn two_creators_and_a_worker_that_is_probed_bounded() {
+    let name = "two_creators_and_a_worker_that_is_probed_bounded";
+    let body = two_creators_and_an_idle_worker::<ProbeIdleElseCentral<Lock>>;
     explore(name, model().preemptions(2), body);
 }
 

@@ -1,16 +1,22 @@
-//! Models of how a closed pool finds out that all is over.
+//! Models of how a closed pool detects that it is done.
 //!
-//! | model | threads | what would go wrong |
-//! | --- | --- | --- |
-//! | `closing_two_that_rest_bounded` | two workers of a closed pool, one with a last task | one leaves while the other may create a task; both sleep |
-//! | `closing_who_rests_left_something` | a worker that makes a task ready and rests, one that looks | all seem to rest, and the task is not seen |
-//! | `closing_who_leaves_left_something` | a worker that makes a task ready and leaves, one that looks | the same |
-//! | `closing_a_spare_is_enlisted` | a worker that enlists another and rests, one that looks | all seem to rest, and one is to take part |
-//! | `closing_who_goes_on_is_missed` | two that rest beside a task, which creates another | one takes it, the other finds nothing and says that all is over |
-//! | `closing_meets_who_leaves` | a worker that leaves, who closes the pool and rests | neither sees that the other must be told |
+//! Each line names a model, its threads, and the error that it would show.
 //!
-//! But for the first nobody sleeps in these: `light` and `heavy`, which are fences in a model, would make up for an ordering that is missing.
-//! Every model prints `model NAME: N executions`.
+//! - `termination_two_idle_workers_bounded`: two workers of a closed pool, one with a last task.
+//!   One leaves while the other may create a task; or both sleep.
+//! - `termination_an_idle_worker_left_a_task`: a worker that makes a task ready and becomes idle,
+//!   one that looks. All seem idle, and the task is not seen.
+//! - `termination_a_leaving_worker_left_a_task`: a worker that makes a task ready and leaves, one
+//!   that looks. The same.
+//! - `termination_a_spare_is_registered`: a worker that registers another and becomes idle, one
+//!   that looks. All seem idle, and one is to take part.
+//! - `termination_a_resumed_worker_is_missed`: two idle workers beside a task, which creates
+//!   another. One takes the task, the other finds nothing and declares the pool done.
+//! - `termination_meets_a_leaving_worker`: a worker that leaves, a worker that closes the pool and
+//!   becomes idle. Neither sees that the other must be woken.
+//!
+//! In all but the first no worker sleeps: `light` and `heavy`, which are fences in a model, would
+//! make up for an ordering that is missing. Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
@@ -95,8 +101,8 @@ impl Pool {
         }
     }
 
-    /// Waits until all rest.
-    fn wait_for_rest(&self) -> AllIdle {
+    /// Waits until all are idle.
+    fn wait_until_all_idle(&self) -> AllIdle {
         retry_until(|| self.termination.all_idle(), &mut <Patient>::start())
     }
 }
@@ -107,12 +113,13 @@ fn beside(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + Send + 'static) -> thread
 }
 
 #[test]
-fn closing_two_that_rest_bounded() {
-    explore("closing_two_that_rest_bounded", Model::new().preemptions(2), || {
+fn termination_two_idle_workers_bounded() {
+    explore("termination_two_idle_workers_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new(1);
         let other = beside(&pool, |pool| pool.drain(1));
         pool.drain(0);
-        // Nobody leaves before all is over. How many have run depends on who took the first: one of the two creates another.
+        // No worker leaves before the pool is done. The number of runs depends on which worker took
+        // the first task: one of the two creates another.
         assert!(!pool.is_ready());
         let run = pool.run.load(Relaxed);
         assert!(run >= 1);
@@ -122,38 +129,38 @@ fn closing_two_that_rest_bounded() {
 }
 
 #[test]
-fn closing_who_rests_left_something() {
-    explore("closing_who_rests_left_something", Model::new(), || {
+fn termination_an_idle_worker_left_a_task() {
+    explore("termination_an_idle_worker_left_a_task", Model::new(), || {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
             pool.ready.fetch_add(1, Relaxed);
             pool.termination.set_idle();
         });
         pool.termination.set_idle();
-        pool.wait_for_rest();
+        pool.wait_until_all_idle();
         assert!(pool.is_ready());
         other.join().unwrap();
     });
 }
 
 #[test]
-fn closing_who_leaves_left_something() {
-    explore("closing_who_leaves_left_something", Model::new(), || {
+fn termination_a_leaving_worker_left_a_task() {
+    explore("termination_a_leaving_worker_left_a_task", Model::new(), || {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
             pool.ready.fetch_add(1, Relaxed);
             assert!(pool.termination.deregister(), "the pool is closed");
         });
         pool.termination.set_idle();
-        pool.wait_for_rest();
+        pool.wait_until_all_idle();
         assert!(pool.is_ready());
         other.join().unwrap();
     });
 }
 
 #[test]
-fn closing_a_spare_is_enlisted() {
-    explore("closing_a_spare_is_enlisted", Model::new(), || {
+fn termination_a_spare_is_registered() {
+    explore("termination_a_spare_is_registered", Model::new(), || {
         let pool = Pool::new(0);
         let other = beside(&pool, |pool| {
             pool.termination.register();
@@ -168,8 +175,8 @@ fn closing_a_spare_is_enlisted() {
 }
 
 #[test]
-fn closing_who_goes_on_is_missed() {
-    explore("closing_who_goes_on_is_missed", Model::new(), || {
+fn termination_a_resumed_worker_is_missed() {
+    explore("termination_a_resumed_worker_is_missed", Model::new(), || {
         let pool = Pool::new(1);
         let other = beside(&pool, |pool| {
             pool.termination.set_idle();
@@ -188,13 +195,15 @@ fn closing_who_goes_on_is_missed() {
         pool.termination.set_busy();
         assert!(pool.take());
         pool.termination.set_idle();
-        assert!(pool.termination.declare_done(pool.wait_for_rest()) && pool.termination.is_done());
+        assert!(
+            pool.termination.declare_done(pool.wait_until_all_idle()) && pool.termination.is_done()
+        );
     });
 }
 
 #[test]
-fn closing_meets_who_leaves() {
-    explore("closing_meets_who_leaves", Model::new(), || {
+fn termination_meets_a_leaving_worker() {
+    explore("termination_meets_a_leaving_worker", Model::new(), || {
         let termination = Arc::new(Termination::new());
         (0..2).for_each(|_| termination.register());
         let told = {
@@ -204,7 +213,7 @@ fn closing_meets_who_leaves() {
         termination.close();
         termination.set_idle();
         let all_idle = termination.all_idle().is_some();
-        assert!(told.join().unwrap() || all_idle, "who rests is not told that he is the last");
+        assert!(told.join().unwrap() || all_idle, "the last idle worker is not woken");
         assert!(termination.all_idle().is_some());
     });
 }

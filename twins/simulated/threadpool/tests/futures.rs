@@ -1,5 +1,6 @@
-//! Futures on the simulated machines: wake-ups at any time, before, while and after the pool ends. Nobody waits for ever (that is reported), every
-//! future is dropped once, and what was awaited inside of the pool is there.
+//! Futures on the simulated machines: wake-ups at any time, before, while and after the pool ends.
+//! No thread waits for ever (that is reported), every future is dropped once, and all outputs that
+//! were awaited inside of the pool are there.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -126,7 +127,8 @@ fn scene<S: Strategy>() {
     assert!(channels.iter().all(|channel| Arc::strong_count(channel) == 1), "a future is left");
 }
 
-/// The scene with many seeds, with slices that end in the middle of everything, on more and on fewer processors than threads.
+/// The scene with many seeds, with slices that end in the middle of everything, on more and on
+/// fewer processors than threads.
 fn on_machines<S: Strategy>() {
     for seed in 0..60 {
         let mut machine = machines::modern(1 + seed as usize % 6);

@@ -1,20 +1,29 @@
-//! The whole pool on the simulated machines, under schedules that a seed chooses: the test for what is too large for loom.
+//! The whole pool on the simulated machines, under schedules that a seed chooses: the test of what
+//! is too large for loom.
 //!
-//! A thread that nobody wakes is a deadlock in virtual time, and is reported as such. Slices end in the middle of everything, and a new thread runs late.
-//! What this cannot find: what takes a memory ordering, because a simulated run has one order of all accesses. For that there are loom's models.
+//! A thread that no other thread wakes is a deadlock in virtual time, and is reported as such.
+//! Slices end in the middle of everything, and a new thread runs late. These tests cannot find a
+//! missing memory ordering, because a simulated run has one order of all accesses. For that there
+//! are loom's models.
 //!
-//! | scene | what would go wrong |
-//! | --- | --- |
-//! | forks that are taken back, and stolen | a wake-up of who waits for a fork is lost; a fork runs twice |
-//! | scopes in scopes, tasks for which nobody waits | a task lies while all sleep; the scope ends too early |
-//! | tasks from several threads outside, with pauses in which the pool falls asleep | a lost wake-up |
-//! | the pool grows and shrinks meanwhile | a task stays in the queue of a thread that has gone |
-//! | tasks block, and spares work for them | a wake-up goes to a spare; a spare that is not needed keeps a task |
-//! | tasks block without a word, and one behind them would wake them | the lookout sleeps on; a lease ends twice, or never |
-//! | a burst of as many tasks as workers, which wait for each other | a worker sleeps on beside a task |
-//! | broadcasts to workers that fall asleep | an order is missed in the last look |
-//! | two pools whose tasks wait for each other | nobody runs what is waited for |
-//! | shut down while tasks create tasks | a thread goes too early, or never |
+//! Each line names a scene, and the error that it would show.
+//!
+//! - Forks that are taken back, and stolen: a wake-up of a worker that waits for a fork is lost; a
+//!   fork runs twice.
+//! - Scopes in scopes, tasks for which no thread waits: a task lies while all sleep; the scope ends
+//!   too early.
+//! - Tasks from several threads outside, with pauses in which the pool falls asleep: a lost
+//!   wake-up.
+//! - The pool grows and shrinks meanwhile: a task stays in the queue of a thread that has gone.
+//! - Tasks block, and spares work for them: a wake-up goes to a spare; a spare that is not needed
+//!   keeps a task.
+//! - Tasks block without saying so, and one behind them would wake them: the monitor sleeps on; a
+//!   lease ends twice, or never.
+//! - A burst of as many tasks as workers, which wait for each other: a worker sleeps on beside a
+//!   task.
+//! - Broadcasts to workers that fall asleep: a signal is missed in the last look.
+//! - Tasks of two pools wait for each other: no worker runs an awaited task.
+//! - Shut down while tasks create tasks: a thread goes too early, or never.
 //!
 //! Each scene runs under each strategy and each [`Wait`].
 
@@ -234,7 +243,8 @@ fn blocks_without_a_word<S: Strategy>(wait: Wait) {
     pool.shutdown();
 }
 
-/// As many tasks as there are workers, each of which waits for all others, without telling the pool.
+/// As many tasks as there are workers, each of which waits for all others, without telling the
+/// pool.
 fn bursts<S: Strategy>(wait: Wait) {
     let pool = pool::<S>(4, wait);
     for round in 0..6 {

@@ -1,4 +1,5 @@
-//! The strategies on simulated machines: the paper's null threads on its own computer, and every task run once where threads outnumber processors.
+//! The strategies on simulated machines: the paper's null threads on its own computer, and every
+//! task run once where threads outnumber processors.
 
 use machine::sync::Arc;
 use machine::thread;
@@ -35,7 +36,8 @@ fn next<S: Strategy, W: WaitPolicy>(
     }
 }
 
-/// Each of so many places begins with one task; each task creates one and finishes. Every place runs `each`.
+/// Each of so many workers begins with one task; each task creates one and finishes. Every worker
+/// runs `each`.
 fn scene<S: Strategy, W: WaitPolicy>(slots: usize, each: usize) {
     let strategy = Arc::new(S::new(&Plan::new(slots)));
     strategy.label();
@@ -63,7 +65,7 @@ fn simulated(machine: &Machine, body: impl FnOnce() + 'static) -> Time {
     run.unwrap_or_else(|failure| panic!("{}: {failure}", machine.name)).statistics.elapsed
 }
 
-/// Microseconds from task to task on the Symmetry, without what it takes to start the places.
+/// Microseconds from task to task on the Symmetry, without what it takes to start the workers.
 fn null_threads<S: Strategy>(slots: usize) -> f64 {
     let machine = machines::symmetry_a(20);
     let time = |each| simulated(&machine, move || scene::<S, Spin>(slots, each)).as_nanos();
@@ -71,8 +73,9 @@ fn null_threads<S: Strategy>(slots: usize) -> f64 {
     (time(2 * each) - time(each)) as f64 / 1_000.0 / (slots * each) as f64
 }
 
-/// What section 3.6 says of figures 3.1 and 3.2. The simulated machine charges for what is shared, not for the instructions in between, so the central
-/// queues do not part as they do in the paper where few processors share them.
+/// Checks the claims of section 3.6 about figures 3.1 and 3.2. The simulated machine charges for
+/// shared data, not for the instructions in between, so the central queues do not part as they do
+/// in the paper where few processors share them.
 #[test]
 fn null_threads_on_the_papers_computer() {
     println!("places  single multiple    local     idle   random (microseconds a task)");
@@ -103,9 +106,10 @@ fn null_threads_on_the_papers_computer() {
     }
 }
 
-/// More places than processors, slices that end in the middle of everything, and a lock that sleeps: nobody waits for ever, and two runs are the same.
+/// More workers than processors, slices that end in the middle of everything, and a lock that
+/// sleeps: no worker waits for ever, and two runs are the same.
 #[test]
-fn places_outnumber_processors() {
+fn workers_outnumber_processors() {
     fn run<S: Strategy>() {
         for seed in 0..4 {
             let mut machine = machines::modern(2);
