@@ -9,9 +9,9 @@
 // registry                     the state of a pool with its strategy, the loop of its threads
 // workers                      a worker, and the state that all threads of a pool share
 // strategy                     ways of managing ready work
-// sleep, shutdown, threads     idle workers, the end of a pool, the table of its threads
-// queues, sync, random,
-// metrics, error               parts that know nothing of a pool
+// queues, shutdown, threads    work outside of the strategy, the end of a pool, its threads
+// sleep                        idle workers
+// sync, random, metrics, error parts that know nothing of a pool
 mod api;
 mod blocking;
 mod broadcast;

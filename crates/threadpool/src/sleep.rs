@@ -59,10 +59,14 @@ use core::fmt;
 use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use machine::asymmetric;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::clock::Deadline;
+use machine::handshake::{Handshake, Reach};
 use stanchion_competitive::EventCount;
+
+/// Ready work against a worker that goes to sleep. The heavy fence of a sleeper is that of
+/// [`EventCount::prepare`].
+pub(crate) const IDLE: Handshake = Handshake::new("the queues", "Sleep::state", Reach::AllThreads);
 
 const BITS: u32 = usize::BITS / 4;
 const ONE: usize = 1;
@@ -144,7 +148,7 @@ impl Sleep {
     /// it woke.
     pub fn stop_searching(&self, more: impl Fn() -> bool) -> usize {
         // What the caller has moved is seen by each worker that searches on.
-        asymmetric::light();
+        IDLE.light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
             return 0;
@@ -152,7 +156,7 @@ impl Sleep {
         // Invariant 3. If there seems to be nothing more, that must be certain: a producer may have
         // seen this searcher before its task became visible here.
         let more = more() || {
-            asymmetric::heavy();
+            IDLE.heavy();
             more()
         };
         if more { self.wake(1) } else { 0 }
@@ -197,7 +201,7 @@ impl Sleep {
     /// beyond those that search already. Returns how many.
     #[inline]
     pub fn notify(&self, ready: usize) -> usize {
-        asymmetric::light();
+        IDLE.light();
         let state = self.state.load(Ordering::Relaxed);
         if asleep(state) <= waking(state) || searching(state) + waking(state) >= ready {
             return 0;
@@ -209,7 +213,7 @@ impl Sleep {
     /// next: it wakes no worker while one dozes.
     #[inline]
     pub fn notify_lone(&self) -> usize {
-        asymmetric::light();
+        IDLE.light();
         let state = self.state.load(Ordering::Relaxed);
         if asleep(state) <= waking(state) || searching(state) + waking(state) + dozing(state) > 0 {
             return 0;

@@ -21,12 +21,12 @@ pub(crate) enum Waiter {
 impl Waiter {
     /// Returns the calling thread, with its worker `current`, as a waiter for workers of `pool`.
     pub(crate) fn current(current: Option<&Worker>, pool: &PoolState) -> Self {
-        match current.map(|worker| (worker.index(), worker)) {
-            Some((index, worker)) if worker.belongs_to(pool) => Self::Worker(index),
-            Some((index, worker)) => match worker.core().to_arc() {
-                Some(core) => Self::OtherPool(core, index),
-                None => Self::Outside,
-            },
+        match current {
+            Some(worker) if worker.belongs_to(pool) => Self::Worker(worker.index()),
+            Some(worker) => {
+                let core = worker.core().to_arc();
+                core.map_or(Self::Outside, |core| Self::OtherPool(core, worker.index()))
+            }
             None => Self::Outside,
         }
     }

@@ -70,7 +70,8 @@
 //! whether the barrier is still available. If not, and the owner may rely on it, the thread fences
 //! the stack. Then it waits for [`GRACE`], so that every store that was made without a fence is
 //! visible, as `heavy` itself does once. The owner that ends the fenced state looks again
-//! afterwards, so a state that it ended too late does not last.
+//! afterwards, so a state that it ended too late does not last. These fences are no handshake:
+//! they wait until the kernel's barrier is known to be refused.
 //!
 //! # Invariants
 //!
@@ -102,7 +103,13 @@ use crossbeam_utils::CachePadded;
 use machine::asymmetric;
 use machine::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
+use machine::handshake::{Handshake, Reach};
 use machine::thread;
+
+use crate::sleep::IDLE;
+
+/// The owner that pops a fork against a thief that claims it.
+const THEFT: Handshake = Handshake::new("ForkStack::bottom", "Thieves::top", Reach::OneThread);
 
 /// Bits of the claim in `top`, below the position.
 const CLAIM_BITS: u32 = usize::BITS / 2;
@@ -190,7 +197,7 @@ impl<T> ForkStack<T> {
         }
         // SAFETY: the position is below the limit; the slots are the owner's to replace.
         unsafe { self.put(at, fork) };
-        asymmetric::light_while_free();
+        IDLE.light_while_free();
         at
     }
 
@@ -224,7 +231,7 @@ impl<T> ForkStack<T> {
         }
         // SAFETY: the caller's promise, and there is a slot now.
         unsafe { self.put(at, fork) };
-        asymmetric::light();
+        IDLE.light();
         at
     }
 
@@ -317,7 +324,7 @@ impl<T> ForkStack<T> {
     pub unsafe fn pop(&self, at: usize) -> bool {
         // Release: see the head of the file.
         self.bottom.store(at, Ordering::Release);
-        asymmetric::light_while_free();
+        THEFT.light_while_free();
         // Relaxed: what a thief did matters only in the slow path, which looks again.
         (self.thieves.top.load(Ordering::Relaxed) >> CLAIM_BITS) <= at || self.pop_slowly(at)
     }
@@ -326,7 +333,7 @@ impl<T> ForkStack<T> {
     #[cold]
     #[inline(never)]
     fn pop_slowly(&self, at: usize) -> bool {
-        asymmetric::light();
+        THEFT.light();
         // Relaxed: the exchange below looks again.
         let mut top = self.thieves.top.load(Ordering::Relaxed);
         loop {
@@ -368,7 +375,7 @@ impl<T> ForkStack<T> {
         if !claimed {
             return None;
         }
-        asymmetric::heavy();
+        THEFT.heavy();
         self.check_barrier();
         // Acquire: pairs with the Release of `put`.
         if at >= self.bottom.load(Ordering::Acquire) {

@@ -56,7 +56,6 @@
 use core::time::Duration;
 use std::io;
 
-use machine::asymmetric;
 use machine::atomic::Ordering;
 use machine::clock::{self, Deadline, Ticks};
 use machine::presence::{self, Presence};
@@ -64,7 +63,7 @@ use machine::watch::Woken;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::workers::{BLOCKED_US, COMPENSATED, HEARTBEAT, Monitor, UNSEEN};
+use crate::workers::{BLOCKED_US, COMPENSATED, HEARTBEAT, Monitor, OFF_DUTY, UNSEEN};
 
 impl<S: Strategy> Registry<S> {
     /// Looks for workers that have blocked, and for compensated ones that run again. Returns
@@ -169,7 +168,7 @@ impl<S: Strategy> Registry<S> {
                 // Relaxed: see the head of the file.
                 monitor.off_duty.store(1, Ordering::Relaxed);
                 pool.sleep.watch_forks(true);
-                asymmetric::heavy();
+                OFF_DUTY.heavy();
                 let waits = !self.has_ready() && !monitor.has_ended();
                 if waits {
                     monitor.watch.wait(Deadline::NEVER);
@@ -179,7 +178,7 @@ impl<S: Strategy> Registry<S> {
                     // Forks may come and go all the time: they wake it each `HEARTBEAT` at most.
                     if !self.has_ready() && !monitor.has_ended() {
                         monitor.off_duty.store(1, Ordering::Relaxed);
-                        asymmetric::heavy();
+                        OFF_DUTY.heavy();
                         if self.strategy().len() == 0 {
                             monitor.watch.wait(Deadline::after(HEARTBEAT));
                         }

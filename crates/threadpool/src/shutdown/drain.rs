@@ -49,8 +49,11 @@
 //! Release, its Acquire). It has the slot after the thread before it, which stored 0 with Release.
 //! `light` would not do for that: it orders nothing but against `heavy`.
 
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use machine::handshake::{Handshake, Reach};
+
+/// A task from outside against the end of the pool.
+const LATE: Handshake = Handshake::new("the queues", "Drain::ended", Reach::AllThreads);
 
 /// The state of a pool's end.
 pub struct Drain {
@@ -89,7 +92,7 @@ impl Drain {
     pub fn finish(&self, take_out: impl FnMut()) {
         // Release: pairs with the Acquire below.
         self.ended.store(1, Ordering::Release);
-        asymmetric::heavy();
+        LATE.heavy();
         self.drain(take_out);
     }
 
@@ -97,7 +100,7 @@ impl Drain {
     /// made a task ready.
     #[inline]
     pub fn after_injection(&self, take_out: impl FnMut()) {
-        asymmetric::light();
+        LATE.light();
         // Acquire: pairs with the Release above.
         if self.ended.load(Ordering::Acquire) != 0 {
             self.drain(take_out);

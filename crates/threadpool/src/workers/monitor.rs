@@ -4,9 +4,9 @@
 use core::fmt;
 use core::time::Duration;
 
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::clock::{self, Ticks};
+use machine::handshake::{Handshake, Reach};
 use machine::thread::JoinHandle;
 use machine::watch::Watch;
 use stanchion_competitive::Mutex;
@@ -21,6 +21,10 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
 
 /// A worker that is back so soon, in µs, was compensated for nothing.
 pub(super) const BRIEF_US: usize = 50;
+
+/// Ready work against a monitor that goes off duty.
+pub(crate) const OFF_DUTY: Handshake =
+    Handshake::new("the queues", "Monitor::off_duty", Reach::AllThreads);
 
 /// The monitor of a pool that compensates.
 pub(crate) struct Monitor {
@@ -135,7 +139,7 @@ impl Monitor {
     /// Wakes the monitor if it is off duty: work was made ready, and perhaps no worker is idle.
     #[inline]
     pub(crate) fn notify_work(&self) {
-        asymmetric::light();
+        OFF_DUTY.light();
         // Relaxed: see `registry/monitor.rs`. The exchange lets one of many creators wake it.
         if self.off_duty.load(Ordering::Relaxed) != 0
             && self.off_duty.swap(0, Ordering::Relaxed) != 0

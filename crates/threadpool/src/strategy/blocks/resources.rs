@@ -67,7 +67,25 @@ impl<L: RawMutex> Resources<L> {
 
 /// The methods of `Strategy` that only use `resources: Resources<L>` and `create_at`, for use
 /// within an `impl Strategy`.
+///
+/// With `and finds`, also `next` of a strategy that has a method `find`.
 macro_rules! keeps_resources {
+    (and finds) => {
+        #[inline]
+        fn next(
+            &self,
+            slot: &WorkerSlot,
+            finished: Option<Task>,
+            hand: &mut Option<Stack>,
+        ) -> Option<Task> {
+            self.resources.finish(slot, finished);
+            let task = self.find(slot)?;
+            self.resources.start(slot, hand);
+            Some(task)
+        }
+
+        keeps_resources!();
+    };
     () => {
         #[inline]
         fn create(&self, slot: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {

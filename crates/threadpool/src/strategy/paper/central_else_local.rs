@@ -74,6 +74,12 @@ impl<L: Lock, O: Order> CentralElseLocal<L, O> {
         let ready = self.central.try_push(task, last);
         WakeTarget::Any(ready.unwrap_or_else(|task| self.local[slot.index()].push(task, last)))
     }
+
+    /// Takes the next task for the worker, if there is one.
+    #[inline]
+    fn find(&self, slot: &WorkerSlot) -> Option<Task> {
+        self.in_order(slot).find_map(|queue| queue.pop())
+    }
 }
 
 // SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
@@ -87,19 +93,6 @@ unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
         let queue = || CachePadded::new(ReadyQueue::new());
         let local = core::iter::repeat_with(queue).take(plan.slots).collect();
         Self { central: queue(), local, resources }
-    }
-
-    #[inline]
-    fn next(
-        &self,
-        slot: &WorkerSlot,
-        finished: Option<Task>,
-        hand: &mut Option<Stack>,
-    ) -> Option<Task> {
-        self.resources.finish(slot, finished);
-        let task = self.in_order(slot).find_map(|queue| queue.pop())?;
-        self.resources.start(slot, hand);
-        Some(task)
     }
 
     #[inline]
@@ -118,7 +111,7 @@ unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
         self.resources.label();
     }
 
-    keeps_resources!();
+    keeps_resources!(and finds);
 }
 
 impl<L: Lock, O: Order> fmt::Debug for CentralElseLocal<L, O> {

@@ -58,6 +58,12 @@ impl<L: Lock, O: Order> LocalFreeList<L, O> {
         fill(&task);
         WakeTarget::Any(self.ready.push(task, last))
     }
+
+    /// Takes the next task for the worker, if there is one.
+    #[inline]
+    fn find(&self, _: &WorkerSlot) -> Option<Task> {
+        self.ready.pop()
+    }
 }
 
 // SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is
@@ -69,19 +75,6 @@ unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     fn new(plan: &Plan) -> Self {
         let resources = Resources::new(plan);
         Self { ready: CachePadded::new(ReadyQueue::new()), resources }
-    }
-
-    #[inline]
-    fn next(
-        &self,
-        slot: &WorkerSlot,
-        finished: Option<Task>,
-        hand: &mut Option<Stack>,
-    ) -> Option<Task> {
-        self.resources.finish(slot, finished);
-        let task = self.ready.pop()?;
-        self.resources.start(slot, hand);
-        Some(task)
     }
 
     #[inline]
@@ -98,7 +91,7 @@ unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
         self.resources.label();
     }
 
-    keeps_resources!();
+    keeps_resources!(and finds);
 }
 
 impl<L: Lock, O: Order> fmt::Debug for LocalFreeList<L, O> {

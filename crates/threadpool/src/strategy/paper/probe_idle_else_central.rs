@@ -149,6 +149,12 @@ impl<L: Lock, O: Order> ProbeIdleElseCentral<L, O> {
             }
         }
     }
+
+    /// Takes the next task for the worker, if there is one.
+    #[inline]
+    fn find(&self, slot: &WorkerSlot) -> Option<Task> {
+        self.come_off(slot).or_else(|| self.central.pop())
+    }
 }
 
 /// Returns `number`, less `bound` if it is not below.
@@ -174,19 +180,6 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
             outside: CachePadded::new(AtomicUsize::fresh(0)),
             resources,
         }
-    }
-
-    #[inline]
-    fn next(
-        &self,
-        slot: &WorkerSlot,
-        finished: Option<Task>,
-        hand: &mut Option<Stack>,
-    ) -> Option<Task> {
-        self.resources.finish(slot, finished);
-        let task = self.come_off(slot).or_else(|| self.central.pop())?;
-        self.resources.start(slot, hand);
-        Some(task)
     }
 
     #[inline]
@@ -230,7 +223,7 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
         self.resources.label();
     }
 
-    keeps_resources!();
+    keeps_resources!(and finds);
 }
 
 impl<L: Lock, O: Order> fmt::Debug for ProbeIdleElseCentral<L, O> {

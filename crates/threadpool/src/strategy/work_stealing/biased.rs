@@ -34,15 +34,18 @@
 //! side only. Own queues with requests are Acar, Charguéraud and Rainey's (2013). Their owners must
 //! look for requests, here they need not.
 //!
-//! [`light`]: machine::asymmetric::light
-//! [`heavy`]: machine::asymmetric::heavy
+//! [`light`]: machine::handshake::Handshake::light
+//! [`heavy`]: machine::handshake::Handshake::heavy
 
 use core::fmt;
 
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
+use machine::handshake::{Handshake, Reach};
 use machine::wait::{self, Patient, WaitPolicy};
+
+/// The owner that comes in against a thief that does.
+const ENTRY: Handshake = Handshake::new("BiasedLock::owner", "BiasedLock::thief", Reach::OneThread);
 
 const OUTSIDE: u32 = 0;
 const INSIDE: u32 = 1;
@@ -87,7 +90,7 @@ impl<T> BiasedLock<T> {
     pub unsafe fn with_owner<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
         // Relaxed: ordered by `light`, which pairs with the thief's `heavy`.
         self.owner.store(INSIDE, Ordering::Relaxed);
-        asymmetric::light();
+        ENTRY.light();
         // Acquire: pairs with the Release of a thief that went out.
         if self.thief.load(Ordering::Acquire) != NONE {
             self.make_way();
@@ -112,7 +115,7 @@ impl<T> BiasedLock<T> {
             wait::wait_until(&self.thief, Ordering::Relaxed, |thief| thief == NONE, &mut waiting);
             // Relaxed: as in `with_owner`.
             self.owner.store(INSIDE, Ordering::Relaxed);
-            asymmetric::light();
+            ENTRY.light();
             // Acquire: as in `with_owner`.
             if self.thief.load(Ordering::Acquire) == NONE {
                 return;
@@ -141,7 +144,7 @@ impl<T> BiasedLock<T> {
         if came.is_err() {
             return None;
         }
-        asymmetric::heavy();
+        ENTRY.heavy();
         // Acquire: pairs with the owner's Release.
         let outside =
             wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, THIEF_WAIT_NS);

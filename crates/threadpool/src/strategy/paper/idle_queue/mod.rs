@@ -203,6 +203,12 @@ impl<L: Lock, O: Order> IdleQueue<L, O> {
             task
         })
     }
+
+    /// Takes the next task for the worker, if there is one.
+    #[inline]
+    fn find(&self, slot: &WorkerSlot) -> Option<Task> {
+        self.come_off(slot).or_else(|| self.pop())
+    }
 }
 
 impl<L> Central<L> {
@@ -252,19 +258,6 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
             resources,
             order: PhantomData,
         }
-    }
-
-    #[inline]
-    fn next(
-        &self,
-        slot: &WorkerSlot,
-        finished: Option<Task>,
-        hand: &mut Option<Stack>,
-    ) -> Option<Task> {
-        self.resources.finish(slot, finished);
-        let task = self.come_off(slot).or_else(|| self.pop())?;
-        self.resources.start(slot, hand);
-        Some(task)
     }
 
     #[inline]
@@ -320,7 +313,7 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
         self.resources.label();
     }
 
-    keeps_resources!();
+    keeps_resources!(and finds);
 }
 
 impl<L: Lock, O: Order> fmt::Debug for IdleQueue<L, O> {

@@ -121,6 +121,12 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
         let (before, after) = self.queues.split_at(self.own(slot.index()));
         after.iter().chain(before)
     }
+
+    /// Takes the next task for the worker, if there is one.
+    #[inline]
+    fn find(&self, slot: &WorkerSlot) -> Option<Task> {
+        self.own_first(slot).find_map(|queue| queue.pop())
+    }
 }
 
 // SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
@@ -144,19 +150,6 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     }
 
     #[inline]
-    fn next(
-        &self,
-        slot: &WorkerSlot,
-        finished: Option<Task>,
-        hand: &mut Option<Stack>,
-    ) -> Option<Task> {
-        self.resources.finish(slot, finished);
-        let task = self.own_first(slot).find_map(|queue| queue.pop())?;
-        self.resources.start(slot, hand);
-        Some(task)
-    }
-
-    #[inline]
     fn is_ready(&self, slot: &WorkerSlot) -> bool {
         self.own_first(slot).any(|queue| queue.len() > 0)
     }
@@ -170,7 +163,7 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
         self.resources.label();
     }
 
-    keeps_resources!();
+    keeps_resources!(and finds);
 }
 
 impl<L: Lock, O: Order, P: Placement> fmt::Debug for LocalReadyQueue<L, O, P> {
