@@ -1,5 +1,7 @@
 //! The places where a file asks for a memory ordering, and what each could be weakened to.
 //!
+//! A fence of a handshake (`SLEEP.heavy()`, see `machine::handshake`) is a site too: it names no ordering, and can be removed.
+//!
 //! A site is known by file, function, operation and its number among the sites of the function: `RawTicket::unlock store#1` stays
 //! itself when lines above it come and go.
 
@@ -12,6 +14,9 @@ use super::lexer::{Kind, Token, tokens};
 /// Orderings that ask for something. `Relaxed` asks for nothing, so it is no site.
 const ASKING: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
+/// The fences of `machine::handshake::Handshake`. Each is a site if it is called on a constant, that is on a name in capitals.
+const HANDSHAKE: [&str; 4] = ["light", "light_while_free", "heavy", "fence"];
+
 /// What the ordering is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -19,6 +24,10 @@ pub(crate) enum Role {
     Store,
     ReadModifyWrite,
     Fence,
+    /// A fence of a handshake of which one side is light and the other heavy; it names no ordering.
+    Handshake,
+    /// A fence of a handshake with `fence(SeqCst)` on both sides; it names no ordering either.
+    SymmetricHandshake,
     /// Something else that takes an ordering, such as `wait_until`.
     Passed,
 }
@@ -28,18 +37,19 @@ pub(crate) enum Role {
 pub(crate) struct Site {
     /// `Type::function`, `function`, or `-` outside of any.
     pub(crate) function: String,
-    /// Name of what is called.
+    /// Name of what is called; with the name of the constant for a handshake.
     pub(crate) operation: String,
-    /// Number among the sites of the function, from 1.
+    /// Number among the sites of the function, from 1. Fences of asymmetric handshakes have numbers of their own, so that the orderings beside them
+    /// keep theirs.
     pub(crate) ordinal: usize,
     pub(crate) role: Role,
-    /// The ordering asked for.
+    /// The ordering asked for; the word `handshake` for a fence that is light or heavy.
     pub(crate) ordering: String,
     /// Where it stands, counted from 1; for people, not for keys.
     pub(crate) line: usize,
-    /// The bytes of `Ordering::Acquire`, or of the whole call for a fence.
+    /// The bytes of `Ordering::Acquire`, or of the whole call for a fence or a handshake.
     pub(crate) place: Range<usize>,
-    /// The bytes of `Ordering::Acquire`.
+    /// The bytes of `Ordering::Acquire`; those of the whole call for a handshake.
     pub(crate) value: Range<usize>,
 }
 
@@ -47,9 +57,11 @@ impl Site {
     /// What it can be weakened to. `Removed` is for fences, which cannot be relaxed.
     pub(crate) fn weaker(&self) -> &'static [&'static str] {
         match (self.role, self.ordering.as_str()) {
-            (Role::Fence, "SeqCst") => &["AcqRel", "Acquire", "Release", "Removed"],
+            (Role::Fence | Role::SymmetricHandshake, "SeqCst") => {
+                &["AcqRel", "Acquire", "Release", "Removed"]
+            }
             (Role::Fence, "AcqRel") => &["Acquire", "Release", "Removed"],
-            (Role::Fence, _) => &["Removed"],
+            (Role::Fence | Role::Handshake, _) => &["Removed"],
             (Role::ReadModifyWrite, "SeqCst") => &["AcqRel", "Acquire", "Release", "Relaxed"],
             (_, "AcqRel") => &["Acquire", "Release", "Relaxed"],
             (Role::Load, "SeqCst") => &["Acquire", "Relaxed"],
@@ -76,6 +88,12 @@ pub(crate) fn sites(source: &str) -> Result<Vec<Site>, String> {
     let mut ordinals = BTreeMap::new();
     let bare = file.imported()?;
     for at in 0..file.tokens.len() {
+        if let Some(mut site) = file.handshake_at(at) {
+            let of = (site.function.clone(), site.role == Role::Handshake);
+            site.ordinal = next(ordinals.entry(of).or_insert(0));
+            sites.push(site);
+            continue;
+        }
         let Some(begin) = file.site_at(at, &bare) else { continue };
         let line = file.line(at);
         if file.in_constant(at) {
@@ -85,8 +103,7 @@ pub(crate) fn sites(source: &str) -> Result<Vec<Site>, String> {
         }
         let call = file.call_around(begin);
         let function = file.function_of(at);
-        let ordinal = ordinals.entry(function.clone()).or_insert(0);
-        *ordinal += 1;
+        let ordinal = next(ordinals.entry((function.clone(), false)).or_insert(0));
         let value = file.tokens[begin].begin..file.tokens[at].end();
         let (operation, role, place) = match &call {
             Some(call) => {
@@ -97,18 +114,14 @@ pub(crate) fn sites(source: &str) -> Result<Vec<Site>, String> {
             None => ("value".to_owned(), Role::Passed, value.clone()),
         };
         let ordering = file.tokens[at].text.to_owned();
-        sites.push(Site {
-            function,
-            operation,
-            ordinal: *ordinal,
-            role,
-            ordering,
-            line,
-            place,
-            value,
-        });
+        sites.push(Site { function, operation, ordinal, role, ordering, line, place, value });
     }
     Ok(sites)
+}
+
+fn next(ordinal: &mut usize) -> usize {
+    *ordinal += 1;
+    *ordinal
 }
 
 fn role(name: &str, argument: usize) -> Role {
@@ -282,6 +295,41 @@ impl<'a> File<'a> {
         });
         let no_site = pattern || arm_or_binding || compared || goes_on || in_matches;
         (!no_site).then_some(begin)
+    }
+
+    /// The site, if token `at` is a fence that is called on a handshake: `SLEEP.light()`. It has no number yet.
+    fn handshake_at(&self, at: usize) -> Option<Site> {
+        let fence = &self.tokens[at];
+        let called = fence.kind == Kind::Word
+            && HANDSHAKE.contains(&fence.text)
+            && self.is(at + 1, '(')
+            && self.is(at + 2, ')');
+        if !called || self.skipped[at] {
+            return None;
+        }
+        let receiver = at.checked_sub(2).filter(|_| self.is(at - 1, '.'))?;
+        let name = &self.tokens[receiver];
+        let in_capitals = name.kind == Kind::Word
+            && name.text.chars().all(|letter| !letter.is_lowercase())
+            && name.text.chars().any(char::is_uppercase);
+        if !in_capitals {
+            return None;
+        }
+        let place = self.tokens[self.path_begin(receiver)].begin..self.tokens[at + 2].end();
+        let (role, ordering) = match fence.text {
+            "fence" => (Role::SymmetricHandshake, "SeqCst"),
+            _ => (Role::Handshake, "handshake"),
+        };
+        Some(Site {
+            function: self.function_of(at),
+            operation: format!("{}.{}", name.text, fence.text),
+            ordinal: 0,
+            role,
+            ordering: ordering.to_owned(),
+            line: self.line(at),
+            value: place.clone(),
+            place,
+        })
     }
 
     /// The call of which the value beginning at `begin` is an argument.

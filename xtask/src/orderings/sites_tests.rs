@@ -114,6 +114,46 @@ fn a_fence_is_the_whole_call() {
 }
 
 #[test]
+fn a_fence_of_a_handshake_is_a_site_with_a_number_of_its_own() {
+    let source = "impl Forks { fn pop(&self) {
+        self.bottom.store(at, Ordering::Release);
+        super::STEAL.light();
+        if slow { STEAL.light_while_free(); }
+        self.top.load(Ordering::Acquire);
+        Self::STEAL . heavy();
+        IDLE_2.fence();
+        self.top.load(Ordering::Acquire);
+    } }";
+    assert_eq!(
+        found(source),
+        [
+            "Forks::pop store#1 Release",
+            "Forks::pop STEAL.light#1 handshake",
+            "Forks::pop STEAL.light_while_free#2 handshake",
+            "Forks::pop load#2 Acquire",
+            "Forks::pop STEAL.heavy#3 handshake",
+            "Forks::pop IDLE_2.fence#3 SeqCst",
+            "Forks::pop load#4 Acquire",
+        ]
+    );
+    let sites = sites(source).unwrap();
+    let calls = [1, 4].map(|at| &source[sites[at].place.clone()]);
+    assert_eq!(calls, ["super::STEAL.light()", "Self::STEAL . heavy()"]);
+    assert_eq!(sites[1].weaker(), ["Removed"]);
+    assert_eq!(sites[5].weaker(), ["AcqRel", "Acquire", "Release", "Removed"]);
+}
+
+#[test]
+fn other_functions_of_those_names_are_no_handshakes() {
+    let source = "
+        /// SLEEP.light();
+        fn f() { self.fence(); asymmetric::light(); lamp.light(); S.light(1); S.light; _1.heavy() }
+        #[cfg(test)] mod tests { fn g() { SLEEP.light() } }
+    ";
+    assert!(found(source).is_empty(), "{:?}", found(source));
+}
+
+#[test]
 fn a_weaker_ordering_is_one_that_the_operation_can_have() {
     let weaker = |call: &str| {
         let source = format!("fn f() {{ x.{call} }}");

@@ -1,7 +1,8 @@
 //! The copy of the workspace in which every ordering asks a seam what to be.
 //!
 //! In the copy, `Ordering::Acquire` reads `::machine::__weaken::order(17, Ordering::Acquire)`, and `fence(…)` reads
-//! `::machine::__weaken::fence(18, …)`. The environment then names one site and what it asks for instead. Lines stay where they
+//! `::machine::__weaken::fence(18, …)`. A call on a handshake, `SLEEP.light()`, reads
+//! `::machine::__weaken::handshake(19, || SLEEP.light())`. The environment then names one site and what it asks for instead. Lines stay where they
 //! were. The user's own tree is only read.
 
 use std::collections::HashSet;
@@ -90,15 +91,22 @@ fn prune(folder: &Path, kept: &HashSet<PathBuf>) -> Result {
 
 /// The file's text with every site asking the seam.
 fn with_seams(file: &File) -> String {
-    let seam = if file.room == "machine" { "crate::__weaken" } else { "::machine::__weaken" };
+    let machine = if file.room == "machine" { "crate" } else { "::machine" };
     let mut text = String::with_capacity(file.source.len() * 2);
     let mut done = 0;
     for (at, site) in file.sites.iter().enumerate() {
         let Site { role, place, value, .. } = site;
-        let function = if *role == Role::Fence { "fence" } else { "order" };
+        let (number, asked) = (file.first + at, &file.source[value.clone()]);
+        let call = match role {
+            Role::Fence => format!("fence({number}, {asked})"),
+            Role::Handshake => format!("handshake({number}, || {asked})"),
+            Role::SymmetricHandshake => {
+                format!("fence({number}, {machine}::atomic::Ordering::SeqCst)")
+            }
+            _ => format!("order({number}, {asked})"),
+        };
         text.push_str(&file.source[done..place.start]);
-        let asked = &file.source[value.clone()];
-        text.push_str(&format!("{seam}::{function}({}, {asked})", file.first + at));
+        text.push_str(&format!("{machine}::__weaken::{call}"));
         done = place.end;
     }
     text.push_str(&file.source[done..]);
@@ -118,7 +126,7 @@ pub mod __weaken {
 
     struct Plan {
         site: usize,
-        // `None`: a fence that is to be removed.
+        // `None`: a fence, or a handshake's, that is to be removed.
         weaker: Option<Ordering>,
         reached: Option<String>,
     }
@@ -167,5 +175,41 @@ pub mod __weaken {
             crate::atomic::fence(order);
         }
     }
+
+    pub fn handshake(site: usize, call: impl FnOnce()) {
+        let plan = plan();
+        note(plan, site);
+        if plan.site != site {
+            call();
+        }
+    }
 }
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orderings::sites::sites;
+
+    #[test]
+    fn every_kind_of_site_asks_the_seam() {
+        let source = "fn f() { x.load(Ordering::Acquire); fence(Ordering::SeqCst); a::S.light(); T.fence() }";
+        let seams = |room| {
+            with_seams(&File {
+                room,
+                path: String::new(),
+                source: source.to_owned(),
+                sites: sites(source).unwrap(),
+                first: 7,
+            })
+        };
+        assert_eq!(
+            seams("spin"),
+            "fn f() { x.load(::machine::__weaken::order(7, Ordering::Acquire)); \
+             ::machine::__weaken::fence(8, Ordering::SeqCst); \
+             ::machine::__weaken::handshake(9, || a::S.light()); \
+             ::machine::__weaken::fence(10, ::machine::atomic::Ordering::SeqCst) }"
+        );
+        assert!(seams("machine").contains("crate::__weaken::handshake(9, || a::S.light())"));
+    }
+}

@@ -163,9 +163,9 @@ fn table(survivors: &Survivors, results: &[(&Mutant, Outcome)]) -> String {
         if killed == results.len() { "" } else { " The others stay for the reason given." };
     let mut text = format!(
         "# Every ordering is needed\n\n\
-         Written by `cargo xtask weaken --update`. Each memory ordering of the algorithms that asks for something is weakened in turn, and\n\
-         the named model then fails: {killed} of {} ways to weaken one are caught.{others} Models cannot show everything: loom\n\
-         explores no load buffering and takes `SeqCst` accesses, fences apart, for `AcqRel`.\n\n\
+         Written by `cargo xtask weaken --update`. Each memory ordering of the algorithms that asks for something is weakened in turn,\n\
+         each fence of a handshake is left out in turn, and the named model then fails: {killed} of {} ways to weaken one are caught.{others}\n\
+         Models cannot show everything: loom explores no load buffering and takes `SeqCst` accesses, fences apart, for `AcqRel`.\n\n\
          | file | ordering, weakened | caught by |\n| --- | --- | --- |\n",
         results.len()
     );

@@ -1,6 +1,7 @@
 //! `cargo xtask weaken`: is every memory ordering needed?
 //!
-//! Each ordering that asks for something is weakened in turn, and some model must then fail, by name. An ordering that no model
+//! Each ordering that asks for something is weakened in turn, and some model must then fail, by name. A fence of a handshake (`SLEEP.heavy()`) is weakened by
+//! leaving it out. An ordering that no model
 //! misses is either not needed, or needed for a reason that no model shows: then [`ledger`]'s list of survivors must say which.
 //!
 //! Why not compile each mutant: loom takes orderings as values, so [`copy`] makes a copy of the sources in which every site asks a
