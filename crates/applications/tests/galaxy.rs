@@ -199,8 +199,8 @@ fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
 fn a_panic_of_the_watcher_reaches_the_caller() {
     let options = Options { threads: 4, steps: u64::MAX, ..SMALL };
     let panic = catch_unwind(AssertUnwindSafe(|| watched(&options, 5, |_| panic!("seen enough"))));
-    let message = panic.expect_err("the watcher panics").downcast_ref::<&str>();
-    assert_eq!(message, Some(&"seen enough"));
+    let panic = panic.expect_err("the watcher panics");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"seen enough"));
 }
 
 #[test]
