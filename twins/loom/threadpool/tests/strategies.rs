@@ -177,7 +177,7 @@ fn blocks_go_through_the_pool<S: Strategy>() {
     account(&*strategy, &[], &[2, 3]);
     assert!(
         strategy.blocks() <= 4,
-        "two in use, and two for each of two places, of which one had none"
+        "two in use, and two for each of two slots, of which one had none"
     );
 }
 

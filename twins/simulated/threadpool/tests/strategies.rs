@@ -78,7 +78,7 @@ fn null_threads<S: Strategy>(slots: usize) -> f64 {
 /// in the paper where few processors share them.
 #[test]
 fn null_threads_on_the_papers_computer() {
-    println!("places  single multiple    local     idle   random (microseconds a task)");
+    println!(" slots  single multiple    local     idle   random (microseconds a task)");
     let row = |slots| {
         let row = [
             null_threads::<SingleLock<Paper>>(slots),
@@ -87,7 +87,7 @@ fn null_threads_on_the_papers_computer() {
             null_threads::<IdleQueue<Paper>>(slots),
             null_threads::<LocalReadyQueue<Paper, Fifo, Random>>(slots),
         ];
-        println!("{places:6} {}", row.map(|micros| format!("{micros:7.2}")).join("  "));
+        println!("{slots:6} {}", row.map(|micros| format!("{micros:7.2}")).join("  "));
         row
     };
     let [single, multiple, local, idle, random] = row(1);

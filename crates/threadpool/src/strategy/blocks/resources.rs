@@ -7,7 +7,7 @@ use crate::strategy::blocks::{FreeBlocks, LocalStacks, Stack, Task};
 use crate::strategy::interface::NO_STACKS;
 use crate::strategy::{Plan, WorkerSlot};
 
-pub(in crate::strategy) struct Resources<L> {
+pub(crate) struct Resources<L> {
     /// Free blocks.
     pub(in crate::strategy) blocks: FreeBlocks<L>,
     /// Free stacks; `None` if tasks have none.

@@ -219,7 +219,7 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
 
     fn label(&self) {
         machine::label(&*self.central, "ready queue");
-        machine::label(&*self.cells, "words of idle places");
+        machine::label(&*self.cells, "words of idle slots");
         self.resources.label();
     }
 

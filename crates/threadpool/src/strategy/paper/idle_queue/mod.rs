@@ -309,7 +309,7 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
 
     fn label(&self) {
         machine::label(&*self.central, "ready queue and idle queue");
-        machine::label(&*self.cells, "words of idle places");
+        machine::label(&*self.cells, "words of idle slots");
         self.resources.label();
     }
 
