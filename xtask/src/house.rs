@@ -8,13 +8,50 @@
 //!    wants deadlines of that type.
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
-//! 5. The comments of the crates of [`PLAIN`] are in plain language, as far as a program can tell:
-//!    at most [`WIDEST`] columns, none of the words of [`PERSONS`], no doc comment that opens with a
-//!    word of [`OPENERS`].
+//!
+//! Other rules are met by some folders and not yet by others. Each folder has a committed figure for
+//! each of them, which never rises: see [`figures`].
+//!
+//! | figures | |
+//! | --- | --- |
+//! | [`modules`], [`order`] | circles of imports, and imports against the order of the rooms |
+//! | [`prose`] | how plain comments and messages are |
+//! | [`invariants`] | references to invariants that do not exist |
+//! | [`orderings`] | orderings without a comment |
+//! | [`markdown`] | paths, and steps of walks, that lead nowhere |
+
+mod figures;
+mod invariants;
+mod markdown;
+mod modules;
+mod order;
+mod orderings;
+mod places;
+mod prose;
+
+use std::collections::BTreeMap;
 
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
 use crate::shell;
+use figures::{Figure, Figures};
+use modules::is_test;
+use places::Places;
+use prose::Prose;
+
+/// What the user asked for.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Lower the committed figures to those of today; raises none
+    #[arg(long)]
+    update: bool,
+    /// Name what counts in this folder's figures, such as crates/gang, and end
+    #[arg(long, value_name = "FOLDER", conflicts_with = "update")]
+    list: Option<String>,
+    /// With --list, only this rule
+    #[arg(long, requires = "list")]
+    rule: Option<String>,
+}
 
 /// Crates written against `machine`. `machine` itself has the real primitives. The front ends need
 /// no other machine.
@@ -48,53 +85,174 @@ const LONGEST: usize = 600;
 const UNFINISHED: [(&str, &str); 5] =
     [("to", "do!("), ("unimple", "mented!("), ("db", "g!("), ("FIX", "ME"), ("XX", "X")];
 
-/// Folders that rule 5 holds for. A folder is added when its comments have been rewritten.
-const PLAIN: [&str; 13] = [
-    "benches/",
-    "crates/applications/",
-    "crates/competitive/",
-    "crates/linearizability/",
-    "crates/lockfree/",
-    "crates/model/",
-    "crates/preload/",
-    "crates/simulator/",
-    "crates/spin/",
-    "crates/stanchion/",
-    "examples/",
-    "fuzz/",
-    "torture/",
-];
-
-/// The most columns of a comment.
-const WIDEST: usize = 100;
-
-/// Words that stand for an actor without naming it.
-const PERSONS: [&str; 5] = ["who", "whoever", "nobody", "somebody", "anybody"];
-
-/// First words of a doc comment that says neither what an item is nor what it does.
-const OPENERS: [&str; 6] = ["What", "How", "Whether", "That", "Who", "Whose"];
-
 /// Folders with sources of ours.
 const FOLDERS: [&str; 7] = ["crates", "twins", "benches", "examples", "fuzz", "torture", "xtask"];
 
-/// Checks all rules, and lists everything against them.
-pub(crate) fn house() -> Result {
-    let mut wrong = Vec::new();
-    for folder in FOLDERS {
-        for path in shell::sources(folder)? {
-            let full = shell::root().join(&path);
-            let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
+/// The row of figures of all Markdown files.
+const MARKDOWN: &str = "(markdown)";
+
+/// Runs all rules on the whole workspace, as CI does.
+pub(crate) fn all() -> Result {
+    house(&Options { update: false, list: None, rule: None })
+}
+
+/// Checks all rules and lists what is against them, or lowers the committed figures.
+pub(crate) fn house(options: &Options) -> Result {
+    let files = Files::read()?;
+    let now = files.figures()?;
+    if let Some(folder) = &options.list {
+        return list(&now, folder.trim_end_matches('/'), options.rule.as_deref());
+    }
+    let then = figures::committed()?;
+    if options.update {
+        figures::update(then.as_ref(), &now)?;
+        println!("{} figures lowered", figures::fallen(then.as_ref(), &now));
+    }
+    let committed = figures::committed()?.unwrap_or_default();
+    let mut wrong = files.against_rules();
+    wrong.extend(figures::risen(&committed, &now));
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
+}
+
+/// Prints what counts in the figures of a folder.
+fn list(now: &Figures, folder: &str, rule: Option<&str>) -> Result {
+    let figures = now.get(folder).ok_or_else(|| {
+        let folders: Vec<&str> = now.keys().map(String::as_str).collect();
+        Failure::verdict(format!("no folder `{folder}`; there are: {}", folders.join(", ")))
+    })?;
+    for (name, figure) in figures.iter().filter(|(name, _)| rule.is_none_or(|rule| rule == **name))
+    {
+        println!("{name}: {}", figures::written(name, figure.value));
+        figure.places.iter().for_each(|place| println!("    {place}"));
+    }
+    Ok(())
+}
+
+/// The files of the workspace with their texts, by path from the root.
+struct Files {
+    rust: BTreeMap<String, String>,
+    markdown: BTreeMap<String, String>,
+}
+
+impl Files {
+    fn read() -> Result<Self> {
+        let read = |paths: Vec<String>| {
+            let texts = paths.into_iter().map(|path| {
+                let full = shell::root().join(&path);
+                let text = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
+                Ok((path, text))
+            });
+            texts.collect::<Result<BTreeMap<_, _>>>()
+        };
+        let mut rust = Vec::new();
+        for folder in FOLDERS {
+            rust.extend(shell::sources(folder)?);
+        }
+        Ok(Self { rust: read(rust)?, markdown: read(markdown::files()?)? })
+    }
+
+    /// Returns what is against the rules that hold everywhere.
+    fn against_rules(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (path, source) in &self.rust {
             let tests = path.ends_with("/tests.rs");
             let algorithm = !tests && ALGORITHMS.iter().any(|room| path.starts_with(room));
-            let plain = PLAIN.iter().any(|folder| path.starts_with(folder));
-            let spoken = plain.then(|| dialect(&source)).into_iter().flatten();
-            let found = unfinished(&source).into_iter().chain(long(&source)).chain(spoken);
-            let asked = algorithm.then(|| primitives(&source).into_iter().chain(clocks(&source)));
+            let found = unfinished(source).into_iter().chain(long(source));
+            let asked = algorithm.then(|| primitives(source).into_iter().chain(clocks(source)));
             let found = found.chain(asked.into_iter().flatten());
             wrong.extend(found.map(|why| format!("{path}:{why}")));
         }
+        wrong
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
+
+    /// Returns today's figures.
+    fn figures(&self) -> Result<Figures> {
+        let mut figures = Figures::new();
+        let mut prose: BTreeMap<&str, Prose> = BTreeMap::new();
+        let mut stated = invariants::Invariants::default();
+        self.rust.iter().for_each(|(path, source)| stated.read(path, source));
+        let mut counted: BTreeMap<(&str, &'static str), Places> = BTreeMap::new();
+        for (path, source) in &self.rust {
+            let folder = folder_of(path);
+            prose.entry(folder).or_default().read_rust(path, source);
+            let mut count =
+                |rule, places| counted.entry((folder, rule)).or_default().extend::<Places>(places);
+            count("invariants", stated.wrong(path, source));
+            if path.starts_with("crates/") && path.contains("/src/") && !is_test(path) {
+                count("orderings", orderings::silent(path, source));
+            }
+        }
+        let is_source = |suffix: &str| self.rust.keys().any(|path| path.ends_with(suffix));
+        for (path, text) in &self.markdown {
+            prose.entry(MARKDOWN).or_default().read_markdown(path, text);
+            counted
+                .entry((MARKDOWN, "paths"))
+                .or_default()
+                .extend(markdown::astray(path, text, &is_source));
+        }
+        let mut note = |folder: &str, rule, figure| {
+            figures.entry(folder.to_owned()).or_default().insert(rule, figure);
+        };
+        for (folder, prose) in prose {
+            prose.figures().into_iter().for_each(|(rule, figure)| note(folder, rule, figure));
+        }
+        for ((folder, rule), places) in counted {
+            note(folder, rule, Figure::counted(places));
+        }
+        let orders = order::committed()?;
+        for (name, imports) in self.imports() {
+            let folder = format!("crates/{name}");
+            let rooms = modules::circles(&modules::between_rooms(&imports));
+            note(&folder, "circle", largest(&folder, &modules::circles(&imports)));
+            note(&folder, "rooms", largest(&folder, &rooms));
+            if let Some(order) = orders.get(name) {
+                note(&folder, "upward", Figure::counted(order::upward(name, &imports, order)));
+            }
+        }
+        if let Some(stranger) =
+            orders.keys().find(|name| !figures.contains_key(&format!("crates/{name}")))
+        {
+            return Err(Failure::verdict(format!("xtask/rooms.txt names no crate: {stranger}")));
+        }
+        Ok(figures)
+    }
+
+    /// Returns which module imports which, for each crate.
+    fn imports(&self) -> BTreeMap<&str, modules::Imports> {
+        let mut files: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+        for (path, source) in &self.rust {
+            let crates = path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"));
+            if let Some((name, inside)) = crates {
+                files.entry(name).or_default().push((inside, source));
+            }
+        }
+        files
+            .into_iter()
+            .map(|(name, files)| (name, modules::Crate::new(files).imports()))
+            .collect()
+    }
+}
+
+/// Returns the folder whose figures a file counts in.
+fn folder_of(path: &str) -> &str {
+    let depth = match path.split('/').next() {
+        Some("crates") => 2,
+        Some("twins") if path.matches('/').count() > 2 => 3,
+        Some("twins") => 2,
+        _ => 1,
+    };
+    let end = path.match_indices('/').nth(depth - 1).map_or(path.len(), |(at, _)| at);
+    &path[..end]
+}
+
+/// Returns the size of the largest circle; each circle is a place.
+fn largest(folder: &str, circles: &[Vec<modules::Module>]) -> Figure {
+    let told = |circle: &Vec<modules::Module>| {
+        let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+        places::Place::new(folder, 0, format!("a circle of {}: {}", names.len(), names.join(", ")))
+    };
+    let value = circles.first().map_or(0, |circle| circle.len() as u64);
+    Figure::new(value, circles.iter().map(told).collect())
 }
 
 fn long(source: &str) -> Option<String> {
@@ -112,42 +270,6 @@ fn unfinished(source: &str) -> Vec<String> {
             Some(format!("{}: `{mark}`: finish it or leave it out", number + 1))
         })
         .collect()
-}
-
-/// Finds comments that are against rule 5.
-fn dialect(source: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut before = "";
-    for (number, line) in source.lines().enumerate() {
-        let mut tell = |why: String| found.push(format!("{}: {why}", number + 1));
-        let line = line.trim_end();
-        let comment = line.trim_start();
-        let kind = ["///", "//!", "//"].into_iter().find(|kind| comment.starts_with(kind));
-        let Some(kind) = kind else {
-            before = "";
-            continue;
-        };
-        let columns = line.chars().count();
-        if columns > WIDEST {
-            tell(format!("a comment of {columns} columns: {WIDEST} are the most"));
-        }
-        let text = &comment[kind.len()..];
-        let words = text.split(|letter: char| !letter.is_alphanumeric());
-        let mut words = words.filter(|word| !word.is_empty());
-        if let Some(person) = words.clone().find(|word| is_one_of(word, &PERSONS)) {
-            tell(format!("`{person}`: name the thread, the caller or the reader instead"));
-        }
-        let opens = kind != "//" && before != kind;
-        if let Some(opener) = words.next().filter(|word| opens && OPENERS.contains(word)) {
-            tell(format!("`{opener}` opens a doc comment: open with a verb, or with the thing"));
-        }
-        before = kind;
-    }
-    found
-}
-
-fn is_one_of(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
 /// Finds where code outside of tests names a real primitive.
@@ -224,18 +346,20 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_that_names_no_actor_or_is_too_wide_is_found() {
-        let lines = |source: &str| {
-            let found = dialect(source);
-            found.iter().map(|why| why[..1].parse().unwrap()).collect::<Vec<u32>>()
-        };
-        assert_eq!(lines("/// Whether it is there.\n/// What follows is fine.\nfn f() {}"), [1]);
-        assert_eq!(lines("fn f() {\n    // Nobody sees it.\n    // What it is.\n}"), [2]);
-        assert_eq!(lines("//! A list.\n\n/// How it goes, for who asks.\n"), [3, 3]);
-        let wide = format!("    // {}", "x".repeat(WIDEST - 7));
-        assert!(lines(&wide).is_empty());
-        assert_eq!(lines(&format!("{wide}x")), [1]);
-        assert!(lines("let who = \"nobody\"; let whole = 1;").is_empty());
+    fn a_twin_counts_by_its_crate() {
+        assert_eq!(folder_of("crates/spin/src/mcs.rs"), "crates/spin");
+        assert_eq!(folder_of("twins/loom/gang/tests/a.rs"), "twins/loom/gang");
+        assert_eq!(folder_of("twins/loom/build.rs"), "twins/loom");
+        assert_eq!(folder_of("xtask/src/main.rs"), "xtask");
+    }
+
+    #[test]
+    fn the_largest_circle_is_the_figure_and_no_circle_is_none() {
+        let module = |name: &str| vec![name.to_owned()];
+        let circles = [vec![module("a"), module("b"), module("c")], vec![module("d"), module("e")]];
+        let figure = largest("crates/x", &circles);
+        assert_eq!((figure.value, figure.places.len()), (3, 2));
+        assert_eq!(largest("crates/x", &[]).value, 0);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! A site is known by file, function, operation and its number among the sites of the function: `RawTicket::unlock store#1` stays
 //! itself when lines above it come and go.
 
+mod handshakes;
+
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Range;
@@ -13,9 +15,6 @@ use super::lexer::{Kind, Token, tokens};
 
 /// Orderings that ask for something. `Relaxed` asks for nothing, so it is no site.
 const ASKING: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
-
-/// The fences of `machine::handshake::Handshake`. Each is a site if it is called on a constant, that is on a name in capitals.
-const HANDSHAKE: [&str; 4] = ["light", "light_while_free", "heavy", "fence"];
 
 /// What the ordering is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +187,17 @@ impl<'a> File<'a> {
         file
     }
 
+    /// Returns the tokens outside of tests.
+    pub(crate) fn code(&self) -> Vec<Token<'a>> {
+        let tokens = self.tokens.iter().zip(&self.tests);
+        tokens.filter(|(_, test)| !**test).map(|(token, _)| *token).collect()
+    }
+
+    /// Returns the names of the functions that have a body: `function` or `Type::function`.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        self.functions.iter().map(|body| self.function_of(body.range.start)).collect()
+    }
+
     /// Lines and segments of the paths outside of tests that begin with one of `roots`; a `use` with braces is one path of them all.
     pub(crate) fn paths_from(&self, roots: &[&str]) -> Vec<(usize, Vec<&'a str>)> {
         let begins = (0..self.tokens.len()).filter(|&at| {
@@ -295,41 +305,6 @@ impl<'a> File<'a> {
         });
         let no_site = pattern || arm_or_binding || compared || goes_on || in_matches;
         (!no_site).then_some(begin)
-    }
-
-    /// The site, if token `at` is a fence that is called on a handshake: `SLEEP.light()`. It has no number yet.
-    fn handshake_at(&self, at: usize) -> Option<Site> {
-        let fence = &self.tokens[at];
-        let called = fence.kind == Kind::Word
-            && HANDSHAKE.contains(&fence.text)
-            && self.is(at + 1, '(')
-            && self.is(at + 2, ')');
-        if !called || self.skipped[at] {
-            return None;
-        }
-        let receiver = at.checked_sub(2).filter(|_| self.is(at - 1, '.'))?;
-        let name = &self.tokens[receiver];
-        let in_capitals = name.kind == Kind::Word
-            && name.text.chars().all(|letter| !letter.is_lowercase())
-            && name.text.chars().any(char::is_uppercase);
-        if !in_capitals {
-            return None;
-        }
-        let place = self.tokens[self.path_begin(receiver)].begin..self.tokens[at + 2].end();
-        let (role, ordering) = match fence.text {
-            "fence" => (Role::SymmetricHandshake, "SeqCst"),
-            _ => (Role::Handshake, "handshake"),
-        };
-        Some(Site {
-            function: self.function_of(at),
-            operation: format!("{}.{}", name.text, fence.text),
-            ordinal: 0,
-            role,
-            ordering: ordering.to_owned(),
-            line: self.line(at),
-            value: place.clone(),
-            place,
-        })
     }
 
     /// The call of which the value beginning at `begin` is an argument.
