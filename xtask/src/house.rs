@@ -35,7 +35,7 @@ use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
 use crate::shell;
 use figures::{Figure, Figures};
-use modules::is_test;
+pub(crate) use modules::is_test;
 use places::Places;
 use prose::Prose;
 

@@ -21,6 +21,8 @@
 //! | `deny`, `semver`, `typos` | licences and advisories, interfaces, spelling; each needs its tool, and says so |
 //! | `minimal`, `msrv` | the oldest dependencies and the oldest Rust that the manifests admit will do |
 //! | `package` | the crates as packaged build, run and install, feature by feature, with no workspace around them |
+//! | `lines` | nothing: prints the lines of code of each crate, and how many more or fewer than at a revision |
+//! | `renamed` | every test of a revision is still there, or the map of renamed tests says where it went |
 
 mod aarch64;
 mod check_targets;
@@ -33,11 +35,13 @@ mod external;
 mod failure;
 mod fuzz;
 mod house;
+mod lines;
 mod loom;
 mod mpi;
 mod orderings;
 mod package;
 mod peers;
+mod renamed;
 mod shell;
 mod times;
 mod torture;
@@ -126,6 +130,10 @@ enum Task {
     Msrv,
     /// Package each published crate; build, test and install it from the packages alone
     Package(package::Options),
+    /// Count the lines of code of each crate, comments, blank lines and tests apart
+    Lines(lines::Options),
+    /// Check that the maps of renamed tests account for every test of an earlier revision
+    Renamed(renamed::Options),
 }
 
 fn main() -> ExitCode {
@@ -158,6 +166,8 @@ fn main() -> ExitCode {
         Task::Minimal => external::minimal(),
         Task::Msrv => external::msrv(),
         Task::Package(options) => package::package(&options),
+        Task::Lines(options) => lines::lines(&options),
+        Task::Renamed(options) => renamed::renamed(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

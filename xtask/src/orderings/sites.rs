@@ -193,6 +193,12 @@ impl<'a> File<'a> {
         tokens.filter(|(_, test)| !**test).map(|(token, _)| *token).collect()
     }
 
+    /// Returns the tokens of tests.
+    pub(crate) fn test_code(&self) -> Vec<Token<'a>> {
+        let tokens = self.tokens.iter().zip(&self.tests);
+        tokens.filter(|(_, test)| **test).map(|(token, _)| *token).collect()
+    }
+
     /// Returns the names of the functions that have a body: `function` or `Type::function`.
     pub(crate) fn functions(&self) -> Vec<String> {
         self.functions.iter().map(|body| self.function_of(body.range.start)).collect()
