@@ -22,6 +22,7 @@ pub(crate) fn take_slot(runtime: &Arc<RuntimeState>, slot: usize, owner: usize) 
     let record = runtime.workers.record(owner);
     // Before the exchange: a worker that is back at once asks for this time.
     record.set_slot_lost_at(clock::now());
+    // It has given the slot away, or is back.
     if !record.ownership().take(slot) {
         return false;
     }

@@ -53,6 +53,7 @@ pub(crate) fn look_at(runtime: &Arc<RuntimeState>, slot: usize, looker: Looker) 
     let record = runtime.workers.record(owner);
     let observation = record.observed.read();
     match Observed::of(record.presence()) {
+        // It is on its processor, which is the common case.
         Observed::Runs => owner_runs(runtime, slot, owner, observation),
         state => look_closely(runtime, slot, owner, (observation, state), looker),
     }
@@ -103,6 +104,7 @@ fn update(
     let record = runtime.workers.record(owner);
     // The time of the last switch, if the owner has not been switched again since.
     let at = record.switched_at().filter(|_| Observed::of(record.presence()) == state);
+    // Another thread was first.
     if !record.observed.update(observation, state, clock::now()) {
         return;
     }
@@ -117,6 +119,7 @@ fn update(
         let latency = at.map(|at| clock::monotonic().saturating_sub(at));
         runtime.detection.record(upcall, slot, latency);
     }
+    // Its slot is of use again.
     if was_blocked && runtime.processors.slot(slot).owner() == owner {
         lost_time::stop(runtime, slot);
     }
@@ -177,6 +180,7 @@ fn look_closely(
         record.observed.update(observation, Observed::Blocked, clock::now());
         return Found::Blocked(AGAIN_NS);
     }
+    // It is blocked: threads of its kind block, and its return may open a slot.
     record.kind().count_block();
     runtime.processors.overcommit.allow(usize::MAX);
     if handoff::take_slot(runtime, slot, owner) { Found::Taken } else { Found::Fine }

@@ -61,6 +61,7 @@ impl Worker {
         }
         self.begin_on_slot();
         loop {
+            // The runtime has ended.
             if self.runtime.is_over() {
                 return;
             }
@@ -137,12 +138,16 @@ impl Worker {
             unsafe { Thread::from_pointer(thread.pointer()) }
         };
         match suspended {
+            // The thread on it has ended.
             Suspended::Free => self.keep_fiber(fiber),
+            // It lets others run, and stays ready.
             Suspended::Yielded => {
                 self.thread_yielded();
                 self.lay_aside(ran(), fiber, None);
             }
+            // It waits, unless a wake-up has come.
             Suspended::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
+            // It waits, and another thread may wake it already.
             Suspended::Settled => self.lay_aside_settled(ran(), fiber),
         }
     }
@@ -249,16 +254,19 @@ impl Worker {
     #[inline]
     fn observe_one(&self) {
         let runtime = &self.runtime;
+        // Blocked workers are not looked for.
         if !runtime.detection.is_on {
             return;
         }
         look::worker_runs(runtime, self.index);
         let slots = runtime.processors.count();
+        // There is no other.
         if slots == 1 {
             return;
         }
         let slot = self.next_observed.get();
         self.next_observed.set(if slot + 1 < slots { slot + 1 } else { 0 });
+        // It is another worker's.
         if slot != self.record().slot() {
             look::look_at(runtime, slot, Looker::Worker);
         }
@@ -275,6 +283,7 @@ impl Worker {
             return None;
         }
         self.runtime.ready.timers.run();
+        // Other threads have sent this worker threads that are bound to it.
         if self.record().mailbox.is_full() {
             self.read_mailbox();
         }
@@ -288,6 +297,7 @@ impl Worker {
 
     /// Gives up the role of the timekeeper, because there is work.
     pub(super) fn resign_timekeeper(&self) {
+        // It was the timekeeper: a sleeping worker is to be that now.
         if self.may_be_timekeeper.replace(false)
             && self.runtime.ready.timers.resign_timekeeper(self.record().slot())
         {
@@ -349,9 +359,11 @@ impl Worker {
         if self.has_work_here() || is_time() {
             processors.parked.retract(slot);
         } else if runtime.end_if_done() {
+            // The last thread has ended meanwhile.
             processors.parked.retract(slot);
             return false;
         } else {
+            // There is nothing to do.
             let monitor = &runtime.detection.monitor;
             lost_time::stop_all(runtime);
             monitor.worker_pauses(self.record());
@@ -374,6 +386,7 @@ impl Worker {
 
     fn keep_fiber(&self, fiber: ThreadFiber) {
         let mut kept = self.free_fibers.borrow_mut();
+        // A few stay with the worker, the others go to all workers.
         if kept.len() < KEPT_FIBERS {
             kept.push(fiber);
         } else {

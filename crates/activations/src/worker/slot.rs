@@ -20,6 +20,7 @@ impl Worker {
     pub(crate) fn give_slot_before_block(&self) {
         let runtime = &self.runtime;
         self.turn.kind.get().count_block();
+        // Another worker would use the slot, or no thread would notice the block.
         if (runtime.has_work() || !runtime.detection.is_on) && runtime.can_replace() {
             handoff::take_slot(runtime, self.record().slot(), self.index);
         }
@@ -57,6 +58,7 @@ impl Worker {
         if closed {
             self.has_slot.set(false);
         }
+        // The threads of its queue are for others.
         if let Some(target) = target {
             self.runtime.wake(target);
         }
@@ -92,6 +94,7 @@ impl Worker {
         self.resign_timekeeper();
         let slot = self.prepare_to_leave();
         let to = self.runtime.processors.idle_workers.take_next(false);
+        // The worker goes on without a slot.
         if let Some(to) = to {
             handoff::assign_slot(&self.runtime, slot, to);
             self.has_slot.set(false);
@@ -117,6 +120,7 @@ impl Worker {
     /// ends.
     pub(super) fn await_slot(&self) -> bool {
         let record = self.record();
+        // Threads that are bound to it count as its work.
         if record.mailbox.is_full() {
             self.read_mailbox();
         }
@@ -128,10 +132,12 @@ impl Worker {
             && (ready.is_some() || runtime.has_work())
             && runtime.has_idle_processor();
         let rest = match may_overcommit.then(|| processors.overcommit.open()).flatten() {
+            // It has opened one.
             Some(slot) => {
                 runtime.detection.counters.returns_at_once.increment();
                 Rest::Slot(slot)
             }
+            // It rests, unless a slot is vacant.
             None => {
                 self.pinned.take();
                 let (mailed, has_bound) = (|| record.mailed_priority(), self.bound_threads.any());
@@ -144,6 +150,7 @@ impl Worker {
             Rest::Slot(slot) => handoff::assign_slot(runtime, slot, self.index),
             // A sleeping worker may give its slot up.
             Rest::Waiting => runtime.wake(WakeTarget::Any(1)),
+            // It has nothing to do. Its last thread may have been the runtime's last.
             Rest::Idle => {
                 runtime.end_if_done();
             }
@@ -166,6 +173,7 @@ impl Worker {
             look::worker_runs(&self.runtime, self.index);
             let detection = &self.runtime.detection;
             let away = clock::now().nanos_since(record.slot_lost_at());
+            // It was back so soon that the hand-off did not pay.
             if detection.handoff_delay.learn(away) {
                 detection.counters.false_handoffs.increment();
             }
@@ -180,8 +188,10 @@ impl Worker {
         self.runtime.detection.monitor.worker_begins(self.record());
         let slot = self.record().slot();
         lost_time::owner_started(&self.runtime, slot);
+        // Slots have processors of their own.
         if let Some(processor) = self.runtime.processors.pinned_to(slot) {
             let mut pinned = self.pinned.borrow_mut();
+            // It had a slot of another processor before.
             if pinned.as_ref().is_none_or(|&(on, _)| on != processor) {
                 // The old one first: guards are dropped in reverse order of their making.
                 drop(pinned.take());

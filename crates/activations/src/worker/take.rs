@@ -38,6 +38,7 @@ impl Worker {
             if self.runtime.processors.count() == 1 || ready.is_ready_here(index) {
                 ready.take(index, spent)
             } else {
+                // At most other slots have one.
                 self.steal(index, spent)
             }
         })
@@ -78,6 +79,7 @@ impl Worker {
             // The slot is gone.
             None => (None, None),
         });
+        // Threads came along from another slot.
         if let Some(target) = moved {
             self.runtime.wake_unless_timed(target, true);
         }
@@ -122,9 +124,11 @@ impl Worker {
     pub(super) fn pass_wake_on(&self) {
         let runtime = &self.runtime;
         let is_waiting = runtime.processors.idle_workers.waiting() > 0;
+        // Any worker can do it.
         if is_waiting || runtime.ready.prioritized.any() || runtime.is_time_unwatched() {
             runtime.wake(WakeTarget::Any(1));
         } else if self.is_any_ready() {
+            // There are threads, which lie on some slot.
             runtime.wake_unless_timed(WakeTarget::Any(1), true);
         }
     }
