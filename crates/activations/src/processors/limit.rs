@@ -19,6 +19,7 @@
 //! Relaxed: a worker that sees an old number closes its slot, or keeps it, for one scheduling point
 //! longer. Slots are closed and opened under the lock of `idle_workers.rs`.
 
+use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::arbiter::Arbiter;
@@ -33,8 +34,9 @@ pub(crate) struct ProcessorLimit {
     user_limit: AtomicUsize,
     /// The runtime's share of the machine, if it has an arbiter. Written by the worker that asks.
     share: AtomicUsize,
-    /// The open slots with a worker that is awake. Changed by those workers.
-    awake: AtomicUsize,
+    /// The open slots with a worker that is awake. Changed by those workers, while others read the
+    /// words beside it: so it has a line of its own.
+    awake: CachePadded<AtomicUsize>,
     arbiter: Option<Arbiter>,
 }
 
@@ -45,7 +47,7 @@ impl ProcessorLimit {
             allowed: AtomicUsize::fresh(slots),
             user_limit: AtomicUsize::fresh(slots),
             share: AtomicUsize::fresh(slots),
-            awake: AtomicUsize::fresh(slots),
+            awake: CachePadded::new(AtomicUsize::fresh(slots)),
             arbiter,
         };
         limit.request(slots);

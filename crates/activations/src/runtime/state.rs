@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
 use machine::presence::Presence;
 use machine::topology::Affinity;
 use stanchion_competitive::Mutex;
@@ -54,7 +55,8 @@ pub(crate) struct RuntimeState {
     pub(crate) workers: Workers,
     pub(crate) ready: ReadyThreads,
     pub(crate) detection: Detection,
-    pub(crate) fibers: FreeFibers,
+    /// Its lock has a line of its own, because all workers read the words beside it.
+    pub(crate) fibers: CachePadded<FreeFibers>,
     pub(crate) live_threads: LiveThreads,
     /// Written by the threads that ask for long-running threads.
     pub(crate) seen_turns: SeenTurns,
@@ -76,7 +78,7 @@ impl RuntimeState {
             workers: Workers::new(most_workers, slots, settings.affinity),
             ready: ReadyThreads::new(normal),
             detection: Detection::new(activations, slots + overcommit, tracer),
-            fibers: FreeFibers::new(stacks),
+            fibers: CachePadded::new(FreeFibers::new(stacks)),
             live_threads: LiveThreads::new(),
             seen_turns: Mutex::new(Vec::new()),
             process: Process::current(),
