@@ -80,7 +80,7 @@ use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 /// let first = cell.load_linked();
 /// let second = cell.load_linked();
 /// assert!(first.store_conditional(8));
-/// The same value as before. But the cell was stored to.
+/// // The same value as before. But the cell was stored to.
 /// assert!(cell.load_linked().store_conditional(7));
 /// assert_eq!(cell.load(), second.value());
 /// assert!(!second.validate());
