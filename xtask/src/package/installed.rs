@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::shell;
 
 /// The experiments that every run tries with the installed command.
-const EXPERIMENT: &str = "all89/fig3_1";
+const EXPERIMENT: &str = "all89/fig3.1";
 
 /// Installs the programs of `member`, prints how long that took and by which profile they were
 /// built, and runs what our command can do.
