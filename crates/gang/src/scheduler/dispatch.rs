@@ -42,8 +42,8 @@
 //!    members that overstay: the timer has evicted those.
 //! 2. The `last_processor` of an entity is written only by its own thread, or by a signal handler
 //!    on that thread.
-//! 3. A thread that makes it possible for an entity to run unparks it afterwards. It does so by
-//!    changing the turn, the table, or the holder.
+//! 3. A change of the turn, of the table, or of a holder can make it possible for an entity to run.
+//!    The thread that makes such a change unparks the entity afterwards.
 //! 4. Nothing here allocates, locks or prints: a signal handler may call all of it.
 //!
 //! # Orderings
