@@ -35,6 +35,9 @@ use crate::metrics::{Metrics, Overstay};
 use crate::scheduler::SlotScheduler;
 use crate::state::GangState;
 
+/// The mailboxes of threads that are idle, or that will run the members of one gang.
+pub(super) type Mailboxes = Vec<Arc<Mailbox<Command>>>;
+
 /// A gang in the matrix.
 pub(crate) struct GangRecord {
     /// The number of the gang.
@@ -50,7 +53,7 @@ pub(super) struct CoreState {
     /// Entities without a member (Invariant 1).
     free_entities: Vec<usize>,
     /// The mailboxes of idle threads.
-    idle: Vec<Arc<Mailbox<Command>>>,
+    idle: Mailboxes,
     /// The threads that `shutdown` waits for.
     threads: Vec<JoinHandle<()>>,
     /// True after `shutdown`: no gang may be spawned.
@@ -158,7 +161,7 @@ impl Core {
         &self,
         id: u64,
         members: usize,
-    ) -> Result<(GangKey, Vec<Arc<Mailbox<Command>>>), SpawnError> {
+    ) -> Result<(GangKey, Mailboxes), SpawnError> {
         let mut state = self.lock();
         if state.closed {
             return Err(SpawnError::Closed);
@@ -170,11 +173,7 @@ impl Core {
     }
 
     /// Takes a reservation back. There were not enough threads.
-    pub(super) fn cancel_reservation(
-        &self,
-        key: GangKey,
-        mut mailboxes: Vec<Arc<Mailbox<Command>>>,
-    ) {
+    pub(super) fn cancel_reservation(&self, key: GangKey, mut mailboxes: Mailboxes) {
         let mut state = self.lock();
         state.idle.append(&mut mailboxes);
         state.matrix.complete(key);

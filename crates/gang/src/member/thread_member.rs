@@ -31,8 +31,13 @@ pub(super) struct ThreadMember {
 impl ThreadMember {
     pub(super) fn new(gang: Arc<GangState>, context: Rc<MemberContext>) -> Self {
         let index = context.index();
-        let barrier_state = gang.completion.barrier.member_state(index);
-        Self { index, gang, context, phase: 0, barrier_state }
+        Self {
+            index,
+            barrier_state: gang.completion.barrier.member_state(index),
+            gang,
+            context,
+            phase: 0,
+        }
     }
 
     pub(super) fn index(&self) -> usize {
