@@ -110,7 +110,7 @@ pub(super) const EXCLUDED: &[Excluded] = &[
         of: "activations",
         why: "the mappings that it shows are not those that the kernel counts",
         tests: &[
-            "stack::tests::when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost",
+            "thread::stacks::tests::when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost",
         ],
     },
     Excluded {

@@ -61,7 +61,7 @@ impl Upcall {
         [Self::Blocked, Self::Unblocked, Self::Preempted, Self::ProcessorAdded];
 }
 
-/// How often each upcall has come. Any thread raises these counts.
+/// The number of times that each upcall has come. Any thread raises these counts.
 pub struct UpcallCounts([AtomicU64; 4]);
 
 impl UpcallCounts {
