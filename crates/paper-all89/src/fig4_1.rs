@@ -20,7 +20,7 @@
 //! which it contrasts the ways of waiting.
 //!
 //! The cells are measured until the confidence interval of each pace that decides is narrower than
-//! [`WIDTH`], or at most seven times quickly; where one is wider then, it is *not judged*.
+//! [`WIDTH`](super::precision::WIDTH), or at most seven times quickly; where one is wider then, it is *not judged*.
 //!
 //! *not judged* also if in any of the cells that this takes the threads had less than half of their
 //! processors' time (the median of the repeats): they wait by spinning, so the rest was taken by
@@ -30,12 +30,11 @@ mod simulated;
 
 use std::time::Duration;
 
+use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
-use stanchion_study::measure::{
-    Grid, Precision, Swept, lower_quartile, median, steps, sweep_until,
-};
+use stanchion_study::measure::{Grid, Swept, lower_quartile, median, steps, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::contest::{Contest, Standing, run_unlocked};
@@ -75,7 +74,7 @@ struct Cell {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
-    let precision = context.pick(QUICK, FULL);
+    let precision = precision(context);
     let window = context.window(50, 200);
     // The last row is the counter without a lock.
     let rows = LOCKS.len() + 1;
@@ -140,11 +139,6 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         })
     })
 }
-
-/// How precise the paces must be that decide: the limits of the rule, 1.5 and 2, differ by a third.
-const WIDTH: f64 = 0.5;
-const QUICK: Precision = Precision { least: 3, most: 7, width: WIDTH };
-const FULL: Precision = Precision { least: 9, most: 9, width: WIDTH };
 
 fn measure(context: &Context, lock: usize, threads: usize, window: Duration) -> [Standing; 2] {
     let place = Placement { processors: &context.processors, threads };

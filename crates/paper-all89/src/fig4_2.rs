@@ -17,17 +17,19 @@
 //! 3. it does so evenly: its relative speeds lie within half of what reads gain from the smallest
 //!    section to the largest, whether they rise or fall;
 //!
-//! else *differs*. One processor: not judged.
+//! else *differs*. One processor: not judged; nor is it if a pace that decides is not known
+//! precisely enough ([`precision`]).
 
 mod simulated;
 
 use std::fmt;
 
+use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
 use stanchion_study::measure::least;
-use stanchion_study::measure::{Grid, median, steps, sweep};
+use stanchion_study::measure::{Grid, Swept, median, steps, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{self, significant};
 use stanchion_study_locks::contender::Shared;
@@ -56,23 +58,25 @@ const MOST_THREADS: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let threads = context.processors.len().min(MOST_THREADS);
-    let repeats = context.pick(5, 9);
+    let precision = precision(context);
     let window = context.window(15, 100);
     let mut settings: Vec<(u32, usize)> = Vec::new();
     for steps in SIZES {
         settings.push((steps, 1));
         settings.push((steps, threads));
     }
-    context.plan(steps(LOCKS.len(), settings.len(), repeats));
-    let grid = sweep(
+    context.plan(steps(LOCKS.len(), settings.len(), precision.most));
+    let judged = [Way::Exchange, Way::Read].map(of_way);
+    let Swept { grid, rounds, widest } = sweep_until(
         context,
         LOCKS.len(),
         &settings,
-        repeats,
+        precision,
         |lock, (steps, threads)| {
             let place = Placement { processors: &context.processors, threads };
             (LOCKS[lock].contest)(&Contest { place, window, steps, timed: false }).pace()
         },
+        |lock, _, &pace| (threads > 1 && judged.contains(&lock)).then_some(pace),
         median,
     )?;
     let nanos = section_nanos();
@@ -81,6 +85,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         Verdict::NotJudged(
             "one processor only: nobody waits while another holds the lock".to_owned(),
         )
+    } else if let Some(why) = precision.refusal(widest) {
+        Verdict::NotJudged(why)
     } else {
         Judged::new(&speed[of_way(Way::Exchange)], &speed[of_way(Way::Read)]).verdict()
     };
@@ -116,7 +122,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         notes: vec![
             format!(
                 "{threads} threads against 1, each pinned to a processor of its own (the paper: \
-                 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks \
+                 8 against 1); sections counted for {} ms a cell, medians of {rounds}, locks \
                  in turn.",
                 window.as_millis()
             ),

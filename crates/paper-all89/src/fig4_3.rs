@@ -19,17 +19,19 @@
 //!    on reads, and that at most one and a half times as long as backoff;
 //!
 //! *differs* if any of these is measured and is not so. With fewer than four processors the second
-//! cannot be measured, and the claim is not judged unless another part already differs.
+//! cannot be measured, and the claim is not judged unless another part already differs. Nor is it
+//! if a time that decides is not known precisely enough ([`precision`]).
 
 mod simulated;
 
 use std::fmt;
 use std::time::Duration;
 
+use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
-use stanchion_study::measure::{Grid, median, steps, sweep};
+use stanchion_study::measure::{Grid, Swept, median, steps, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, significant};
 use stanchion_study_locks::list::Way;
@@ -56,17 +58,22 @@ const MANY: usize = 4;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
-    let repeats = context.pick(5, 9);
+    let precision = precision(context);
     let window = context.window(25, 150);
     // The last row is the start and the finish around one atomic instruction.
     let rows = LOCKS.len() + 1;
-    context.plan(steps(rows, counts.len(), repeats));
-    let grid = sweep(
+    context.plan(steps(rows, counts.len(), precision.most));
+    let within = context.within_processors().len();
+    let judged = PAPERS.map(|(way, _)| of_way(way));
+    // With one thread nothing is judged.
+    let decides = |lock, column| (1..within).contains(&column) && judged.contains(&lock);
+    let Swept { grid, rounds, widest } = sweep_until(
         context,
         rows,
         &counts,
-        repeats,
+        precision,
         |lock, threads| measure(context, lock, threads, window),
+        |lock, column, passed| decides(lock, column).then_some(passed.median),
         |repeats| Passed {
             rounds: repeats.iter().map(|passed| passed.rounds).sum(),
             median: median(repeats.iter().map(|passed| passed.median).collect()),
@@ -74,7 +81,6 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             longest: repeats.iter().map(|passed| passed.longest).fold(0.0, f64::max),
         },
     )?;
-    let within = context.within_processors().len();
     Ok(Outcome {
         comparisons: comparisons(&grid, &counts, within),
         pictures: vec![ways(&grid, &counts[..within]), all(&grid, &counts)],
@@ -86,7 +92,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         ],
         notes: vec![
             format!(
-                "Rounds for {} ms a cell, their median, then the median of {repeats} such \
+                "Rounds for {} ms a cell, their median, then the median of {rounds} such \
                  cells; locks in turn. A round contains its own start and finish and two \
                  readings of the clock; the row without a lock shows what those \
                  cost.",
@@ -97,7 +103,10 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              for a time slice whatever the lock."
                 .to_owned(),
         ],
-        ..Outcome::new(verdict(&grid, &counts, within))
+        ..Outcome::new(match precision.refusal(widest) {
+            Some(why) => Verdict::NotJudged(why),
+            None => verdict(&grid, &counts, within),
+        })
     })
 }
 
