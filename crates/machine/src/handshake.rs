@@ -29,15 +29,15 @@
 //! every later value of that word.
 //!
 //! **Both fences are `fence(SeqCst)`.** All such fences have one total order, on which all threads
-//! agree. If P's fence comes first, A's read comes after a fence that comes after a fence that comes
-//! after P's write. C++20 and Rust promise that such a read returns that write or a later one
+//! agree. If P's fence comes first in it, P's write stands before the first fence, and A's read
+//! after the second. C++20 and Rust promise that such a read returns that write or a later one
 //! (\[atomics.order\] 4). If A's fence comes first, the same holds with the roles exchanged.
 //!
 //! **The heavy fence is the kernel's barrier, and the light fence orders the compiler only.** The
 //! call puts a full barrier into P's thread, at some moment between its begin and its return. A
-//! thread that does not run meanwhile has passed such a barrier in the kernel's switch. The compiler
-//! has kept P's write before the light fence and P's read after it. So the barrier falls on one of
-//! two sides.
+//! thread that does not run meanwhile has passed such a barrier in the kernel's switch. The
+//! compiler has kept P's write before the light fence and P's read after it. So the barrier falls
+//! on one of two sides.
 //!
 //! - It falls after P's write. Then the write is visible before A's call returns, and A's read
 //!   returns it.
@@ -47,15 +47,15 @@
 //! number of both. Two announcers have the same promise between them, since a heavy fence is also a
 //! fence of its caller. Two publishers have none.
 //!
-//! **More words.** Everything that a side writes before its fence is covered, and everything that it
-//! reads after it. So `published` may be a queue, and `announced` one bit for each thread.
+//! **More words.** All that a side writes before its fence is covered, and all that it reads after
+//! it. So `published` may be a queue, and `announced` one bit for each thread.
 //!
 //! **What is not promised.** The handshake makes one write visible. It does not hand over the data
-//! behind it, unless the fences are `fence(SeqCst)`: the kernel's barrier is no synchronization that
-//! the language knows. A use that goes on to read such data gives its words Release and Acquire.
+//! behind it, unless the fences are `fence(SeqCst)`: the language knows nothing of the kernel's
+//! barrier. A use that goes on to read such data gives its words Release and Acquire.
 //!
-//! The models of `twins/loom/machine/tests/handshake.rs` check the claim for each kind of pair. They
-//! fail if either fence is left out.
+//! The models of `twins/loom/machine/tests/handshake.rs` check the claim for each kind of pair.
+//! They fail if either fence is left out.
 //!
 //! # Which fences
 //!
@@ -113,8 +113,8 @@ pub struct Symmetric;
 
 /// The threads of which the announcer's fence must reach each that may be publishing.
 ///
-/// Today each heavy fence reaches all threads of the process. A use that needs less says so, and can
-/// have a cheaper fence when there is one.
+/// Today each heavy fence reaches all threads of the process. A use that needs less says so, and
+/// can have a cheaper fence when there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// Any thread may publish at any moment.

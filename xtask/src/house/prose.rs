@@ -139,7 +139,7 @@ pub(crate) fn comment(line: &str) -> Option<&str> {
     }
     let (_, text) = line.split_once(" // ")?;
     // With an odd number of quotes the marks may be inside a string.
-    (line.matches('"').count() % 2 == 0).then(|| text.trim())
+    line.matches('"').count().is_multiple_of(2).then(|| text.trim())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

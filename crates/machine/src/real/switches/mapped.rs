@@ -78,8 +78,8 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         if self.generation == fork::generation() {
-            // SAFETY: the ring is ours. This process mapped it, so it is mapped here (Invariant 3 of
-            // `switches.rs`).
+            // SAFETY: the ring is ours. This process mapped it, so it is mapped here (Invariant 3
+            // of `switches.rs`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
             presence::ring_given_back();
         }
