@@ -44,6 +44,7 @@ use crate::worker::wait::wait_until;
 pub struct Scope<'scope, 'env: 'scope> {
     /// The runtime of its threads.
     runtime: Arc<RuntimeState>,
+    /// The counts of the scope's threads.
     data: Arc<ScopeData>,
     /// Invariant in both lifetimes: neither shorter nor longer.
     scope: PhantomData<&'scope mut &'scope ()>,

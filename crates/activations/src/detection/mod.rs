@@ -28,9 +28,14 @@ use monitor::Monitor;
 pub(crate) struct Detection {
     /// `true` if workers are watched: `RuntimeBuilder::activations`.
     pub(crate) is_on: bool,
+    /// The thread that looks for blocked workers when no worker would.
     pub(crate) monitor: Monitor,
+    /// The time for which a worker may be blocked before its slot is taken. Learned by workers that
+    /// come back.
     pub(crate) handoff_delay: HandoffDelay,
+    /// Raised by any thread that finds an upcall.
     pub(crate) counters: UpcallCounters,
+    /// The lost processor time of all slots. Added to by the thread that ends a loss.
     pub(crate) lost_time: LostTime,
     /// The times of each slot.
     slot_times: Box<[SlotTimes]>,

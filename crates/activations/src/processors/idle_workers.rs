@@ -68,6 +68,7 @@ pub enum Rest {
 
 /// The workers without a slot. The counts are written under the lock.
 pub struct IdleWorkers {
+    /// Changed by workers that rest, and by threads that have a slot to give.
     lists: Mutex<Lists>,
     /// The workers that wait for a slot at each priority (Invariant 2).
     waiting_counts: [AtomicUsize; Priority::ALL.len()],

@@ -38,10 +38,15 @@ use slot::Slot;
 
 /// The part of a runtime's state with its slots and the workers that have none.
 pub(crate) struct Processors {
+    /// The slots: first those that are always there.
     slots: Box<[Slot]>,
+    /// The slots with a worker that sleeps.
     pub(crate) parked: ParkedSlots,
+    /// The workers without a slot, and the slots without a worker.
     pub(crate) idle_workers: IdleWorkers,
+    /// The slots beyond the processors.
     pub(crate) overcommit: Overcommit,
+    /// The number of slots that the runtime uses.
     pub(crate) limit: ProcessorLimit,
     /// The machine's processor for each slot, if workers are pinned.
     pinned: Option<Box<[usize]>>,

@@ -25,6 +25,7 @@ pub(crate) struct Slot {
     /// Turns of bound threads since the last turn of a new one (`worker/order.rs`). Written by the
     /// worker that gives the slot away, and raised by each thread that takes it.
     bound_turns: AtomicU32,
+    /// Used by the worker that owns the slot (Invariant 1).
     contents: UnsafeCell<SlotContents>,
 }
 

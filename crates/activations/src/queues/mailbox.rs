@@ -27,6 +27,7 @@ const FULL: u32 = 1;
 
 /// The mailbox of one worker.
 pub struct Mailbox<T> {
+    /// Filled by any thread, emptied by the worker.
     contents: Mutex<Contents<T>>,
     /// `FULL` if there is something, else `EMPTY` (Invariant 1).
     word: AtomicU32,

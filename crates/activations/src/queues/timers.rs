@@ -64,6 +64,7 @@ pub struct LateSleepers {
 pub struct Timers {
     /// The first time (Invariant 1). Written under the lock.
     first: AtomicU64,
+    /// The timers in order. Changed by threads that begin or end a wait for a time.
     tree: Mutex<Tree>,
 }
 

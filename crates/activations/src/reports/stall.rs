@@ -14,7 +14,7 @@
 //! A sleeping worker's bit is set. It clears the bit before it takes any work. A worker about to
 //! sleep has already set its bit, so its last check only looks. So the report counts the bits,
 //! looks at all else, and counts the bits once more. If as many workers sleep as have slots, both
-//! times, and no epoch has gone up in between (`processors/parking.rs`, Invariant 3), then all
+//! times, and no epoch has gone up in between (Invariant 3 of `processors/parking.rs`), then all
 //! have slept all the while, and no work was taken. What they made ready before they slept is seen
 //! in between, because the first count is an Acquire.
 //!

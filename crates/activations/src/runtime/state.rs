@@ -51,12 +51,17 @@ pub(crate) type SeenTurns = Mutex<Vec<(u64, u64)>>;
 
 /// The state of a runtime.
 pub(crate) struct RuntimeState {
+    /// The slots, and the workers that have none.
     pub(crate) processors: Processors,
+    /// The records of the workers, and their kernel threads.
     pub(crate) workers: Workers,
+    /// The threads that are ready, and those that wait for a time.
     pub(crate) ready: ReadyThreads,
+    /// The search for blocked workers.
     pub(crate) detection: Detection,
     /// Its lock has a line of its own, because all workers read the words beside it.
     pub(crate) fibers: CachePadded<FreeFibers>,
+    /// The threads that have not ended, and whether the runtime has.
     pub(crate) live_threads: LiveThreads,
     /// Written by the threads that ask for long-running threads.
     pub(crate) seen_turns: SeenTurns,

@@ -15,7 +15,9 @@ use crate::stats::live_threads::ThreadCounts;
 
 /// The part of a runtime's state with its workers.
 pub(crate) struct Workers {
+    /// A record for each worker there may be.
     records: Box<[WorkerRecord]>,
+    /// The kernel threads that have been started. Changed by the thread that starts one.
     threads: Mutex<KernelThreads>,
     /// The processors on which the kernel threads may run, whichever thread starts them.
     affinity: Affinity,

@@ -96,12 +96,15 @@ impl Waiter {
 
 /// A queue of waiters.
 pub(super) struct Queue {
+    /// Held while `line` is used.
     lock: TestAndSet,
+    /// Used by the thread that holds `lock`.
     line: UnsafeCell<Line>,
 }
 
 /// The waiters, under the lock.
 pub(super) struct Line {
+    /// The entries, the next to be served first.
     waiters: List<Waiter>,
     /// The number of waiters.
     length: usize,

@@ -98,9 +98,9 @@ impl<H> Completion<H> {
     /// Gives the join handle up. Returns whether the thread had ended, so that the caller drops the
     /// own reference. Otherwise this is the last use of the thread by the join handle.
     pub fn detach(&self) -> bool {
-        // Release: pairs with the Acquire of `end`. Acquire on failure: pairs with its Release.
         let exchange = || {
             let word = &self.0;
+            // Release: pairs with the Acquire of `end`. Acquire on failure: pairs with its Release.
             word.compare_exchange(Self::OPEN, Self::DETACHED, Ordering::Release, Ordering::Acquire)
         };
         self.is_done() || exchange().is_err()

@@ -112,6 +112,7 @@ pub struct VTable {
 pub struct Header {
     /// Handles of the thread. Changed by each clone and drop.
     references: ReferenceCount,
+    /// The functions of the closure and result behind the header.
     vtable: &'static VTable,
     /// Parked or not. Changed by the thread, its worker and the threads that wake it.
     park_state: ParkState,
@@ -124,11 +125,15 @@ pub struct Header {
     bound_class: AtomicU8,
     /// Quick turns that are not counted yet for its kind. Written and read by its worker.
     quick_turns: AtomicU8,
+    /// The attributes with which the thread was spawned.
     attributes: Attributes,
+    /// The number of the thread in the process.
     id: ThreadId,
+    /// The runtime, and the worker to which the thread is bound.
     home: ThreadHome,
     /// The stack, while the thread is parked or ready and has begun (Invariant 1).
     fiber: UnsafeCell<Option<ThreadFiber>>,
+    /// The thread's local values. Used by the thread alone.
     locals: Locals,
     /// Ended or not. Changed by the thread and its join handle.
     completion: Completion<Self>,

@@ -48,6 +48,7 @@ enum Stage<F, T> {
 /// The cell of a thread of a runtime `S` that runs an `F`, which returns a `T`.
 #[repr(C)]
 pub struct TaskCell<F, T, S> {
+    /// First: the header's address is that of the cell.
     header: Header,
     /// The scope that the thread belongs to. Taken by the thread when it ends.
     scope: UnsafeCell<Option<Arc<ScopeData>>>,

@@ -43,11 +43,15 @@ pub(crate) struct Worker {
     pub(super) free_fibers: RefCell<Vec<ThreadFiber>>,
     /// The number of times that the worker has looked for a thread.
     pub(super) looks: Cell<u32>,
+    /// The turns since the last one of a new thread.
     pub(super) turn_counts: TurnCounts,
     /// The slot that the worker observes next.
     pub(super) next_observed: Cell<usize>,
+    /// Whether steals have been paying.
     pub(super) steal_throttle: StealThrottle,
+    /// The number of threads that are bound to the worker.
     pub(super) bound_threads: BoundThreads,
+    /// The turn of the thread that runs.
     pub(super) turn: CurrentTurn,
     /// Set when the worker was woken and has not run a thread since.
     pub(super) was_woken: Cell<bool>,

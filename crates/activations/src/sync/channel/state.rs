@@ -29,6 +29,7 @@ use crate::worker::context;
 
 /// The state that the handles of a channel share.
 pub(super) struct ChannelCore<T> {
+    /// Changed by senders and receivers.
     pub(super) state: Mutex<ChannelState<T>>,
     /// The number of senders. Changed by their clones and drops.
     pub(super) senders: AtomicUsize,

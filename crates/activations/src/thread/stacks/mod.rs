@@ -67,6 +67,7 @@ struct StackPool {
     size: Size,
     /// The best kind of guards that is tried.
     best: Guards,
+    /// Changed by threads that take or return a stack.
     free: Mutex<FreeStacks>,
 }
 
