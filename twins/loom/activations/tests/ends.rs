@@ -120,7 +120,9 @@ fn ends_of_a_scope_of_two_bounded() {
 
 /// A runtime with a few workers.
 struct Runtime {
+    /// The word that says whether the runtime closes or has ended.
     live_threads: LiveThreads,
+    /// The created and ended threads of each worker. Written by that worker.
     counts: Box<[ThreadCounts]>,
     parked: ParkedSlots,
     timers: Timers,

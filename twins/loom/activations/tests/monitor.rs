@@ -32,6 +32,7 @@ use stanchion_activations_loom::__internal::{
 
 /// A worker that blocks in its thread, or never does.
 struct Worker {
+    /// True if a look at the worker finds it blocked. Never written.
     is_blocked: bool,
 }
 
@@ -52,6 +53,7 @@ impl MonitoredWorker for Worker {
 /// A runtime with workers that own the slots of their numbers, and work that is to be done, once or
 /// twice.
 struct Runtime {
+    /// The workers, each with the slot of its number.
     workers: [Worker; 2],
     parked: ParkedSlots,
     overcommit: Overcommit,
@@ -64,6 +66,7 @@ struct Runtime {
     all: u32,
     /// The payload of each item.
     work: [UnsafeCell<u32>; 2],
+    /// Set by the thread that ends the runtime.
     is_over: AtomicBool,
 }
 

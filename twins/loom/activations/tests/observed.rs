@@ -22,9 +22,12 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A worker that is blocked, and the counts of its upcalls.
 struct Worker {
+    /// The state that is tested. Moved by each thread that looks.
     observed: ObservedState,
     runs: AtomicBool,
+    /// The counted upcalls `Blocked`. Raised by the thread that is first to see one.
     blocked: AtomicU32,
+    /// The counted upcalls `Unblocked`. Raised likewise.
     unblocked: AtomicU32,
 }
 

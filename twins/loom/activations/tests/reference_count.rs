@@ -18,8 +18,10 @@ use stanchion_activations_loom::__internal::ReferenceCount;
 
 /// A value with a count of handles.
 struct Counted {
+    /// The count that is tested.
     references: ReferenceCount,
     payload: UnsafeCell<u32>,
+    /// The number of times that the payload was freed.
     freed: AtomicU32,
 }
 

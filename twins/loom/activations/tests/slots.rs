@@ -61,6 +61,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
     ownership: Ownership,
+    /// Set while the mailbox is full, by the thread that fills it.
     is_mailed: AtomicBool,
     /// The priority of the threads in the mailbox.
     mailed: Priority,
@@ -82,7 +83,9 @@ impl Worker {
 
 /// Worker 0 owns slot 0 and runs a thread. The others own no slot.
 struct Scene {
+    /// The workers, by number.
     workers: [Worker; 3],
+    /// The lists that are tested.
     idle_workers: IdleWorkers,
     /// The payload of each slot.
     slots: [UnsafeCell<u32>; 2],
@@ -303,6 +306,7 @@ fn slots_end_or_rest_bounded() {
 
 /// A slot that sleeps, and work that may be ready for it.
 struct Sleeper {
+    /// The parkers that are tested.
     parked: ParkedSlots,
     ready: AtomicU32,
     work: UnsafeCell<u32>,
@@ -416,6 +420,7 @@ fn slots_asleep_for_a_time() {
 
 /// Overcommitted slots from number 0 on.
 struct Extra {
+    /// The slots beyond the processors, which are tested.
     overcommit: Overcommit,
     slots: [UnsafeCell<u32>; 2],
 }

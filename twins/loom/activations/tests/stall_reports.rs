@@ -36,6 +36,7 @@ use stanchion_activations_loom::Upcall;
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
     ownership: Ownership,
+    /// Set while the mailbox is full. Orders nothing.
     is_mailed: AtomicBool,
 }
 
@@ -47,6 +48,7 @@ struct Runtime {
     ready: AtomicBool,
     /// Set while it waits for a time.
     time: AtomicBool,
+    /// The upcalls, of which the report reads one.
     counters: UpcallCounts,
     /// The payload of the thread.
     done: UnsafeCell<u32>,

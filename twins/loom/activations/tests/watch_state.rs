@@ -19,7 +19,9 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 }
 
 struct Scene {
+    /// The word that is tested.
     watch_state: WatchState,
+    /// Set by the thread that makes work ready.
     work: AtomicBool,
     /// Set when the worker can be armed.
     registered: AtomicBool,

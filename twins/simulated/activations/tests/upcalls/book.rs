@@ -50,9 +50,12 @@ pub(crate) struct Stay {
 
 /// A run.
 pub(crate) struct Ran {
+    /// The times for which workers were off their processors, as the simulator recorded them.
     pub(crate) offs: Vec<Off>,
+    /// The upcalls that the runtime has counted.
     pub(crate) counted: Vec<Counted>,
     pub(crate) stays: Vec<Stay>,
+    /// The runtime's own counts at the end.
     pub(crate) metrics: Metrics,
 }
 
