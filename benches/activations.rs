@@ -33,7 +33,7 @@ use stanchion_contests::threads;
 fn main() {
     suite::main(
         "activations",
-        "TAKES",
+        "about 4 minutes, with --quick 1",
         &[|criterion| cells::measure(criterion, threads::cells()), hash_files::measure],
     );
 }

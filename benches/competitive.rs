@@ -76,7 +76,7 @@ fn contended(criterion: &mut Criterion) {
 fn main() {
     suite::main(
         "competitive",
-        "TAKES",
+        "about 2 minutes, with --quick 1",
         &[
             uncontended,
             sleepers::uncontended_reader_writer,

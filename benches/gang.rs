@@ -18,5 +18,9 @@ mod suite;
 use stanchion_contests::gangs;
 
 fn main() {
-    suite::main("gang", "TAKES", &[|criterion| cells::measure(criterion, gangs::cells())]);
+    suite::main(
+        "gang",
+        "about 3 minutes, with --quick 1",
+        &[|criterion| cells::measure(criterion, gangs::cells())],
+    );
 }

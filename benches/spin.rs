@@ -89,5 +89,5 @@ fn contended(criterion: &mut Criterion) {
 }
 
 fn main() {
-    suite::main("spin", "TAKES", &[uncontended, contended]);
+    suite::main("spin", "about 2 minutes, with --quick half a minute", &[uncontended, contended]);
 }

@@ -25,5 +25,9 @@ fn main() {
     if serve_run() {
         return;
     }
-    suite::main("threadpool", "TAKES", &[|criterion| cells::measure(criterion, pools::cells())]);
+    suite::main(
+        "threadpool",
+        "about 4 minutes, with --quick 1",
+        &[|criterion| cells::measure(criterion, pools::cells())],
+    );
 }

@@ -168,7 +168,7 @@ pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Repo
             continue;
         }
         report.table(Table {
-            title: format!("ns by the crossings of all {groups} groups of {MEMBERS} together"),
+            title: format!("{groups} of {MEMBERS}: ns by the crossings of all groups together"),
             columns: GRAINS.map(in_words).into(),
             rows: rows
                 .iter()
