@@ -312,7 +312,7 @@ fn slot_scheduler_unites_slots_bounded() {
 #[test]
 fn gang_parker_wakes() {
     explore("gang_parker_wakes", Model::new(), || {
-        let parker = Arc::new((Parker::new(), AtomicU32::fresh(0)));
+        let parker = Arc::new((Parker::default(), AtomicU32::fresh(0)));
         let ringer = {
             let parker = parker.clone();
             thread::spawn(move || {
