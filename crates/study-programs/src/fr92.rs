@@ -160,8 +160,12 @@ impl Run<'_> {
     /// Gangs, as the executor runs them, whose members yield after waiting busily for `spin`.
     fn ganged(&self, compute: impl Compute, spin: Duration) -> Result<Harvest, String> {
         let (members, quantum) = (self.setting.members, self.setting.quantum);
-        let built =
-            GangExecutor::builder().processors(members).quantum(quantum).spin(spin).pin(true).build();
+        let built = GangExecutor::builder()
+            .processors(members)
+            .quantum(quantum)
+            .spin(spin)
+            .pin(true)
+            .build();
         let executor = built.map_err(|refused| refused.to_string())?;
         let mut handles = Vec::new();
         for team in &self.teams {

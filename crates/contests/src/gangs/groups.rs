@@ -108,7 +108,8 @@ fn threads<G: Group>(groups: usize, grain: u64, lasting: Duration) -> f64 {
 
 fn gangs(groups: usize, grain: u64, lasting: Duration) -> f64 {
     let work = Work::of(grain);
-    let executor = GangExecutor::builder().processors(MEMBERS).pin(true).build().expect("few seats");
+    let executor =
+        GangExecutor::builder().processors(MEMBERS).pin(true).build().expect("few seats");
     let handles: Vec<_> = (0..groups)
         .map(|_| {
             let last = AtomicU64::new(u64::MAX);
