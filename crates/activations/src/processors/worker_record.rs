@@ -38,8 +38,8 @@ pub(crate) struct WorkerRecord {
 
 /// The part of a record that the worker writes at each scheduling point.
 struct TurnRecord {
-    /// Which thread may use the worker's slot. Written by the worker, and by a thread that takes the
-    /// slot or gives one.
+    /// Which thread may use the worker's slot. Written by the worker, and by a thread that takes
+    /// the slot or gives one.
     ownership: Ownership,
     /// The threads that were created on the worker, and that ended there. Written by the worker.
     counts: ThreadCounts,
