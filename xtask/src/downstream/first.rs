@@ -21,6 +21,8 @@ pub(crate) fn examples() -> Result {
         let (manifest, runs) = crate_for(member, &room)?;
         let does = if runs { "run" } else { "build" };
         let mut run = shell::cargo([does, "--quiet", "--manifest-path"]);
+        // A user is in the folder of the crate.
+        run.current_dir(manifest.parent().unwrap_or(&room));
         run.arg(&manifest).env("CARGO_TARGET_DIR", shell::target().join("downstream"));
         shell::run(&mut run)?;
     }
