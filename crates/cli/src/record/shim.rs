@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Refusal;
-use crate::output::Output;
+use stanchion_study::output::Output;
 
 /// What its file is called.
 pub(super) const NAME: &str = "libstanchion_preload.so";
