@@ -40,8 +40,9 @@ fn crate_for(member: &Member, room: &Path) -> Result<(PathBuf, bool)> {
     let name = format!("first-{}", member.name);
     let folder = room.join(&name);
     let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{} = {{ path = {library:?} }}\n\n[workspace]\n",
-        member.name
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{} = {{ path = {library:?} }}\n{}\n[workspace]\n",
+        member.name,
+        others(member, &example.join("\n"))
     );
     let write = |path: PathBuf, text: &str| fs::write(&path, text).map_err(Failure::file(&path));
     let source = folder.join("src");
@@ -52,6 +53,18 @@ fn crate_for(member: &Member, room: &Path) -> Result<(PathBuf, bool)> {
     let lock = shell::root().join("Cargo.lock");
     fs::copy(&lock, folder.join("Cargo.lock")).map_err(Failure::file(&lock))?;
     Ok((folder.join("Cargo.toml"), runs))
+}
+
+/// Returns the dependencies that a reader of the example adds: crates of others that it names.
+fn others(member: &Member, example: &str) -> String {
+    let known = member.metadata["dependencies"].as_array().into_iter().flatten();
+    let known = known.filter(|dependency| dependency["path"].is_null());
+    let lines = known.filter_map(|dependency| {
+        let (name, version) = (dependency["name"].as_str()?, dependency["req"].as_str()?);
+        let named = example.contains(&format!("{}::", name.replace('-', "_")));
+        named.then(|| format!("{name} = {version:?}\n"))
+    });
+    lines.collect()
 }
 
 /// Returns the lines of the first block of Rust in `readme`, and whether they are to be run.
