@@ -87,9 +87,11 @@ fn one_processor_judges_nothing_and_is_no_failure() {
     let alone = || {
         // SAFETY: all zeros are a set without processors.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the call has no conditions.
+        let processor = unsafe { libc::sched_getcpu() }.unsigned_abs() as usize;
         // SAFETY: the set is this function's own, and the number of a running processor lies within
         // it or is ignored.
-        unsafe { libc::CPU_SET(libc::sched_getcpu().unsigned_abs() as usize, &mut set) };
+        unsafe { libc::CPU_SET(processor, &mut set) };
         // SAFETY: a plain system call that reads the set; it may be made between fork and exec.
         match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
             0 => Ok(()),

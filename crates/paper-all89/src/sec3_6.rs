@@ -1,10 +1,10 @@
 //! Section 3.6, its end: two hybrids, which the paper names, did not build, and doubts.
 //!
 //! > For example, both central and per-processor ready queues could be used, by placing created
-//! threads in a local queue if the lock on the central > queue is busy. As another example, a
-//! creating processor could probe randomly to find an idle processor, and if none were found, place
-//! the > thread in a central queue. The drawback to any such approach is that complexity adds cost
-//! which may outweigh any benefits.
+//! > threads in a local queue if the lock on the central > queue is busy. As another example, a
+//! > creating processor could probe randomly to find an idle processor, and if none were found,
+//! > place the > thread in a central queue. The drawback to any such approach is that complexity
+//! > adds cost which may outweigh any benefits.
 //!
 //! A hybrid is "to combine the advantages of some of the alternatives", its *parents*: one is good
 //! where the other is not. So all are measured in the *situations* of figures 3.1 and 3.4: null

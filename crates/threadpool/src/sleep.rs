@@ -111,6 +111,7 @@ pub struct Sleep {
 
 impl Sleep {
     /// Creates the state of a pool without workers.
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
     pub fn new() -> Self {
         Self {
             state: CachePadded::new(AtomicUsize::fresh(0)),

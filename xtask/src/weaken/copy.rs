@@ -44,11 +44,11 @@ fn mirror(
     for entry in fs::read_dir(&from).map_err(Failure::file(&from))? {
         let entry = entry.map_err(Failure::file(&from))?;
         let name = entry.file_name();
-        let generated = name == "target" || name == "study" || name == ".git";
-        if generated {
+        let path = folder.join(&name);
+        // The folder of reports is at the root; the crate has the same name.
+        if name == "target" || name == ".git" || path == Path::new("study") {
             continue;
         }
-        let path = folder.join(&name);
         if entry.path().is_dir() {
             mirror(root, copy, &path, files, kept)?;
             continue;

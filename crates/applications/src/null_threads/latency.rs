@@ -4,10 +4,10 @@
 //! paper:
 //!
 //! > When there are fewer threads than processors, thread cost is taken to be the time to create
-//! and start running a new thread. [...] When there are as many or more runnable threads as
-//! processors, the cost is the sum of the time to create a thread plus the time to finish it and
-//! start a new thread. [...] Creations and completions were synchronized to avoid measuring lock
-//! contention.
+//! > and start running a new thread. [...] When there are as many or more runnable threads as
+//! > processors, the cost is the sum of the time to create a thread plus the time to finish it and
+//! > start a new thread. [...] Creations and completions were synchronized to avoid measuring lock
+//! > contention.
 //!
 //! ```text
 //! runnable  1 ──▶ 2 ──▶ … ──▶ processors ──▶ … ──▶ most

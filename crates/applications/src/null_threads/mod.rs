@@ -6,8 +6,8 @@
 //! says of the first:
 //!
 //! > Initially, P threads are created; each recursively creates a thread then finishes, allowing
-//! that processor to start up one of the waiting threads. The test terminates when each processor
-//! has executed 1M/P threads.
+//! > that processor to start up one of the waiting threads. The test terminates when each processor
+//! > has executed 1M/P threads.
 //!
 //! - [`run`] measures the time of all processors for their threads, contention included: the
 //!   paper's figures 3.1, 3.2 and 3.3.

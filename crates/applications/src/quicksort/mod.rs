@@ -5,10 +5,10 @@
 //! them. The paper says of it:
 //!
 //! > We performed experiments on two versions of a parallel quicksort application, one that uses a
-//! link-based queue, and another that uses a link-based stack for distributing items to be sorted
-//! among the cooperating processes. [...] In each execution, the processes cooperate in sorting an
-//! array of 500,000 pseudo-random numbers using quicksort for intervals of more than 20 elements,
-//! and insertion sort for smaller intervals.
+//! > link-based queue, and another that uses a link-based stack for distributing items to be sorted
+//! > among the cooperating processes. [...] In each execution, the processes cooperate in sorting
+//! > an array of 500,000 pseudo-random numbers using quicksort for intervals of more than 20
+//! > elements, and insertion sort for smaller intervals.
 //!
 //! The paper does not say which data goes through the structure, how the pivot is chosen, and how
 //! the threads know that they are done. These parts are additions of this crate:

@@ -1,10 +1,10 @@
 //! The paper's Regsim: threads that evaluate objects until the outputs stop moving.
 //!
 //! > It models collections of connected objects. Each object has a single output, which may connect
-//! to inputs of other objects, and an evaluation procedure. The procedures are evaluated in
-//! parallel until the output values stabilize. The objects are initially divided evenly among the
-//! available threads. During each phase, the thread that finishes last gives one of its objects to
-//! another thread.
+//! > to inputs of other objects, and an evaluation procedure. The procedures are evaluated in
+//! > parallel until the output values stabilize. The objects are initially divided evenly among the
+//! > available threads. During each phase, the thread that finishes last gives one of its objects
+//! > to another thread.
 //!
 //! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase,
 //! each ended by the [barrier](crate::barrier):

@@ -5,9 +5,9 @@
 //! them. The paper says of it:
 //!
 //! > The program uses a shared heap, stack, and counters. [...] In each execution, the processes
-//! cooperate to find the shortest tour in a 17-city graph. The processes use the priority queue
-//! heap to share information about the most promising tours, and the stack to keep track of the
-//! tours that are yet to be computed.
+//! > cooperate to find the shortest tour in a 17-city graph. The processes use the priority queue
+//! > heap to share information about the most promising tours, and the stack to keep track of the
+//! > tours that are yet to be computed.
 //!
 //! A *tour* here is the beginning of one: some cities in order. The paper does not say how the
 //! bound is computed, where a tour goes from the heap to the stack, and how the threads know that

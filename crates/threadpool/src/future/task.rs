@@ -233,7 +233,7 @@ where
                 // SAFETY: its waiter waits for it, and this is the one call for it.
                 unsafe { set_and_wake(latch, waiter, worker.pool()) };
             }
-            // SAFETY: Invariant 3 of the state: the output is this thread's.
+            // SAFETY: Invariant 3 of `state.rs`: the output is this thread's.
             Finished::Detached => unsafe { self.discard() },
         }
     }
@@ -319,7 +319,7 @@ where
     unsafe fn detach(&self) {
         // SAFETY: the caller's promise.
         if unsafe { self.state.detach() } {
-            // SAFETY: Invariant 3 of the state: the output is this thread's.
+            // SAFETY: Invariant 3 of `state.rs`: the output is this thread's.
             unsafe { self.discard() };
         }
     }

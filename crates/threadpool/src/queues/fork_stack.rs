@@ -168,6 +168,7 @@ fn is_claimed(top: usize) -> bool {
 
 impl<T> ForkStack<T> {
     /// Creates an empty stack, fenced.
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
     pub fn new() -> Self {
         Self {
             bottom: AtomicUsize::fresh(0),

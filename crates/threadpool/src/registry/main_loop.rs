@@ -26,7 +26,7 @@ impl<S: Strategy> Registry<S> {
     ///
     /// # Safety
     ///
-    /// The slot is this thread's (Invariant 1).
+    /// The slot is this thread's (Invariant 1 of `mod.rs`).
     pub(crate) unsafe fn main_loop(self: &Arc<Self>, slot: usize) {
         let bomb =
             AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
@@ -57,8 +57,8 @@ impl<S: Strategy> Registry<S> {
                 while self.run_tasks(worker) == LoopExit::Surplus && self.park_spare(worker) {}
                 if let Some(handler) = &pool.config.exit_handler {
                     pool.contain(|| handler(slot));
-                    // This may be the last thread, so it runs what the handler created (Invariant
-                    // 2).
+                    // This may be the last thread, so it runs what the handler created (Invariant 2
+                    // of `mod.rs`).
                     while pool.is_closed() && worker.yield_now() {}
                 }
             });

@@ -158,7 +158,7 @@ impl<S: Strategy> Registry<S> {
         while table.members < target && !table.closed {
             let slot = table.members;
             if table.handles[slot].is_some() {
-                // If it has stopped already it restarts (Invariant 4 of the thread table).
+                // If it has stopped already it restarts (Invariant 4 of `table.rs`).
                 let _ = self.pool.withdraw_stop(slot);
             } else {
                 let Some((_, name)) = named.take_if(|(whose, _)| *whose == slot) else {

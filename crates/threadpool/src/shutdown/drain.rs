@@ -67,6 +67,7 @@ pub struct Drain {
 
 impl Drain {
     /// Creates the state of a pool without threads.
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
     pub fn new() -> Self {
         Self {
             threads: AtomicUsize::fresh(0),

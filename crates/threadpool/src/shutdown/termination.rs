@@ -87,6 +87,7 @@ fn all_idle(state: usize) -> bool {
 
 impl Termination {
     /// Creates the word of an open pool without threads.
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
     pub fn new() -> Self {
         Self(AtomicUsize::fresh(0))
     }

@@ -35,6 +35,7 @@ pub struct Latch(AtomicU32);
 
 impl Latch {
     /// Creates a latch that is not set.
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
     #[inline]
     pub fn new() -> Self {
         Self(AtomicU32::fresh(OPEN))
