@@ -51,8 +51,11 @@ fn one_sees_the_other(of_publisher: fn(), of_announcer: fn()) -> impl Fn() {
     }
 }
 
+/// A name, the publisher's fence, and the announcer's.
+type Pair = (&'static str, fn(), fn());
+
 /// Pairs of fences that order the two sides.
-const PAIRS: [(&str, fn(), fn()); 4] = [
+const PAIRS: [Pair; 4] = [
     ("light_and_heavy", light, heavy),
     ("light_while_free_and_heavy", light_while_free, heavy),
     ("heavy_and_heavy", heavy, heavy),
