@@ -1,5 +1,5 @@
-//! What a running experiment is given: how long it may take, its seed, its share of the bar, and
-//! whether to stop.
+//! The context of a running experiment: how long it may take, its seed, its share of the progress
+//! bar, and whether the user has asked to stop.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use machine::topology;
 use super::interrupt::Interrupt;
 use super::progress::{Part, Progress};
 
-/// Why an experiment ended without an outcome.
+/// The reason why an experiment ended without an outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The user asked to stop.
     Interrupted,
-    /// It cannot go on; the reason.
+    /// The experiment cannot go on, for this reason.
     Failed(String),
 }
 
-/// What a command line gives to single experiments: at most one value of each type, whose meaning
-/// only the experiments know that take it.
+/// Values that a command line gives to single experiments, at most one of each type. Only the
+/// experiments that read a value know its meaning.
 #[derive(Clone, Debug, Default)]
 pub struct Given(Vec<Arc<dyn Any + Send + Sync>>);
 
@@ -30,7 +30,7 @@ impl Given {
         self.0.push(Arc::new(value));
     }
 
-    /// Returns the value of that type.
+    /// Returns the value of type `T`, if one was given.
     fn get<T: Any>(&self) -> Option<&T> {
         self.0.iter().find_map(|value| value.downcast_ref())
     }
@@ -39,77 +39,82 @@ impl Given {
 /// One run of one experiment.
 #[derive(Debug)]
 pub struct Context {
-    /// Whether the run is coarse: shorter windows, fewer repeats.
+    /// True if the run is coarse: it takes shorter windows and fewer repeats.
     pub quick: bool,
     /// The seed of everything random in the experiment.
     pub seed: u64,
-    /// As many of the processors this process may use as it can run threads on at once, by number.
+    /// Numbers of the processors to measure on: those that this process may use, but no more than
+    /// it can run threads on at once.
     pub processors: Vec<usize>,
+    /// Values from the command line for single experiments.
     given: Given,
+    /// The flag that Ctrl-C sets; read after each step.
     interrupt: Interrupt,
+    /// This run's share of the progress bar.
     part: Part,
 }
 
 impl Context {
-    /// Makes the context of a run whose progress is not shown.
+    /// Makes the context of a run that shows no progress.
     pub fn new(quick: bool, seed: u64, interrupt: Interrupt) -> Self {
         let mut processors = topology::processors();
-        // A quota of time below the number of processors would stop threads that have one each.
+        // A time quota below the number of processors would stop threads although each has a
+        // processor of its own.
         processors.truncate(topology::parallelism());
         let part = Progress::hidden().begin(0, "", Duration::ZERO);
         Self { quick, seed, processors, given: Given::default(), interrupt, part }
     }
 
-    /// The same, which moves its share of a bar.
+    /// Returns the same context, which moves its share of a bar.
     #[must_use]
     pub fn with_progress(self, part: Part) -> Self {
         Self { part, ..self }
     }
 
-    /// The same, with what the command line gives.
+    /// Returns the same context, with the values that the command line gives.
     #[must_use]
     pub fn with_given(self, given: Given) -> Self {
         Self { given, ..self }
     }
 
-    /// Returns what the command line gives of that type.
+    /// Returns the value of type `T` that the command line gives, if any.
     pub fn given<T: Any>(&self) -> Option<&T> {
         self.given.get()
     }
 
-    /// Says how many steps there will be.
+    /// Announces how many steps there will be.
     pub fn plan(&self, steps: usize) {
         self.part.plan(steps);
     }
 
-    /// One step is done; ends the experiment if the user has asked to.
+    /// Counts one step as done. Ends the experiment if the user has asked to stop.
     pub fn step(&self) -> Result<(), Stop> {
         self.part.step();
         self.go_on()
     }
 
-    /// Ends the experiment if the user has asked to.
+    /// Ends the experiment if the user has asked to stop.
     pub fn go_on(&self) -> Result<(), Stop> {
         if self.interrupt.asked() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// `quick` or `full`, whichever is asked for.
+    /// Returns `quick` for a quick run, else `full`.
     pub fn pick<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// `quick` or `full` milliseconds.
+    /// Returns `quick` milliseconds for a quick run, else `full` milliseconds.
     pub fn window(&self, quick: u64, full: u64) -> Duration {
         Duration::from_millis(self.pick(quick, full))
     }
 
-    /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about
-    /// √2 beyond; quickly, powers of two and the last.
+    /// Returns thread counts that occupy no processor twice: every count up to 8 processors, then
+    /// steps of about √2. A quick run takes only the powers of two and the last count.
     pub fn within_processors(&self) -> Vec<usize> {
         self.within(self.processors.len())
     }
 
-    /// The same for a machine of so many.
+    /// Returns the same counts for a machine of `processors` processors.
     pub fn within(&self, processors: usize) -> Vec<usize> {
         let counts = up_to(processors);
         let last = counts.last().copied();
@@ -117,7 +122,7 @@ impl Context {
         counts.into_iter().filter(coarse).collect()
     }
 
-    /// The same, then 2 and 4 threads a processor.
+    /// Returns the same counts, then 2 and 4 threads a processor.
     pub fn thread_counts(&self) -> Vec<usize> {
         let processors = self.processors.len();
         let mut counts = self.within_processors();

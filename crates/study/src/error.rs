@@ -1,10 +1,10 @@
-//! Why a study cannot be made.
+//! Errors of a study.
 
 use std::path::PathBuf;
 
 use crate::units::count;
 
-/// Why a study did not succeed.
+/// The reason why a study did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
     UnknownExperiment {
         /// The filter.
         filter: String,
-        /// Ids that it may be a slip of the pen for.
+        /// Ids that it may be a misspelling of.
         near: Vec<&'static str>,
     },
 
@@ -27,12 +27,12 @@ pub enum Error {
     )]
     EmptyFilter,
 
-    /// A name is that of no machine.
+    /// There is no machine of that name.
     #[error("there is no machine `{name}`{}; there are {}", nearest(.near), .all.join(", "))]
     UnknownMachine {
         /// The name.
         name: String,
-        /// Names that it may be a slip of the pen for.
+        /// Names that it may be a misspelling of.
         near: Vec<&'static str>,
         /// The names of all machines.
         all: Vec<&'static str>,
@@ -41,25 +41,25 @@ pub enum Error {
     /// None of the chosen experiments runs on the machine.
     #[error("{what}: nothing of it runs on {machine}: {why}. Nothing was run and nothing written")]
     NothingRuns {
-        /// What was chosen.
+        /// The chosen experiments.
         what: String,
         /// The machine.
         machine: String,
-        /// Why the first of them does not run.
+        /// The reason why the first of them does not run.
         why: String,
     },
 
-    /// A place cannot be written to; found out before anything runs.
+    /// A path cannot be written to. This is found before anything runs.
     #[error(
         "cannot write to {}: {source}. Name a writable place with {option}; nothing was run",
         path.display()
     )]
     Unwritable {
-        /// The place.
+        /// The path.
         path: PathBuf,
         /// The option that names it.
         option: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 
@@ -68,7 +68,7 @@ pub enum Error {
     Replace {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 
@@ -77,7 +77,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 
@@ -86,7 +86,7 @@ pub enum Error {
     ReadMachine {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 
@@ -95,7 +95,7 @@ pub enum Error {
     BadMachine {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in the description.
         source: Box<stanchion_simulator::machine::Unreadable>,
     },
 
@@ -104,16 +104,16 @@ pub enum Error {
     NotDescribed {
         /// The cost.
         what: String,
-        /// Why it was not measured.
+        /// The reason why it was not measured.
         why: String,
     },
 
     /// A picture cannot be drawn.
     #[error("cannot draw the picture of {id}: {reason}")]
     Draw {
-        /// What the picture is of.
+        /// The experiment that the picture belongs to.
         id: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 
@@ -121,15 +121,15 @@ pub enum Error {
     #[error("cannot express the results as JSON: {0}")]
     Json(#[from] serde_json::Error),
 
-    /// Ctrl-C cannot be listened for.
+    /// The handler of Ctrl-C cannot be installed.
     #[error("cannot listen for Ctrl-C: {0}")]
     Listen(#[from] ctrlc::Error),
 
-    /// So many experiments failed.
+    /// This many experiments failed.
     #[error("{} failed; the report says why", count(*.0, "experiment"))]
     Failed(usize),
 
-    /// The user ended the study; the report that has what was finished.
+    /// The user ended the study. The path is that of the report with the finished experiments.
     #[error("interrupted; what was finished is in {}", .0.display())]
     Interrupted(PathBuf),
 }

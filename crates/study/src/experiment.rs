@@ -1,23 +1,26 @@
-//! An experiment as a value: what the paper claims, and how to try it on each kind of machine.
+//! An experiment as a value: the paper's claim, and a way to test it on each kind of machine.
 //!
 //! An experiment is a formula, or it has a body for this computer, one for simulated machines, or
-//! both. If it lacks one, it says why such a run has no sense ([`Body::Never`]).
+//! both. If it lacks one, it says why such a run makes no sense ([`Body::Never`]).
 //!
 //! # To give an experiment its simulated run
 //!
 //! In the experiment's file, replace the `simulated` of its [`Bodies::Machines`] by a
-//! [`Simulated`]: the names of the machines (`stanchion_simulator::machines`), the paper's own
-//! first, and a function that is handed the study's [`Context`] and one [`Machine`], and returns an
-//! [`Outcome`] as the real one does. It must depend on nothing but those two (the seed is
-//! `context.seed`): no clock, no host, no order of a hash map, since its outcome goes into
-//! `simulated.json`, which is the same to the byte on every computer. It should run on any machine
-//! that it is given, since `--machine modern-2s` hands it that one: thread counts come from
-//! `machine.processors`, and a claim about the paper's own machine is judged on that only.
-//! Comparisons that should stand in one row of the report with those of the real run have the same
-//! `what`.
+//! [`Simulated`]. It has the names of the machines (`stanchion_simulator::machines`), the paper's
+//! own first, and a function. The function takes the study's [`Context`] and one [`Machine`], and
+//! returns an [`Outcome`] as the real one does.
 //!
-//! With several names the experiment runs on each, an entry for each, when the study is asked for
-//! `--machine simulated`.
+//! - It must depend on nothing but its two arguments (the seed is `context.seed`): no clock, no
+//!   host, no order of a hash map. Its outcome goes into `simulated.json`, which is the same to the
+//!   byte on every computer.
+//! - It should run on any machine, since `--machine modern-2s` passes it that one. Thread counts
+//!   come from `machine.processors`. A claim about the paper's own machine is judged on that
+//!   machine only.
+//! - To stand in one row of the report with a comparison of the real run, a comparison has the same
+//!   `what`.
+//!
+//! If there are several names, `--machine simulated` runs the experiment on each machine and makes
+//! an entry for each.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
@@ -32,20 +35,21 @@ pub struct Experiment {
     pub id: &'static str,
     /// The paper that the figure is in.
     pub paper: Paper,
-    /// What the figure shows, as a heading.
+    /// The subject of the figure, as a heading.
     pub title: &'static str,
-    /// What is to be checked, in one sentence.
+    /// The claim to check, in one sentence.
     pub claim: &'static str,
     /// The ways to run it.
     pub bodies: Bodies,
 }
 
-/// How an experiment is run.
+/// The functions that run an experiment.
 #[derive(Clone, Debug)]
 pub enum Bodies {
-    /// On no machine: a formula, beside a count or a random simulation of what it describes.
+    /// A formula, which runs on no machine. It is compared with a count or a random simulation of
+    /// what it describes.
     Formula(Body<Run>),
-    /// On this computer, on simulated machines, or on both.
+    /// Runs on this computer, on simulated machines, or on both.
     Machines {
         /// The run on this computer.
         real: Body<Run>,
@@ -54,25 +58,25 @@ pub enum Bodies {
     },
 }
 
-/// On this computer, or a formula.
+/// The function of a run on this computer, or of a formula.
 pub type Run = fn(&Context) -> Result<Outcome, Stop>;
 
-/// On a machine in virtual time.
+/// A run on a machine in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulated {
     /// The paper's own machine, then others that the experiment is about; names of
     /// `stanchion_simulator::machines`.
     pub machines: &'static [&'static str],
-    /// Runs it on one of them.
+    /// Runs the experiment on one of them.
     pub run: fn(&Context, &Machine) -> Result<Outcome, Stop>,
 }
 
-/// A way to run it, or why there is none.
+/// The function of a run, or the reason why there is none.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<F> {
     /// The function.
     Run(F),
-    /// It will not be built; the reason.
+    /// There will be no such run, for this reason.
     Never(&'static str),
 }
 
@@ -82,12 +86,12 @@ impl Bodies {
         Self::Formula(Body::Run(run))
     }
 
-    /// On this computer only, and why.
+    /// Returns the bodies of an experiment that runs on this computer only; `why` says why.
     pub const fn real(run: Run, why: &'static str) -> Self {
         Self::Machines { real: Body::Run(run), simulated: Body::Never(why) }
     }
 
-    /// On which kinds of machines, as the list of experiments says it.
+    /// Returns the kinds of machines that it runs on, as printed in the list of experiments.
     pub fn kinds(&self) -> &'static str {
         match self {
             Self::Formula(_) => "formula",
@@ -99,7 +103,7 @@ impl Bodies {
         }
     }
 
-    /// Whether some run of it is built.
+    /// Returns true if at least one run of it is built.
     pub fn is_built(&self) -> bool {
         match self {
             Self::Formula(body) => body.missing().is_none(),
@@ -109,7 +113,8 @@ impl Bodies {
         }
     }
 
-    /// What is built of it and what is not, as the list of experiments says it.
+    /// Describes which of its runs are built and which are not, as printed in the list of
+    /// experiments.
     pub fn state(&self) -> String {
         let (real, simulated) = match self {
             Self::Formula(body) => return body.missing().unwrap_or("built").to_owned(),
@@ -125,7 +130,7 @@ impl Bodies {
 }
 
 impl<F> Body<F> {
-    /// Why it cannot be run, if it cannot.
+    /// Returns the reason why it cannot be run, if it cannot.
     pub fn missing(&self) -> Option<&'static str> {
         match self {
             Self::Run(_) => None,
@@ -138,7 +143,7 @@ impl<F> Body<F> {
     }
 }
 
-/// What an experiment ran on.
+/// The kind of machine that an experiment ran on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Whether `path` could be replaced: a file can be made beside it, and it is no directory itself.
+/// Checks that `path` could be replaced: it is no directory, and a file can be made beside it.
 fn probe(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
@@ -19,8 +19,8 @@ fn probe(path: &Path) -> io::Result<()> {
     fs::remove_file(&beside)
 }
 
-/// Whether `path` is there and neither a file nor a directory: a terminal, a pipe, `/dev/null`. It
-/// is written to and not replaced.
+/// Returns true if `path` exists and is neither a file nor a directory: a terminal, a pipe,
+/// `/dev/null`. Such a path is written to, not replaced.
 fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }
@@ -30,19 +30,19 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
-/// Makes a directory that `option` names, if it is not there.
+/// Makes the directory that `option` names, if it does not exist.
 pub fn make_directory(path: &Path, option: &'static str) -> Result<(), Error> {
     let unwritable = |source| Error::Unwritable { path: path.to_owned(), option, source };
     fs::create_dir_all(path).map_err(unwritable)
 }
 
-/// Whether the file that `option` names could be written.
+/// Checks that the file that `option` names could be written.
 pub fn probe_for(path: &Path, option: &'static str) -> Result<(), Error> {
     probe(path).map_err(|source| Error::Unwritable { path: path.to_owned(), option, source })
 }
 
-/// Puts `content` at `path` in one step: a reader finds the old file or the new one. If the disk is
-/// full, the old one stays.
+/// Puts `content` at `path` in one step: a reader finds either the old file or the new one. If the
+/// disk is full, the old file stays.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     if is_device(path) {
         let device = fs::OpenOptions::new().write(true).open(path);
@@ -53,7 +53,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let beside = beside(path);
     let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {
-        // What is left of a failed attempt is of no use; if it cannot be removed either, the first
+        // The rest of a failed attempt is of no use. If it cannot be removed either, the first
         // error says more.
         let _ = fs::remove_file(&beside);
         Error::Replace { path: path.to_owned(), source }

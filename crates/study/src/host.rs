@@ -1,11 +1,11 @@
-//! What this computer is, as far as a reader of a report needs to know to judge its figures.
+//! A description of this computer: what a reader of a report needs to judge its figures.
 
 use std::fs::read_to_string;
 
 use machine::topology;
 use serde::Serialize;
 
-/// The machine a study ran on. A field that cannot be found out is empty.
+/// The machine a study ran on. A field is empty if the system does not tell it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
     /// The processor's model.
@@ -18,17 +18,17 @@ pub struct Host {
     pub processors: Vec<usize>,
     /// Threads that can run at once: fewer than processors if a control group limits their time.
     pub parallelism: usize,
-    /// Processors' worth of time that a control group allows, if it limits that.
+    /// Processors' worth of time that a control group allows, if it limits the time.
     pub quota: Option<f64>,
-    /// Whether the processor says that a hypervisor runs it.
+    /// True if the processor reports that it runs under a hypervisor.
     pub virtual_machine: bool,
     /// The kernel's source of time.
     pub clock_source: String,
-    /// The averages of the load before the study, as `/proc/loadavg` has them.
+    /// The load averages before the study, as in `/proc/loadavg`.
     pub load: String,
     /// The version of this package.
     pub stanchion: String,
-    /// Whether this program was built with optimization.
+    /// True if this program was built with optimization.
     pub optimized: bool,
 }
 
@@ -61,7 +61,7 @@ impl Host {
         }
     }
 
-    /// Why figures taken here may be off, if there is a reason.
+    /// Returns the reason why figures taken here may be off, if there is one.
     pub fn warning(&self) -> Option<String> {
         if !self.optimized {
             return Some(
@@ -81,7 +81,7 @@ impl Host {
         })
     }
 
-    /// The averages of the load, with what they are; empty if not known.
+    /// Describes the load averages; empty if not known.
     fn averages(&self) -> String {
         match self.load.split(' ').collect::<Vec<_>>()[..] {
             [one, five, fifteen, ..] => format!(
@@ -92,7 +92,7 @@ impl Host {
         }
     }
 
-    /// The same as (what, value) lines, for people.
+    /// Returns the same description as (name, value) lines for a reader.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let unknown = |text: &str| {
             if text.is_empty() { "not known".to_owned() } else { text.to_owned() }

@@ -1,20 +1,21 @@
-//! The study: experiments as values, and what runs them, judges them and reports them.
+//! The study: experiments as values, and the code that runs, judges and reports them.
 //!
 //! ```text
-//! catalogue ──select──▶ chosen ──target::plan──▶ Task … ──session::run──▶ Entry … ──▶ Results ──▶ report.html, results.json
+//! catalogue ──select──▶ chosen ──target::plan──▶ Task … ──session::run──▶ Entry …
+//! Entry … ──▶ Results ──▶ report.html, results.json
 //! ```
 //!
-//! An experiment ([`experiment`]) is a figure or a table of a paper: what the paper claims, and a
-//! function for each kind of machine that returns an [`outcome`]. It is handed a [`context`]. The
-//! papers' experiments are in crates of their own, a crate for each paper; the command `stanchion`
+//! An experiment ([`experiment`]) is a figure or a table of a paper. It has the paper's claim, and
+//! a function for each kind of machine. The function takes a [`context`] and returns an
+//! [`outcome`]. The experiments of each paper are in a crate of their own. The command `stanchion`
 //! has the catalogue of all.
 //!
-//! - [`select`] finds the experiments that a filter means, [`target`] the machines that they run
-//!   on, [`session`] runs them in turn with one bar of [`progress`], [`results`] keeps what they
-//!   found, and [`report`] writes it.
-//! - [`measure`] and [`simulation`] have what experiments share on this computer and on simulated
-//!   machines; [`survey`] what the primitives of this computer cost; [`settings`] what programs are
-//!   told that run on both; [`host`] what this computer is.
+//! - [`select`] finds the experiments that a filter means. [`target`] finds the machines that they
+//!   run on. [`session`] runs them in turn and shows one [`progress`] bar. [`results`] keeps what
+//!   they found, and [`report`] writes it.
+//! - [`measure`] and [`simulation`] have the code that experiments share on this computer and on
+//!   simulated machines. [`survey`] measures what the primitives of this computer cost.
+//!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
 //! - [`units`], [`files`], [`output`], [`interrupt`] and [`error`] are small helpers for all of
 //!   them.
 

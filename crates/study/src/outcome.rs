@@ -1,23 +1,23 @@
-//! What an experiment returns: plain data, the same for the page and for the JSON document.
+//! The outcome of an experiment: plain data, the same for the page and for the JSON document.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether the paper's claim held here.
+/// The verdict on the paper's claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", content = "because", rename_all = "snake_case")]
 pub enum Verdict {
-    /// The rule in the experiment's file was met; the figures that met it.
+    /// The claim holds: these figures meet the rule in the experiment's file.
     Holds(String),
-    /// It was not; the figures that did not.
+    /// The claim does not hold: these figures do not meet the rule.
     Differs(String),
-    /// It was measured, but this machine cannot decide the claim; the reason.
+    /// The experiment ran, but this machine cannot decide the claim, for this reason.
     NotJudged(String),
-    /// It was not run; the reason.
+    /// The experiment did not run, for this reason.
     NotRun(String),
 }
 
 impl Verdict {
-    /// `Holds` or `Differs`, with the same figures either way.
+    /// Returns `Holds` if the rule is met, else `Differs`, with the same figures either way.
     pub fn when(met: bool, figures: String) -> Self {
         if met { Self::Holds(figures) } else { Self::Differs(figures) }
     }
@@ -43,13 +43,13 @@ impl Verdict {
     }
 }
 
-/// What one experiment found.
+/// The findings of one experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// A title that says what was run here, in place of the experiment's own.
     #[serde(skip)]
     pub title: Option<String>,
-    /// Whether the claim held.
+    /// The verdict on the claim.
     pub verdict: Verdict,
     /// Figures beside the paper's.
     pub comparisons: Vec<Comparison>,
@@ -60,16 +60,17 @@ pub struct Outcome {
     /// Tables that most readers pass over, shown folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folded: Vec<Table>,
-    /// Who ran and who waited where, in virtual time. Not in the results: whoever wants them runs
-    /// the experiment, which gives the same ones.
+    /// Timelines that show which threads ran and which waited on each processor, in virtual time.
+    /// They are not part of the results: to run the experiment again gives the same timelines.
     #[serde(skip)]
     pub timelines: Vec<Drawn>,
-    /// What a reader must know to read the figures: how it was measured, what it leaves out.
+    /// Notes that a reader needs for the figures: the method of measurement, and what it leaves
+    /// out.
     pub notes: Vec<String>,
     /// All figures, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
-    /// What the terminal shows below the verdict.
+    /// Lines that the terminal shows below the verdict.
     #[serde(skip)]
     pub lines: Vec<String>,
 }
@@ -92,17 +93,17 @@ impl Outcome {
     }
 }
 
-/// One figure, the paper's, a model's if there is one, and ours.
+/// One figure in up to three versions: the paper's, a model's if there is one, and ours.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What is compared. Comparisons of one name stand in one row of the report.
+    /// The name of the compared figure. Comparisons of one name stand in one row of the report.
     pub what: String,
-    /// What the paper says.
+    /// The paper's figure.
     pub paper: String,
-    /// What a model says.
+    /// The model's figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What was found here.
+    /// The figure found here.
     pub here: String,
 }
 
@@ -112,61 +113,61 @@ impl Comparison {
         Self { what: what.into(), paper: paper.into(), model: None, here: here.into() }
     }
 
-    /// The same, with what a model says.
+    /// Returns the same comparison, with a model's figure.
     pub fn modelled(self, model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
 }
 
-/// A picture: its data are its series, and the report prints them as a table too.
+/// A picture. Its data are its series, which the report also prints as a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Picture {
     /// The title, above the picture.
     pub title: String,
-    /// How the series are shown.
+    /// The form of the picture.
     pub shape: Shape,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is shown.
+    /// The series shown.
     pub series: Vec<Series>,
 }
 
-/// How a picture shows its series.
+/// The form in which a picture shows its series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// One line for each series, over a numeric x.
     Lines,
-    /// One row for each series, one dot in it for each x, placed by y: for more series than
-    /// colours.
+    /// One row for each series, with one dot for each x, placed by y. For pictures with more series
+    /// than colours.
     Rows,
-    /// One row for each series, one field in it for each named x, coloured by how far its y is
-    /// above 1.
+    /// One row for each series, with one field for each named x, coloured by how far its y is above
+    /// 1.
     Map,
-    /// Bars of how often something was so large, the series side by side.
+    /// A histogram, with the bars of the series side by side.
     Bars {
-        /// How much of the x axis each takes; it ends at its point's x.
+        /// The width of each bar on the x axis. A bar ends at its point's x.
         width: f64,
-        /// How many there are room for, from 0 on.
+        /// The number of bars that there is room for, from 0 on.
         bars: usize,
     },
 }
 
-/// What is measured along an axis.
+/// An axis: its quantity and its scale.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
-    /// What, with its unit.
+    /// The quantity, with its unit.
     pub label: String,
-    /// How values are spaced along the axis.
+    /// The spacing of values along the axis.
     pub scale: Scale,
-    /// What x = 0, 1, … stand for, where they are names.
+    /// The names that 0, 1, … stand for, if the values are names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
-/// How values are spaced along an axis.
+/// The spacing of values along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -187,7 +188,7 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Log, names: Vec::new() }
     }
 
-    /// Returns an axis whose values 0, 1, … stand for `names`.
+    /// Returns an axis on which the values 0, 1, … stand for `names`.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
         Self { names, ..Self::linear(label) }
     }
@@ -200,7 +201,7 @@ pub struct Series {
     pub name: String,
     /// The points as (x, y).
     pub points: Vec<(f64, f64)>,
-    /// Shown as dots without a line: what was sampled, beside what was computed.
+    /// True if the series is shown as dots without a line: sampled values beside computed ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dots: bool,
 }
@@ -211,7 +212,7 @@ impl Series {
         Self { name: name.into(), points: points.into_iter().collect(), dots: false }
     }
 
-    /// The same, shown as dots.
+    /// Returns the same series, shown as dots.
     pub fn dotted(self) -> Self {
         Self { dots: true, ..self }
     }
@@ -220,13 +221,13 @@ impl Series {
 /// The timeline of a simulated run.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// In one or two words.
+    /// The name, in one or two words.
     pub name: &'static str,
-    /// What ran, in a sentence.
+    /// A sentence that says which program ran.
     pub title: String,
-    /// SVG.
+    /// The picture, as SVG.
     pub picture: String,
-    /// The same for Perfetto: trace events, JSON.
+    /// The same timeline for Perfetto, as trace events in JSON.
     pub trace: String,
 }
 

@@ -1,9 +1,9 @@
-//! Lines for people, on standard output or, where that carries a document, on standard error.
+//! Messages for the user, on standard output or, if that carries a document, on standard error.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Where lines for people go.
+/// The stream that messages for the user go to.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
     /// Standard output.
@@ -13,8 +13,8 @@ pub enum Output {
 }
 
 impl Output {
-    /// Writes one line. A reader that has gone away (`| head`) is no failure, and no one is left to
-    /// tell of another.
+    /// Writes one line. Errors are ignored: a reader that has gone away (`| head`) is no failure,
+    /// and there is no stream left to report another error on.
     pub fn line(self, line: fmt::Arguments<'_>) {
         let _ = match self {
             Self::Stdout => writeln!(io::stdout().lock(), "{line}"),

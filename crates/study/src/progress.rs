@@ -1,8 +1,8 @@
 //! One bar over all experiments of a study, with the time left.
 //!
 //! The bar is drawn on standard error, and only if that is a terminal: a pipe or a file gets no
-//! control characters. Its length is the time that all experiments are expected to take, so a long
-//! one counts for more than a short one. Within an experiment it follows the steps that the
+//! control characters. Its length is the expected time of all experiments, so a long experiment
+//! takes more of the bar than a short one. Within an experiment the bar follows the steps that the
 //! experiment has planned.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// The bar of a study.
 #[derive(Clone, Debug)]
 pub struct Progress {
+    /// The bar on the terminal, which `Progress` and its parts share.
     bar: ProgressBar,
+    /// The number of experiments, for the message beside the bar.
     experiments: usize,
 }
 
-/// How often the bar is drawn anew while no step ends.
+/// The interval at which the bar is redrawn while no step ends.
 const TICK: Duration = Duration::from_millis(250);
 
 impl Progress {
@@ -38,7 +40,7 @@ impl Progress {
         Self { bar: ProgressBar::hidden(), experiments: 0 }
     }
 
-    /// Begins the experiment `id`, number `index` from 0, which is expected to take so long.
+    /// Begins the experiment `id`, number `index` from 0, which is expected to take `expected`.
     pub fn begin(&self, index: usize, id: &str, expected: Duration) -> Part {
         self.bar.set_message(format!("{}/{} {id}", index + 1, self.experiments));
         Part {
@@ -64,19 +66,20 @@ impl Progress {
 /// One experiment's share of the bar.
 #[derive(Debug)]
 pub struct Part {
+    /// The bar on the terminal, which `Progress` and its parts share.
     bar: ProgressBar,
-    /// Where the bar stood when the experiment began.
+    /// The bar's position when the experiment began.
     from: u64,
-    /// How far the whole experiment moves the bar.
+    /// The distance that the whole experiment moves the bar.
     share: u64,
-    /// How many steps are planned.
+    /// The number of planned steps.
     steps: AtomicU64,
-    /// How many are done. Steps may end on several threads.
+    /// The number of steps done. Several threads may add to it.
     done: AtomicU64,
 }
 
 impl Part {
-    /// Says how many steps there will be.
+    /// Announces how many steps there will be.
     pub fn plan(&self, steps: usize) {
         // Relaxed, here and below: the numbers are only shown.
         self.steps.store(steps as u64, Ordering::Relaxed);
@@ -92,13 +95,13 @@ impl Part {
 }
 
 impl Drop for Part {
-    /// Moves the bar to the experiment's end, however many steps it took.
+    /// Moves the bar to the experiment's end, whatever the number of steps it took.
     fn drop(&mut self) {
         self.bar.set_position(self.from + self.share);
     }
 }
 
-/// The length of the bar for `expected`.
+/// Returns the length of the bar for `expected`.
 fn units(expected: Duration) -> u64 {
     expected.as_millis().try_into().unwrap_or(u64::MAX)
 }

@@ -1,7 +1,8 @@
-//! All that a study found: what `results.json` or `simulated.json` holds and the page shows.
+//! The findings of a study: the content of `results.json` or `simulated.json`, which the page
+//! shows.
 //!
-//! What was simulated is the same on every computer, so `simulated.json` says nothing of the host
-//! or of the time it took: the same seed gives the same bytes.
+//! Simulated results are the same on every computer. So `simulated.json` does not mention the host
+//! or the time that the study took, and the same seed gives the same bytes.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
@@ -14,42 +15,42 @@ use crate::host::Host;
 /// One study.
 #[derive(Debug, Serialize)]
 pub struct Results {
-    /// Names the layout of this document.
+    /// The name of this document's layout.
     pub schema: &'static str,
-    /// What only a study of this computer says.
+    /// The date and the host; only in a study of this computer.
     #[serde(flatten)]
     pub here: Option<Here>,
-    /// Whether the study was run with `--quick`.
+    /// True if the study was run with `--quick`.
     pub quick: bool,
     /// The seed of everything random in it.
     pub seed: u64,
     /// The machines that were simulated, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<Machine>,
-    /// False while a study runs, and if it was interrupted.
+    /// False while the study runs, and if it was interrupted.
     pub complete: bool,
     /// The runs, in the order of the catalogue.
     #[serde(rename = "experiments")]
     pub entries: Vec<Entry>,
 }
 
-/// When and where.
+/// The time and the host of a study of this computer.
 #[derive(Debug, Serialize)]
 pub struct Here {
-    /// Seconds since 1970.
+    /// The time of the study, in seconds since 1970.
     pub written: u64,
     /// The computer that the study ran on.
     pub machine: Host,
 }
 
 impl Results {
-    /// Of a study of this computer. Changes whenever a reader of the last layout would misread the
-    /// next.
+    /// The schema of a study of this computer. It changes if a reader of the last layout would
+    /// misread the new one.
     pub const SCHEMA: &'static str = "stanchion-study/1";
-    /// Of a study of simulated machines; changes likewise.
+    /// The schema of a study of simulated machines. It changes under the same condition.
     pub const SIMULATED: &'static str = "stanchion-simulated/1";
 
-    /// Before anything has run.
+    /// Returns the results of a study in which nothing has run yet.
     pub fn waiting(tasks: &[Task<'_>], here: Option<Here>, quick: bool, seed: u64) -> Self {
         let mut machines: Vec<Machine> = Vec::new();
         for task in tasks {
@@ -71,19 +72,19 @@ impl Results {
     }
 }
 
-/// What an earlier study in the same place found on the other kind of machine.
+/// The findings of an earlier study in the same directory on the other kind of machine.
 #[derive(Debug, Deserialize)]
 pub struct Earlier {
     /// The name of the document's layout.
     pub schema: String,
-    /// Nothing if it was simulated.
+    /// The time of the study, in seconds since 1970; none if it was simulated.
     pub written: Option<u64>,
     /// The runs that it has.
     #[serde(rename = "experiments")]
     pub entries: Vec<Entry>,
 }
 
-/// One run of an experiment and what came of it.
+/// One run of an experiment and its outcome.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The experiment's name on the command line.
@@ -94,19 +95,19 @@ pub struct Entry {
     pub source: String,
     /// The experiment's heading.
     pub title: String,
-    /// What the paper claims.
+    /// The paper's claim.
     pub claim: String,
-    /// What kind of machine it ran on.
+    /// The kind of machine that it ran on.
     pub kind: Kind,
     /// The machine that it was simulated on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
-    /// How long the run took.
+    /// The duration of the run.
     #[serde(default, skip_serializing_if = "Took::is_untold")]
     pub seconds: Took,
-    /// Whether the run ended in an error.
+    /// True if the run ended in an error.
     pub failed: bool,
-    /// What was found.
+    /// The outcome of the run.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -116,19 +117,19 @@ pub struct Entry {
 pub struct On {
     /// The machine's name.
     pub name: String,
-    /// How many processors it has.
+    /// The machine's number of processors.
     pub processors: usize,
 }
 
-/// How long a run took here.
+/// The duration of a run on this computer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Option<f64>", into = "Option<f64>")]
 pub enum Took {
     /// It has not run.
     NotRun,
-    /// So many seconds.
+    /// It took this many seconds.
     Seconds(f64),
-    /// It ran in virtual time, and how long that took here is no part of what it found.
+    /// It ran in virtual time. The real duration is no part of its findings.
     #[default]
     Untold,
 }
@@ -155,7 +156,8 @@ impl From<Took> for Option<f64> {
 }
 
 impl Entry {
-    /// Before it has run: why it will not, or that its turn has not come.
+    /// Returns the entry of a run before it starts. Its verdict says why it will not run, or that
+    /// its turn has not come.
     pub fn waiting(task: &Task<'_>) -> Self {
         let experiment = task.experiment;
         let reason = match &task.call {
@@ -182,12 +184,12 @@ impl Entry {
         }
     }
 
-    /// Whether its turn came.
+    /// Returns true if it has run.
     pub fn ran(&self) -> bool {
         self.seconds != Took::NotRun
     }
 
-    /// What it ran on, for the head of a column.
+    /// Names the machine that it ran on, for the head of a column.
     pub fn place(&self) -> String {
         match (&self.on, self.kind) {
             (Some(on), _) => format!("{}, {} processors, simulated", on.name, on.processors),

@@ -1,14 +1,14 @@
-//! Which experiments a filter means.
+//! Selects experiments by filters.
 
 use super::experiment::Experiment;
 use crate::error::Error;
 
-/// The experiments that match any of `filters`, in the order of the catalogue; all if there is no
-/// filter.
+/// Returns the experiments that match any of `filters`, in the order of the catalogue; all if there
+/// is no filter.
 ///
-/// A filter is a whole id, or else a part of one, or else a pattern in which `*` stands for any run
-/// of characters and `?` for one. A filter that is a whole id means that one only, so `fr92/fig4`
-/// never brings more.
+/// A filter is a whole id, a part of one, or a pattern in which `*` stands for any run of
+/// characters and `?` for one. A filter that is a whole id selects only that experiment, so
+/// `fr92/fig4` never selects more.
 pub fn select<'a>(
     catalogue: &'a [Experiment],
     filters: &[String],
@@ -42,7 +42,7 @@ pub fn select<'a>(
 fn matches(filter: &str, id: &str) -> bool {
     let filter = filter.to_lowercase();
     if filter.contains(['*', '?']) {
-        // A pattern may name the part after the slash only, as a plain filter may.
+        // A pattern may match only the part after the slash, as a plain filter may.
         let figure = id.split_once('/').map_or(id, |(_, figure)| figure);
         glob(filter.as_bytes(), id.as_bytes()) || glob(filter.as_bytes(), figure.as_bytes())
     } else {
@@ -59,8 +59,9 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Up to three ids, the nearest first, that `filter` may be meant for: of three letters at most one
-/// is wrong, swapped, missing or too many, in the whole id or in the part after the slash.
+/// Returns up to three ids that `filter` may be a misspelling of, the nearest first. At most one of
+/// three letters is wrong, swapped, missing or extra, in the whole id or in the part after the
+/// slash.
 fn near(catalogue: &[Experiment], filter: &str) -> Vec<&'static str> {
     let filter = filter.to_lowercase();
     let most = (filter.chars().count() / 3).max(1);
@@ -73,7 +74,7 @@ fn near(catalogue: &[Experiment], filter: &str) -> Vec<&'static str> {
         .map(|experiment| (distance(experiment.id), experiment.id))
         .filter(|&(distance, _)| distance <= most)
         .collect();
-    // Stable: equal ones stay in the order of the catalogue.
+    // The sort is stable: equally near ids stay in the order of the catalogue.
     ids.sort_by_key(|&(distance, _)| distance);
     ids.into_iter().map(|(_, id)| id).take(3).collect()
 }

@@ -1,9 +1,8 @@
-//! Runs the chosen experiments in turn and writes what is known after each.
+//! Runs the chosen experiments in turn and rewrites the report after each.
 //!
 //! The report is a fold over entries and is rewritten after every experiment, so that nothing short
-//! of a full disk loses a finished one. What was found on simulated machines goes to
-//! `simulated.json`, what was found on this computer to `results.json`; the page sets both side by
-//! side.
+//! of a full disk loses a finished one. Findings on simulated machines go to `simulated.json`,
+//! findings on this computer to `results.json`. The page shows both side by side.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,28 +20,29 @@ use crate::results::{Entry, Here, Results, Took};
 use crate::target::{Call, Target, Task};
 use crate::units::count;
 
-/// How a study is run and where its report goes.
+/// The settings of a study, and the files of its report.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whether experiments take shorter windows and fewer repeats.
+    /// True if experiments take shorter windows and fewer repeats.
     pub quick: bool,
     /// The seed of everything random in the experiments.
     pub seed: u64,
-    /// The directory of the report; it is made if it is not there.
+    /// The directory of the report. It is made if it does not exist.
     pub out: PathBuf,
-    /// Where a copy of the results goes; "-" is standard output.
+    /// The file for a copy of the results; "-" is standard output.
     pub json: Option<PathBuf>,
-    /// Whether to write the timelines of simulated runs as well.
+    /// True if the timelines of simulated runs are written as well.
     pub trace: bool,
-    /// How long the experiment of an id is expected to take, for the bar.
+    /// Returns the expected duration of the experiment of an id, for the bar.
     pub expected: fn(&str) -> Duration,
-    /// What the command line gives to single experiments.
+    /// Values that the command line gives to single experiments.
     pub given: Given,
 }
 
 /// Runs `tasks` on `target`.
 pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(), Error> {
-    // Before anything is opened: a report of nothing must not take the place of one of something.
+    // `target::plan` has refused a study in which nothing runs, so no empty report replaces an
+    // earlier one.
     let destination = Destination::open(&settings.out, settings.json.as_deref(), target.is_real())?;
     let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
     let interrupt = Interrupt::listen()?;
@@ -86,7 +86,7 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
     }
 }
 
-/// This computer, with a warning on standard error if it is not fit to measure on.
+/// Describes this computer, and prints a warning on standard error if it is not fit to measure on.
 fn here() -> Here {
     let machine = Host::here();
     if let Some(warning) = machine.warning() {
@@ -96,7 +96,7 @@ fn here() -> Here {
     Here { written, machine }
 }
 
-/// Runs `call` and returns how many seconds that took.
+/// Runs `call` and returns the seconds that it took.
 pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
     let started = Instant::now();
     let done = match call {
@@ -156,8 +156,8 @@ fn say_end(out: Output, results: &Results, destination: &Destination) {
         .collect();
     if !waiting.is_empty() {
         let number = count(waiting.len(), "experiment");
-        // On this computer those are the ones that only simulated machines have. Elsewhere the user
-        // may have expected one.
+        // On this computer, these are the experiments that run only on simulated machines, so the
+        // line need not name them. On other machines the user may have expected one of them.
         let which =
             if results.here.is_some() { String::new() } else { format!(": {}", waiting.join(" ")) };
         out.line(format_args!("{number} not run; the report says why{which}"));

@@ -1,4 +1,4 @@
-//! Which machine a study is asked for, and which of the chosen experiments run on it.
+//! The machine that a study runs on, and the chosen experiments that run on it.
 
 use std::path::Path;
 
@@ -8,14 +8,15 @@ use super::experiment::{Bodies, Body, Experiment, Kind, Run, Simulated};
 use crate::error::Error;
 use crate::survey::description;
 
-/// What `--machine` names.
+/// The machine that `--machine` names.
 #[derive(Debug)]
 pub enum Target {
     /// This computer.
     Real,
     /// The machines that each experiment names, the paper's own first.
     Papers,
-    /// One machine in virtual time, for all experiments; also one of a description in a file.
+    /// One machine in virtual time for all experiments, by its name or from a description in a
+    /// file.
     Named(Box<Machine>),
 }
 
@@ -23,7 +24,8 @@ const REAL: &str = "real";
 const PAPERS: &str = "simulated";
 
 impl Target {
-    /// The target that `name` stands for; else an error with the names that it resembles.
+    /// Returns the target that `name` stands for. If there is none, the error has the names that it
+    /// resembles.
     pub fn of(name: &str) -> Result<Self, Error> {
         match name {
             REAL => Ok(Self::Real),
@@ -32,12 +34,12 @@ impl Target {
         }
     }
 
-    /// Returns whether it is this computer.
+    /// Returns true if it is this computer.
     pub fn is_real(&self) -> bool {
         matches!(self, Self::Real)
     }
 
-    /// As it stands in a sentence.
+    /// Names the target for use in a sentence.
     fn words(&self) -> String {
         match self {
             Self::Real => "this computer".to_owned(),
@@ -47,7 +49,7 @@ impl Target {
     }
 }
 
-/// The machine of that name, or of that description.
+/// Returns the machine with that name, or from the description in that file.
 pub fn named(name: &str) -> Result<Machine, Error> {
     if is_file(name) {
         return description::read(Path::new(name));
@@ -59,7 +61,7 @@ pub fn named(name: &str) -> Result<Machine, Error> {
     })
 }
 
-/// Whether this names a file with a description, not a machine.
+/// Returns true if `name` is the path of a description, not the name of a machine.
 fn is_file(name: &str) -> bool {
     name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json")
 }
@@ -68,7 +70,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     [REAL, PAPERS].into_iter().chain(machines::NAMES.iter().copied())
 }
 
-/// Up to three names that `name` may be a slip of the pen for, or the beginning of.
+/// Returns up to three names that `name` may be a misspelling or the beginning of.
 fn near(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let most = (name.chars().count() / 3).max(1);
@@ -83,25 +85,25 @@ fn near(name: &str) -> Vec<&'static str> {
     found.into_iter().map(|(_, known)| known).take(3).collect()
 }
 
-/// One run of one experiment, or why there is none.
+/// One run of one experiment, or the reason why there is none.
 pub struct Task<'a> {
     /// The experiment that runs.
     pub experiment: &'a Experiment,
     /// The kind of machine it runs on.
     pub kind: Kind,
-    /// Or why nothing is called.
+    /// The function to call, or the reason why there is none.
     pub call: Result<Call, &'static str>,
 }
 
-/// What is called.
+/// A function to call.
 pub enum Call {
-    /// A function of this computer, or a formula.
+    /// A function that runs on this computer, or a formula.
     Here(Run),
-    /// A function of a simulated machine, and that machine.
+    /// A function that runs on a simulated machine, and that machine.
     On(Simulated, Box<Machine>),
 }
 
-/// The runs of `chosen` on `target`, in order; refused if there is none.
+/// Returns the runs of `chosen` on `target`, in order. If nothing would run, returns an error.
 pub fn plan<'a>(chosen: &[&'a Experiment], target: &Target) -> Result<Vec<Task<'a>>, Error> {
     let mut tasks = Vec::new();
     for experiment in chosen {
@@ -139,7 +141,7 @@ fn runnable<F: Copy>(body: &Body<F>) -> Result<F, &'static str> {
     }
 }
 
-/// The calls of one simulated experiment.
+/// Returns the calls of one simulated experiment.
 fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
     if let Target::Named(machine) = target {
         return Ok(vec![Call::On(simulated, machine.clone())]);
@@ -157,7 +159,7 @@ fn paper_machine(name: &str) -> Result<Box<Machine>, Error> {
     }
 }
 
-/// Why nothing at all would run.
+/// Returns the error that says why nothing would run.
 fn refusal(tasks: &[Task<'_>], target: &Target) -> Error {
     let what = match tasks {
         [one] => one.experiment.id.to_owned(),

@@ -1,6 +1,7 @@
-//! Numbers for people: three significant digits and the unit that keeps them short.
+//! Formats numbers for a reader: three significant digits and the unit that keeps them short.
 
-/// `value` with three significant digits, without an exponent between 0.001 and ten million.
+/// Formats `value` with three significant digits, without an exponent between 0.001 and ten
+/// million.
 pub fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -20,7 +21,8 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A share of 1 in per cent; one too small to be told from none says so.
+/// Formats a share of 1 as a percentage. A share too small for three decimals is "less than 0.001
+/// %".
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.001 {
@@ -29,7 +31,7 @@ pub fn percent(share: f64) -> String {
     format!("{}\u{a0}%", significant(percent))
 }
 
-/// `number` with a comma after every three digits from the right.
+/// Formats `number` with a comma after every three digits from the right.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -42,13 +44,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// "1 experiment", "2 experiments".
+/// Formats a count: "1 experiment", "2 experiments".
 pub fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A time given in nanoseconds, in ns, µs, ms or s; the space between is one that no line breaks
-/// at.
+/// Formats a time given in nanoseconds, in ns, µs, ms or s, with a no-break space before the unit.
 pub fn nanos(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size < 1e3 => (value, "ns"),

@@ -1,5 +1,5 @@
-//! What measurements on this computer have in common: threads that start together, cells that are
-//! measured in turn, and what is computed from the times.
+//! Tools that all measurements on this computer share: threads that start together, cells that are
+//! measured in turn, and statistics of the times.
 
 mod precision;
 mod start;

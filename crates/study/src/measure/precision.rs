@@ -1,33 +1,34 @@
-//! How often something is measured: until what decides is known precisely enough, or so often and
-//! no more.
+//! Repeats a measurement until the figures that decide a claim are known precisely enough, or until
+//! a fixed number of rounds.
 
 use super::sweep::Grid;
 use crate::context::{Context, Stop};
 
-/// A width fixed before anything is measured, and how often is measured for it at least and at
-/// most.
+/// A required precision, fixed before anything is measured, and the fewest and the most rounds to
+/// reach it.
 #[derive(Clone, Copy, Debug)]
 pub struct Precision {
     /// Rounds that are always measured.
     pub least: usize,
     /// Rounds after which no more are measured.
     pub most: usize,
-    /// How much larger the upper end of a figure's confidence interval may be than the lower, as a
-    /// share of the lower.
+    /// The largest allowed width of a figure's confidence interval: by how much its upper end may
+    /// exceed its lower, as a share of the lower.
     pub width: f64,
 }
 
 /// Two-sided 95 % quantiles of Student's distribution, by degrees of freedom from 1 on.
 const STUDENT: [f64; 12] =
     [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
-/// The same for more.
+/// The same quantile for more degrees of freedom.
 const NORMAL: f64 = 1.96;
 
-/// Returns how wide the 95 % confidence interval of `figures` is: how much larger its upper end is
-/// than its lower, as a share of the lower.
+/// Returns the width of the 95 % confidence interval of `figures`: by how much its upper end
+/// exceeds its lower, as a share of the lower.
 ///
-/// It is that of the mean of the logarithms, by Student's distribution: times have a long tail
-/// upwards, and what is judged are their ratios. Of fewer than two figures nothing is known.
+/// The interval is that of the mean of the logarithms, by Student's distribution, because times
+/// have a long upper tail and claims are about their ratios. The width for fewer than two figures
+/// is infinite.
 pub fn width(figures: &[f64]) -> f64 {
     let number = figures.len() as f64;
     if figures.len() < 2 {
@@ -38,23 +39,24 @@ pub fn width(figures: &[f64]) -> f64 {
     let variance = logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (number - 1.0);
     let quantile = STUDENT.get(figures.len() - 2).copied().unwrap_or(NORMAL);
     let width = (2.0 * quantile * (variance / number).sqrt()).exp() - 1.0;
-    // Of figures that are no positive numbers nothing is known.
+    // If a figure is not a positive number, the width is unknown.
     if width.is_nan() { f64::INFINITY } else { width }
 }
 
 impl Precision {
-    /// Returns whether nothing more is measured after `rounds` rounds of which the widest interval
-    /// is `widest`.
+    /// Returns true if the measurement ends after `rounds` rounds, the widest interval being
+    /// `widest`.
     pub fn is_reached(&self, rounds: usize, widest: f64) -> bool {
         rounds >= self.most || (rounds >= self.least && widest <= self.width)
     }
 
-    /// Returns why nothing is judged by figures of which the widest interval is `widest`; none if
-    /// it is narrow enough.
+    /// Returns why figures with a widest interval of `widest` decide nothing; none if that is
+    /// narrow enough.
     pub fn refusal(&self, widest: f64) -> Option<String> {
         (widest > self.width).then(|| {
             format!(
-                "a figure that decides is not known well enough: after {} rounds the upper end of its 95 % confidence interval is {:.2} times the \
+                "a figure that decides is not known well enough: after {} rounds the upper end \
+                 of its 95 % confidence interval is {:.2} times the \
                  lower, and more than {:.2} decides nothing. Close other programs and run it again",
                 self.most,
                 1.0 + widest,
@@ -64,23 +66,23 @@ impl Precision {
     }
 }
 
-/// What [`sweep_until`] found.
+/// The result of [`sweep_until`].
 #[derive(Debug)]
 pub struct Swept<T> {
-    /// What the rounds of each cell come to.
+    /// The joined rounds of each cell.
     pub grid: Grid<T>,
-    /// How many rounds there were.
+    /// The number of rounds.
     pub rounds: usize,
     /// The widest interval of the figures that decide.
     pub widest: f64,
 }
 
-/// Runs `measure(lock, setting)` for every pair, locks in turn, until `precision` is reached;
+/// Runs `measure(lock, setting)` for every pair until `precision` is reached. Locks take turns.
 /// `join` joins the rounds of a cell.
 ///
-/// `figure(lock, column, measured)` is the figure of a cell by which is judged; none for the cells
-/// that decide nothing. Whether more is measured depends on how wide the intervals of these figures
-/// are, and not on the figures.
+/// `figure(lock, column, measured)` is the figure of a cell that decides the claim; none for a cell
+/// that decides nothing. The number of rounds depends on the widths of the intervals of these
+/// figures, not on the figures.
 pub fn sweep_until<S: Copy, M, T>(
     context: &Context,
     locks: usize,
@@ -129,7 +131,8 @@ mod tests {
     fn intervals_are_those_of_student() {
         assert_eq!(width(&[5.0]), f64::INFINITY);
         assert_eq!(width(&[5.0, 5.0, 5.0]), 0.0);
-        // Logarithms 0, 1 and 2: a standard error of 1/√3, and 4.303 of those to either side.
+        // Logarithms 0, 1 and 2: the standard error is 1/√3, and the interval extends 4.303 of them
+        // to either side.
         let figures = [0.0_f64, 1.0, 2.0].map(f64::exp);
         assert!((width(&figures) - ((2.0 * 4.303 / 3.0_f64.sqrt()).exp() - 1.0)).abs() < 1e-9);
         // The scale does not matter.
@@ -157,7 +160,7 @@ mod tests {
     fn quiet_figures_end_it_early_and_loud_ones_at_the_most_and_unjudged() {
         assert_eq!(rounds(|_| 7.0), (3, true));
         assert_eq!(rounds(|round| if round.is_multiple_of(2) { 1.0 } else { 9.0 }), (5, false));
-        // Whichever way a figure lies, it takes as many rounds.
+        // The value of a figure does not change the number of rounds.
         assert_eq!(rounds(|_| 0.007), (3, true));
     }
 

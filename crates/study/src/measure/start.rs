@@ -1,4 +1,4 @@
-//! Starting threads together, each on a processor of its own where there are enough.
+//! Starts threads together, each on a processor of its own if there are enough.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,55 +7,59 @@ use std::time::Duration;
 
 use machine::topology::{Pinned, pin};
 
-/// A line that all threads of a measurement start from.
+/// A start barrier for all threads of a measurement.
 #[derive(Debug, Default)]
 pub struct StartLine {
+    /// Threads that wait at the line; each of them adds 1.
     ready: AtomicUsize,
+    /// Set once, by the thread that opens the line.
     open: AtomicBool,
 }
 
 impl StartLine {
-    /// Called by each thread: returns when the line is opened.
+    /// Waits until the line is opened. Each thread of the measurement calls it once.
     ///
-    /// Spins for about 20 µs and then yields, so that late threads get a processor to arrive on.
+    /// It spins for about 20 µs and then yields, so that late threads get a processor.
     pub fn wait(&self) {
-        // Release: pairs with the Acquire in `open_when`; whatever the thread prepared is done
-        // before the start.
+        // Release: pairs with the Acquire in `open_when`, so everything that the thread has
+        // prepared happens before the start.
         self.ready.fetch_add(1, Ordering::Release);
         let mut looks = 0;
-        // Acquire: pairs with the Release in `open_when`.
+        // Acquire: pairs with the Release store in `open_when`.
         while !self.open.load(Ordering::Acquire) {
             looks += 1;
             if looks < 500 { spin_loop() } else { thread::yield_now() }
         }
     }
 
-    /// Opens the line when `threads` stand at it.
+    /// Waits until `threads` threads wait at the line, then opens it.
     pub fn open_when(&self, threads: usize) {
+        // Acquire: pairs with the Release in `wait`.
         while self.ready.load(Ordering::Acquire) < threads {
-            // Not yield_now: the waiting threads yield, and this one must not come round as often
-            // as they do.
+            // Sleep instead of yielding: the waiting threads yield, and this thread must not run as
+            // often as they do.
             thread::sleep(Duration::from_micros(50));
         }
+        // Release: pairs with the Acquire in `wait`.
         self.open.store(true, Ordering::Release);
     }
 }
 
-/// Which processor each of `threads` threads stays on; none where they outnumber the processors.
+/// The processor that each of `threads` threads stays on; none if they outnumber the processors.
 ///
-/// With a processor each, pinning takes the kernel's balancing out of the figures; with fewer, the
-/// kernel's balancing is part of what is measured.
+/// If each thread has a processor, pinning takes the kernel's balancing out of the figures. If
+/// there are fewer processors, the kernel's balancing is part of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement<'a> {
     /// The processors that threads may be pinned to, by number.
     pub processors: &'a [usize],
-    /// How many threads there are.
+    /// The number of threads.
     pub threads: usize,
 }
 
 impl Placement<'_> {
-    /// Called by thread `index`, which stays there while it holds what is returned. A refusal
-    /// leaves the thread where the kernel puts it.
+    /// Pins the calling thread, which is thread `index`, for as long as it holds the result. If the
+    /// system refuses, the thread stays where the kernel puts it.
     #[must_use]
     pub fn take_place(self, index: usize) -> Option<Pinned> {
         let enough = self.threads <= self.processors.len();

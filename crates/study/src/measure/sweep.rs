@@ -1,16 +1,16 @@
 //! One measurement over many locks and settings, repeated, and the median of each cell.
 //!
-//! Locks take turns within a repeat and repeats follow each other, so that whatever drifts (a
-//! neighbour's load, the clock rate, the temperature) meets all locks alike; measuring one lock to
-//! the end before the next would hand each its own weather.
+//! Locks take turns within a repeat, and repeats follow each other. So a drift (a neighbour's load,
+//! the clock rate, the temperature) affects all locks alike. If one lock were measured to the end
+//! before the next, each would be measured under different conditions.
 
 use super::super::context::{Context, Stop};
 
-/// `cells[lock][setting]`: the medians.
+/// A table of results, indexed `cells[lock][setting]`.
 pub type Grid<T> = Vec<Vec<T>>;
 
-/// Runs `measure(lock, setting)` for every pair, `repeats` times, locks in turn; `median` joins the
-/// repeats of a cell.
+/// Runs `measure(lock, setting)` for every pair, `repeats` times. Locks take turns. `median` joins
+/// the repeats of a cell.
 pub fn sweep<S: Copy, M, T>(
     context: &Context,
     locks: usize,
@@ -32,12 +32,12 @@ pub fn sweep<S: Copy, M, T>(
     Ok(seen.into_iter().map(|cells| cells.into_iter().map(&median).collect()).collect())
 }
 
-/// How many steps of the progress bar a sweep takes.
+/// Returns the number of steps of the progress bar that a sweep takes.
 pub fn steps(locks: usize, settings: usize, repeats: usize) -> usize {
     locks * settings * repeats
 }
 
-/// The middle value; the mean of the middle two if there is no middle one.
+/// Returns the middle value, or the mean of the middle two if there is no middle one.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -48,7 +48,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The value that a quarter of the others lie below: the second of five, the third of nine.
+/// Returns the value that a quarter of the others lie below: the second of five, the third of nine.
 pub fn lower_quartile(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 4).copied().unwrap_or(f64::NAN)

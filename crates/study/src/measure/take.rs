@@ -1,9 +1,9 @@
-//! Taking times, and what is computed from them.
+//! Takes times, and computes figures from them.
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds for `f`, called `calls` times in a row: the least of `runs` means, which is the one
-/// that was disturbed least.
+/// Returns the nanoseconds that `f` takes. Each of `runs` runs takes the mean of `calls` calls in a
+/// row. The result is the least mean, which is the one with the least disturbance.
 pub fn least(runs: u32, calls: u32, mut f: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..runs {
@@ -16,7 +16,8 @@ pub fn least(runs: u32, calls: u32, mut f: impl FnMut()) -> f64 {
     best
 }
 
-/// Jain, Chiu and Hawe's index of fairness (1984): `(Σx)² / (n Σx²)`; 1 if nobody got anything.
+/// Computes Jain, Chiu and Hawe's index of fairness (1984): `(Σx)² / (n Σx²)`; 1 if all shares are
+/// 0.
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -28,7 +29,7 @@ pub fn nanos(duration: Duration) -> f64 {
     duration.as_nanos() as f64
 }
 
-/// Processor time that this process has used.
+/// Returns the processor time that this process has used.
 #[cfg(unix)]
 pub fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -41,7 +42,7 @@ pub fn processor_time() -> Duration {
     }
 }
 
-/// Processor time that this process has used; not asked for on this system.
+/// Returns zero: the processor time is not read on this system.
 #[cfg(not(unix))]
 pub fn processor_time() -> Duration {
     Duration::ZERO

@@ -1,12 +1,12 @@
-//! A picture as bars: how often something was of each size, for several kinds of it side by side.
+//! A picture as a histogram, with the bars of several series side by side.
 
 use plotters::prelude::*;
 
 use super::chart::{self, Area, Drawing, Frame};
 use crate::outcome::{Picture, Scale};
 
-/// Draws it: `bars` bars along x, each `width` of the axis wide and ending at its point's x; in
-/// each, the series side by side.
+/// Draws `bars` bars along x, each `width` of the axis wide and ending at its point's x. Within
+/// each bar the series stand side by side.
 pub(crate) fn draw(
     area: &Area<'_>,
     picture: &Picture,
@@ -16,7 +16,8 @@ pub(crate) fn draw(
 ) -> Drawing {
     let most = chart::all_points(picture).map(|point| point.1).fold(1.0, f64::max);
     let x = 0.0..width * bars as f64;
-    // Below one, so that one can be seen; what a bin got as its part of a bucket may be less.
+    // The log axis starts at 0.5, so that a count of 1 is visible. A bin's part of a bucket may be
+    // less.
     match picture.y.scale {
         Scale::Linear => draw_on(area, picture, frame, width, x, 0.0..most * 1.05, 0.0),
         Scale::Log => draw_on(area, picture, frame, width, x, (0.5..most * 1.3).log_scale(), 0.5),

@@ -1,10 +1,10 @@
 //! A picture as inline SVG, drawn by `plotters` and recoloured by the page's style sheet.
 //!
-//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting
-//! cannot use. So each role is drawn in a colour that stands for it (series n is `#0000nn + 1`),
-//! and those are replaced by classes afterwards: `fill="#000001"` becomes `class="f1"`. Each
-//! picture is drawn twice, wide and narrow, and the page shows the one that fits: scaling one
-//! drawing would make its text unreadable on a phone.
+//! `plotters` writes fixed colours, but the page follows the reader's light or dark setting. So
+//! each role is drawn in a placeholder colour (series n is `#0000nn + 1`), and afterwards
+//! placeholders are replaced by classes: `fill="#000001"` becomes `class="f1"`. Each picture is
+//! drawn twice, wide and narrow, and the page shows the one that fits. To scale one drawing would
+//! make its text unreadable on a phone.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -15,7 +15,7 @@ use super::{bars, map};
 use crate::outcome::{Picture, Scale, Series, Shape};
 use crate::units::significant;
 
-/// Colours that the style sheet knows; more series than this must be shown as rows.
+/// The number of colours in the style sheet. A picture with more series must show them as rows.
 pub(crate) const COLOURS: usize = 8;
 
 pub(crate) type Drawing = Result<(), String>;
@@ -25,17 +25,17 @@ pub(crate) type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 const WIDE: u32 = 820;
 const NARROW: u32 = 380;
 
-/// The picture at both widths, or why it could not be drawn.
+/// Draws the picture at both widths, or returns why it could not be drawn.
 pub(crate) fn chart(picture: &Picture) -> Result<[String; 2], String> {
     let themed = |width| Ok::<_, String>(themed(&draw(picture, width)?, &picture.title));
     Ok([themed(WIDE)?, themed(NARROW)?])
 }
 
-/// The wide picture as a file of its own: in fixed colours, on white, with its title and what its
-/// colours mean.
+/// Draws the wide picture as a file of its own: in fixed colours, on white, with its title and a
+/// legend.
 pub fn standalone(picture: &Picture) -> Result<String, String> {
     let mut svg = draw(picture, WIDE)?;
-    // The colours of series as the style sheet has them on light ground.
+    // The colours of series in the style sheet, on light ground.
     let series =
         ["#0072b2", "#d55e00", "#00825f", "#b0467f", "#8a6d00", "#2f8fc4", "#555555", "#7b3294"];
     let inks = [(TEXT, "#1b1f24"), (GRID, "#d5dae0"), (AXIS, "#59636e")];
@@ -108,7 +108,7 @@ fn draw(picture: &Picture, width: u32) -> Result<String, String> {
     Ok(svg)
 }
 
-/// Classes for colours, and a name for those who cannot see it.
+/// Replaces placeholder colours by classes, and adds a label for screen readers.
 fn themed(svg: &str, title: &str) -> String {
     let mut themed =
         svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escaped(title)), 1);
@@ -139,7 +139,8 @@ fn escaped(text: &str) -> String {
     markup.finish()
 }
 
-/// Least and greatest of `values`, with a little room; logarithmic room if asked.
+/// Returns the least and the greatest of `values`, with a little room: a factor if the scale is
+/// logarithmic, else a margin.
 fn range(values: impl Iterator<Item = f64>, scale: Scale, from_zero: bool) -> (f64, f64) {
     let (low, high) = values
         .filter(|value| value.is_finite())
@@ -167,7 +168,7 @@ pub(crate) fn all_points(picture: &Picture) -> impl Iterator<Item = (f64, f64)> 
     picture.series.iter().flat_map(|series| series.points.iter().copied())
 }
 
-/// One line and one marker shape for each series.
+/// Draws one line and one marker shape for each series.
 fn lines(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     let x = range(all_points(picture).map(|point| point.0), picture.x.scale, false);
     let y = range(all_points(picture).map(|point| point.1), picture.y.scale, true);
@@ -184,7 +185,8 @@ fn lines(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     }
 }
 
-/// Threads are whole, and few enough to name each.
+/// Returns the number of labels on an x axis that counts: its values are whole, and few enough to
+/// label each.
 fn whole_numbers(picture: &Picture) -> Option<usize> {
     let whole = all_points(picture).all(|(x, _)| x.fract() == 0.0);
     let first = picture.series.first()?;
@@ -193,11 +195,11 @@ fn whole_numbers(picture: &Picture) -> Option<usize> {
         .then_some((high - low) as usize + 1)
 }
 
-/// What is around a drawing with two axes.
+/// The frame of a drawing with two axes.
 pub(crate) struct Frame {
-    /// Of the whole picture, in pixels.
+    /// The width of the whole picture, in pixels.
     pub(crate) width: u32,
-    /// How many labels the x axis has, if it counts.
+    /// The number of labels of the x axis, if it counts.
     pub(crate) whole: Option<usize>,
 }
 
@@ -247,7 +249,7 @@ impl Frame {
             .axis_desc_style(style(16))
             .draw()
             .map_err(failed)?;
-        // Across the top, where it need not be turned.
+        // The label of the y axis stands across the top, so that it need not be rotated.
         area.draw(&Text::new(picture.y.label.clone(), (6, 4), style(16))).map_err(failed)?;
         Ok(chart)
     }
@@ -269,7 +271,7 @@ impl Frame {
                     .draw_series(LineSeries::new(series.points.iter().copied(), stroke))
                     .map_err(failed)?;
             }
-            // On a line of many points marks would hide each other and whatever lies under them.
+            // On a line of many points, markers would hide each other and everything under them.
             if series.dots || !many {
                 for point in &series.points {
                     marker(area, index, chart.backend_coord(point), if many { 2 } else { 4 })?;
@@ -280,7 +282,8 @@ impl Frame {
     }
 }
 
-/// Circle, triangle, square and diamond in turn, so that colour is not all that tells series apart.
+/// Draws a circle, triangle, square or diamond in turn, so that not only colour distinguishes
+/// series.
 fn marker(area: &Area<'_>, series: usize, (x, y): (i32, i32), size: i32) -> Drawing {
     let fill = colour(series).filled();
     let drawn = match series % 4 {
@@ -296,7 +299,7 @@ fn marker(area: &Area<'_>, series: usize, (x, y): (i32, i32), size: i32) -> Draw
     drawn.map_err(|error| error.to_string())
 }
 
-/// A row for each series, named at its left; a dot for each x, in that x's colour.
+/// Draws a row for each series, named at its left, with a dot for each x in that x's colour.
 fn rows(area: &Area<'_>, picture: &Picture) -> Drawing {
     let y = range(all_points(picture).map(|point| point.1), picture.y.scale, true);
     match picture.y.scale {
@@ -350,7 +353,7 @@ where
     Ok(())
 }
 
-/// All x of all series, rising.
+/// Returns all x of all series, rising.
 pub(crate) fn columns(series: &[Series]) -> Vec<f64> {
     let mut columns: Vec<f64> =
         series.iter().flat_map(|series| series.points.iter().map(|point| point.0)).collect();
@@ -359,7 +362,7 @@ pub(crate) fn columns(series: &[Series]) -> Vec<f64> {
     columns
 }
 
-/// An axis label: short, without needless digits.
+/// Formats an axis label: short, without needless digits.
 pub(crate) fn tick(value: f64) -> String {
     if value.abs() >= 1e4 {
         let thousands = significant(value / 1e3);

@@ -1,9 +1,10 @@
 //! A picture as a map: a row for each series, a field for each named x, coloured by how far its y
 //! is above 1.
 //!
-//! Colours go in steps, not smoothly: eight can be told apart and named in a legend. They fall in
-//! lightness, so that a map reads the same to the colour-blind and in print, and they are the same
-//! on light and on dark ground, since each field brings its own ground for its number.
+//! Colours change in eight steps, not smoothly, so that a reader can tell them apart and a legend
+//! can name them. They fall in lightness, so that a map reads the same to the colour-blind and in
+//! print. They are the same on light and on dark ground, since each field is the ground of its own
+//! number.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -11,20 +12,20 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::chart::{Area, Drawing, TEXT};
 use crate::outcome::Picture;
 
-/// Upper ends of all steps but the last, which has none.
+/// Upper ends of all steps but the last. The last step has no upper end.
 const ENDS: [f64; 7] = [1.03, 1.1, 1.2, 1.5, 2.0, 5.0, 20.0];
 
-/// How many steps there are.
+/// The number of steps.
 pub(crate) const STEPS: usize = ENDS.len() + 1;
 
-/// Numbers on pale fields and on dark ones.
+/// Placeholder colours of the numbers on pale fields, and on dark ones below.
 pub(crate) const ON_PALE: RGBColor = RGBColor(0, 0, 0xf3);
 pub(crate) const ON_DARK: RGBColor = RGBColor(0, 0, 0xf4);
 
-/// From this step on fields are dark.
+/// The first step with dark fields.
 const DARK: usize = 5;
 
-/// What stands for the colour of a step until the style sheet gives it.
+/// Returns the placeholder for the colour of a step, which the style sheet gives.
 pub(crate) fn colour(step: usize) -> RGBColor {
     RGBColor(0, 0, 0xe0 + step as u8)
 }
@@ -33,7 +34,7 @@ fn step(value: f64) -> usize {
     ENDS.iter().filter(|&&end| value > end).count()
 }
 
-/// What the legend says of each step.
+/// Returns the legend's label of each step.
 pub(crate) fn legend() -> [String; STEPS] {
     std::array::from_fn(|step| match ENDS.get(step) {
         Some(end) => format!("up to {end}"),
@@ -43,17 +44,17 @@ pub(crate) fn legend() -> [String; STEPS] {
 
 const ROW: i32 = 20;
 
-/// Pixels for a name of so many letters.
+/// Returns the pixels that the longest of `names` takes.
 fn length<'a>(names: impl Iterator<Item = &'a String>) -> i32 {
     names.map(|name| name.chars().count()).max().unwrap_or(0) as i32 * 7 + 10
 }
 
-/// How high the map is.
+/// Returns the height of the map, in pixels.
 pub(crate) fn height(picture: &Picture) -> u32 {
     (length(picture.x.names.iter()) + ROW * picture.series.len() as i32 + 4).unsigned_abs()
 }
 
-/// Draws it, `width` pixels wide.
+/// Draws the map, `width` pixels wide.
 pub(crate) fn draw(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     let failed = |error: DrawingAreaErrorKind<_>| error.to_string();
     let top = length(picture.x.names.iter());
@@ -89,7 +90,7 @@ pub(crate) fn draw(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     Ok(())
 }
 
-/// Two digits after the point are enough for a ratio, and five characters fit a field.
+/// Formats a ratio: two digits after the point are enough, and five characters fit a field.
 fn number(value: f64) -> String {
     match value {
         small if small < 10.0 => format!("{small:.2}"),

@@ -1,8 +1,8 @@
-//! Text into HTML.
+//! Writes HTML.
 
 use std::fmt::Write;
 
-/// A document that grows.
+/// An HTML document that grows.
 #[derive(Debug, Default)]
 pub struct Markup(String);
 
@@ -39,8 +39,8 @@ impl Markup {
         self.raw("<").raw(tag).raw(">").text(text).raw("</").raw(name).raw(">")
     }
 
-    /// Adds a table; the first cell of each row names it. It scrolls by itself where the screen is
-    /// narrow.
+    /// Adds a table. The first cell of each row names the row. The table scrolls by itself if the
+    /// screen is narrow.
     pub fn table(&mut self, columns: &[String], rows: &[Vec<String>]) -> &mut Self {
         self.raw("<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>");
         for column in columns {

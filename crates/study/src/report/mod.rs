@@ -1,6 +1,6 @@
-//! Reports: one page that needs nothing else, and the same as JSON.
+//! Reports: one self-contained page, and the same results as JSON.
 //!
-//! [`files`](crate::files) puts them in their places.
+//! [`files`](crate::files) writes them to disk.
 
 mod bars;
 pub mod chart;
@@ -19,22 +19,24 @@ use crate::files::{make_directory, probe_for, replace};
 use crate::output::Output;
 use crate::results::{Earlier, Entry, Results};
 
-/// Where a study is written to; known to be writable before anything runs.
+/// The files that a study is written to. They are known to be writable before anything runs.
 #[derive(Debug)]
 pub struct Destination {
+    /// The path of the page.
     page: PathBuf,
+    /// The path of the results.
     results: PathBuf,
     /// A further copy of the results; "-" is standard output.
     json: Option<PathBuf>,
-    /// What is there of the other kind of machine, for the page.
+    /// The results of an earlier study on the other kind of machine, for the page.
     earlier: Option<Earlier>,
 }
 
-/// Of a study of this computer, and of simulated machines.
+/// File names of the results: of a study of this computer, and of simulated machines.
 const NAMES: [&str; 2] = ["results.json", "simulated.json"];
 
 impl Destination {
-    /// Makes the directory and tries to write in it and beside `json`.
+    /// Makes the directory, and tries to write in it and beside `json`.
     pub fn open(out: &Path, json: Option<&Path>, real: bool) -> Result<Self, Error> {
         make_directory(out, "--out DIR")?;
         let [own, other] = if real { NAMES } else { [NAMES[1], NAMES[0]] };
@@ -53,12 +55,12 @@ impl Destination {
         Ok(destination)
     }
 
-    /// The page's path.
+    /// Returns the page's path.
     pub fn page(&self) -> &Path {
         &self.page
     }
 
-    /// Whether standard output is to carry the results.
+    /// Returns true if the results go to standard output.
     pub fn json_to_stdout(&self) -> bool {
         self.json.is_some() && self.json_file().is_none()
     }
@@ -67,12 +69,12 @@ impl Destination {
         self.json.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    /// Writes the timelines of an experiment, a file each.
+    /// Writes the timelines of an experiment, each to a file of its own.
     pub fn write_traces(&self, entry: &Entry) -> Result<(), Error> {
         for drawn in &entry.outcome.timelines {
             let machine = entry.on.as_ref().map_or("", |on| &on.name);
             let name = format!("{}-{machine}-{}.trace.json", entry.id, drawn.name);
-            // Ids have slashes, names of locks brackets and spaces.
+            // Ids contain slashes, and names of locks contain brackets and spaces.
             let plain = |c: char| if c.is_alphanumeric() || c == '.' { c } else { '-' };
             let name: String = name.chars().map(plain).collect::<String>().replace("--", "-");
             replace(&self.page.with_file_name(name), drawn.trace.as_bytes())?;
@@ -80,7 +82,8 @@ impl Destination {
         Ok(())
     }
 
-    /// Writes everything known so far; the copy on standard output only when the study is over.
+    /// Writes everything known so far. The copy on standard output is written only when the study
+    /// is over.
     pub fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(results)? + "\n";
         replace(&self.page, page::page(results, self.earlier.as_ref())?.as_bytes())?;
@@ -95,8 +98,8 @@ impl Destination {
     }
 }
 
-/// The results at `path`, of simulated machines if the study is `real`; nothing if there are none.
-/// What cannot be read is said and left out.
+/// Reads the results at `path`, if there are any: those of simulated machines if the study is
+/// `real`. If they cannot be read, prints a message and leaves them out.
 fn earlier(path: &Path, real: bool) -> Option<Earlier> {
     let schema = if real { Results::SIMULATED } else { Results::SCHEMA };
     let text = fs::read_to_string(path).ok()?;

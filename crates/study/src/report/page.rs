@@ -1,4 +1,5 @@
-//! The page: summary first, then each experiment that ran anywhere, then those that did not.
+//! The page: the summary, then each experiment that ran on any machine, then the experiments that
+//! did not run.
 
 use super::markup::Markup;
 use super::parts::{anchor, badge, finish, start};
@@ -6,8 +7,8 @@ use super::section::{self, Section};
 use crate::error::Error;
 use crate::results::{Earlier, Entry, Results};
 
-/// The whole document: what this study found, beside what is known of the same experiments on the
-/// other kind of machine.
+/// Writes the whole document: the findings of this study, beside earlier findings of the same
+/// experiments on the other kind of machine.
 pub(crate) fn page(results: &Results, earlier: Option<&Earlier>) -> Result<String, Error> {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");
@@ -107,7 +108,7 @@ fn not_run(page: &mut Markup, waiting: &[&Entry]) {
     page.raw("<div class=\"prose\">").table(&columns, &rows).raw("</div></section>\n");
 }
 
-/// Seconds since 1970 as a date and time, UTC (Hinnant's civil-from-days).
+/// Formats seconds since 1970 as a date and time, UTC (Hinnant's civil-from-days).
 fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let era = days / 146_097;

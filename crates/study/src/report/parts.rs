@@ -1,4 +1,4 @@
-//! What every page has: its beginning and end, marks of verdicts, and pictures with their legends
+//! The parts of every page: its beginning and end, verdict marks, and pictures with their legends
 //! and numbers.
 
 use super::chart::{COLOURS, chart, columns, tick};
@@ -10,7 +10,7 @@ use crate::units::significant;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes what comes before the first heading of a page.
+/// Writes everything before the first heading of a page.
 pub fn start(page: &mut Markup, title: &str) {
     page.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")
         .raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")
@@ -21,7 +21,7 @@ pub fn start(page: &mut Markup, title: &str) {
         .raw("</style></head><body><main>\n");
 }
 
-/// Writes what comes at the end of a page.
+/// Writes the end of a page.
 pub fn finish(page: &mut Markup) {
     page.raw("</main></body></html>\n");
 }
@@ -53,7 +53,7 @@ pub fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Erro
     ));
     let xs = columns(&picture.series);
     let downwards = picture.series.len() <= 3 && xs.len() > 12;
-    // A long table would push what follows out of sight.
+    // A long table starts folded, because it would push the rest of the page out of sight.
     let open = if downwards || picture.shape == Shape::Map { "" } else { " open" };
     page.line(format_args!("<details{open}><summary>The numbers</summary>"));
     let unit = match picture.shape {
@@ -68,7 +68,7 @@ pub fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Erro
             .find(|point| point.0 == x)
             .map_or_else(|| "–".to_owned(), |point| significant(point.1))
     };
-    // Few series over many x read better downwards.
+    // If there are few series over many x, a column for each series reads better.
     if downwards {
         let mut head = vec![picture.x.label.clone()];
         head.extend(picture.series.iter().map(|series| series.name.clone()));
@@ -130,7 +130,7 @@ fn legend(page: &mut Markup, picture: &Picture) {
     page.raw("</ul>");
 }
 
-/// The colours of a map.
+/// Writes the legend of a map: its colours.
 fn steps(page: &mut Markup) {
     page.raw("<ul class=\"legend\">");
     for (index, name) in map::legend().iter().enumerate() {
@@ -145,7 +145,7 @@ fn steps(page: &mut Markup) {
     page.raw("</ul>");
 }
 
-/// `x` with what it counts: "1 thread", "8 threads", "50 ns of critical section".
+/// Formats `x` with the unit of `label`: "1 thread", "8 threads", "50 ns of critical section".
 fn with_unit(x: f64, label: &str) -> String {
     let count = tick(x);
     match (label.split_once(", "), label.strip_suffix('s')) {

@@ -1,8 +1,8 @@
-//! One experiment on the page: what the paper says, a model, simulated machines and this computer,
+//! One experiment on the page: figures of the paper, a model, simulated machines and this computer,
 //! side by side.
 //!
 //! A *side* is one run: on this computer, on a simulated machine, or of a formula. The figures of
-//! all sides stand in one table; what each side shows beyond them follows under its name.
+//! all sides stand in one table. Other content of a side follows under its name.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,11 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::results::{Earlier, Entry, Results, Took};
 
-/// All sides of one experiment; at least one.
+/// All sides of one experiment, at least one.
 pub(super) struct Section<'a>(Vec<&'a Entry>);
 
-/// The experiments of `results` that ran now or earlier: simulated sides first, this computer last.
+/// Returns the experiments of `results` that ran now or earlier, simulated sides first and this
+/// computer last.
 pub(super) fn sections<'a>(results: &'a Results, earlier: Option<&'a Earlier>) -> Vec<Section<'a>> {
     let real = results.here.is_some();
     let now: Vec<&Entry> = results.entries.iter().collect();
@@ -47,7 +48,7 @@ impl<'a> Section<'a> {
         &self.0
     }
 
-    /// Whether `entry` is of this experiment.
+    /// Returns true if `entry` is of this experiment.
     pub(super) fn shows(&self, entry: &Entry) -> bool {
         self.0.iter().any(|side| side.id == entry.id)
     }
@@ -83,7 +84,7 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// Figures of all sides; those that are called the same stand in one row.
+    /// Writes the figures of all sides. Figures with the same name stand in one row.
     fn compare(&self, page: &mut Markup) {
         let all = || self.0.iter().flat_map(|side| &side.outcome.comparisons);
         let modelled = all().any(|comparison| comparison.model.is_some());
@@ -116,7 +117,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Pictures, tables and notes of one side.
+/// Writes the pictures, tables and notes of one side.
 fn details(page: &mut Markup, id: &str, outcome: &Outcome) -> Result<(), Error> {
     for picture in &outcome.pictures {
         figure(page, id, picture)?;

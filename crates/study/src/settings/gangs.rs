@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How threads wait, and whether gangs are on the processors together.
+/// The method by which threads wait, and the scheduling: gangs, or each processor for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Busy waiting, gang scheduling.
@@ -11,11 +11,12 @@ pub enum Method {
     Busy,
     /// Yielding, each processor for itself: the paper's blocking.
     Yielding,
-    /// The same, and whoever computes gives way to a thread for which the others have come.
+    /// Yielding, and a computing thread gives way to a waiting thread after all of its partners
+    /// have arrived.
     Preferred,
     /// Busy waiting for as long as a switch takes, then sleeping; each processor for itself.
     TwoPhase,
-    /// Busy waiting for as long, then yielding; gang scheduling.
+    /// Busy waiting for as long as a switch takes, then yielding; gang scheduling.
     GangTwoPhase,
 }
 
@@ -33,10 +34,10 @@ impl Method {
     }
 }
 
-/// What the programs beside the first do.
+/// The behaviour of the programs beside the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// The same.
+    /// They do the same as the first program.
     Alike,
     /// They compute and never wait.
     Computing,
@@ -45,44 +46,45 @@ pub enum Others {
 /// One measurement.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// How threads wait.
+    /// The method by which threads wait.
     pub method: Method,
-    /// Programs.
+    /// The number of programs.
     pub load: usize,
-    /// Threads of each, one on each processor.
+    /// The number of threads of each program, one on each processor.
     pub members: usize,
-    /// Nanoseconds computed in an iteration at least: GRAIN and half of VAR less.
+    /// The least nanoseconds computed in an iteration: GRAIN less half of VAR.
     pub least: u64,
-    /// How much longer an iteration may take, all times being as likely.
+    /// The nanoseconds that an iteration may take longer, uniformly distributed.
     pub spread: u64,
-    /// What one member of each program, another in each iteration, takes beside that.
+    /// Further nanoseconds for one member of each program, a different member in each iteration.
     pub slow: u64,
-    /// What the programs beside the first do.
+    /// The behaviour of the programs beside the first.
     pub others: Others,
-    /// That of gangs, and of the skewing threads; without gangs the scheduler has its own.
+    /// The time quantum of gangs and of the skewing threads. Without gangs the scheduler has its
+    /// own.
     pub quantum: Duration,
-    /// What it costs to switch without gangs, in milliseconds: for simulated machines.
+    /// The cost of a switch without gangs, in milliseconds; only for simulated machines.
     pub switch: f64,
-    /// How many rounds (a quantum for each program) are measured.
+    /// The number of rounds (a quantum for each program) that are measured.
     pub rounds: u32,
     /// The seed of the grains.
     pub seed: u64,
 }
 
 impl Setting {
-    /// Returns how long a round takes: a quantum for each program.
+    /// Returns the duration of a round: a quantum for each program.
     pub fn round(&self) -> Duration {
         self.quantum * u32::try_from(self.load).unwrap_or(u32::MAX)
     }
 }
 
-/// What came of it.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Milliseconds of an iteration; at least so many, if there was none.
+    /// Milliseconds of an iteration; a lower bound if there was none.
     pub time: f64,
     /// Iterations of all programs that were measured.
     pub iterations: u64,
-    /// How often a thread yielded in a wait, on average.
+    /// The average number of times that a thread yielded in a wait.
     pub alpha: f64,
 }

@@ -1,7 +1,7 @@
-//! What programs are told and what they answer, where the same program runs on this computer and on
-//! simulated machines.
+//! Settings and results of programs that run both on this computer and on simulated machines.
 //!
-//! The programs themselves are compiled once for each, so their own types differ; these do not.
+//! The programs themselves are compiled once for each kind of machine, so their own types differ.
+//! These types do not.
 
 pub mod gangs;
 pub mod spinning;

@@ -1,28 +1,28 @@
-//! A program whose locks spin and block, and the strategies that it is run with.
+//! Settings of a program with locks that spin and block, and of its spin strategies.
 
 use std::collections::BTreeMap;
 
-/// A machine, and the seed of what a program makes up.
+/// A machine, and the seed of a program's random data.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// How many processors there are.
+    /// The number of processors.
     pub processors: usize,
-    /// The seed of what a program makes up.
+    /// The seed of a program's random data.
     pub seed: u64,
-    /// Whether each thread stays on one processor.
+    /// True if each thread stays on one processor.
     pub pinned: bool,
-    /// What an instruction takes on a simulated machine.
+    /// Nanoseconds of an instruction on a simulated machine.
     pub instruction_ns: u64,
-    /// What it takes to carry a disk of Hanoi.
+    /// Nanoseconds to carry a disk of Hanoi.
     pub carry_ns: u64,
-    /// What it takes to draw something of it.
+    /// Nanoseconds to draw a change of its display.
     pub draw_ns: u64,
-    /// Locks over which the objects of Regsim are spread.
+    /// The number of locks over which the objects of Regsim are spread.
     pub buckets: usize,
 }
 
-/// Nanoseconds for which to spin, by the name of the lock.
+/// Nanoseconds to spin for, by the name of the lock.
 pub type Thresholds = BTreeMap<String, u64>;
 
-/// How many strategies take part.
+/// The number of strategies.
 pub const ENTRANTS: usize = 11;

@@ -1,12 +1,12 @@
 //! Shared structures.
 
-/// How a structure keeps its threads apart.
+/// The way in which a structure keeps its threads apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// By a lock, or by waiting for one another in some other way.
+    /// By a lock, or by another way in which threads wait for each other.
     Ordinary,
-    /// By a lock whose holder asks not to be preempted.
+    /// By a lock that asks the scheduler not to preempt its holder.
     Safe,
-    /// Nobody waits for anybody.
+    /// No thread waits for another.
     NonBlocking,
 }

@@ -1,7 +1,6 @@
-//! Many runs, as many at a time as this computer has processors.
+//! Simulates many runs, as many at a time as this computer has processors.
 //!
-//! Runs know nothing of one another, so how many are on their way at a time changes nothing but how
-//! long they take.
+//! Runs are independent, so the number of runs at a time changes only the total duration.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -14,7 +13,7 @@ use stanchion_simulator::{Failure, Machine};
 use super::super::context::{Context, Stop};
 use super::program::failed;
 
-/// `run(setting)` for every setting, in order.
+/// Calls `run(setting)` for every setting, and returns the results in the order of the settings.
 pub fn cells<S: Sync, T: Send>(
     context: &Context,
     machine: &Machine,
@@ -25,7 +24,8 @@ pub fn cells<S: Sync, T: Send>(
     let done: Mutex<Vec<(usize, Result<T, Stop>)>> = Mutex::new(Vec::new());
     let worker = || {
         loop {
-            // Relaxed: only who takes which; joining the threads orders the rest.
+            // Relaxed: the counter only gives each setting to one worker. Joining the threads
+            // orders the rest.
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(setting) = settings.get(index) else { return };
             let result = run(setting).map_err(|failure| failed(machine, &failure));
@@ -46,6 +46,6 @@ pub fn cells<S: Sync, T: Send>(
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|&(index, _)| index);
-    // Of several failures the first by order, whoever came first.
+    // Of several failures, the one of the first setting is returned, not the first in time.
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -1,4 +1,4 @@
-//! What experiments on simulated machines have in common: threads that start together, and many
+//! Tools that all experiments on simulated machines share: threads that start together, and many
 //! runs at a time.
 
 mod cells;

@@ -8,17 +8,18 @@ use stanchion_simulator::{Failure, Machine, Run, Simulation, Time, inside};
 
 use super::super::context::Stop;
 
-/// A run on `machine` whose chances come from `seed`.
+/// Returns a simulation of `machine` that takes its random numbers from `seed`.
 pub fn simulation(machine: &Machine, seed: u64) -> Simulation {
     Simulation::new(machine.clone()).seed(seed)
 }
 
-/// Runs what `prepare` makes, with the thread's index, on `threads` threads, thread `index` on
-/// processor `index`; returns what each returned, with the statistics of the run. What they share
-/// is made by `prepare`, inside the run, so that its addresses are the run's own.
+/// Runs a body on `threads` threads, thread `index` on processor `index`, and returns the result of
+/// each thread with the statistics of the run. `prepare` makes the body, which takes the thread's
+/// index. It also makes the data that the threads share, inside the run, so that their addresses
+/// belong to the run.
 ///
-/// All start at the same moment give or take one turn of a loop, which the seed decides: nothing in
-/// a real machine starts to the picosecond.
+/// All threads start within one turn of a loop of each other; the seed decides the offsets. No real
+/// machine starts its threads at the same picosecond.
 pub fn together<T: 'static, B: Fn(usize) -> T + 'static>(
     simulation: &Simulation,
     threads: usize,
@@ -31,7 +32,7 @@ pub fn together<T: 'static, B: Fn(usize) -> T + 'static>(
         let results: Rc<RefCell<Vec<Option<T>>>> =
             Rc::new(RefCell::new((0..threads).map(|_| None).collect()));
         let panicked = Rc::new(Cell::new(None));
-        // All are made by then, with room to spare.
+        // All threads are made by this time, with room to spare.
         let gate = inside::time() + spawn * (4 * threads as u64) + Time::millis(1);
         let crew: Vec<_> = (0..threads)
             .map(|index| {
@@ -59,10 +60,11 @@ pub fn together<T: 'static, B: Fn(usize) -> T + 'static>(
     })
 }
 
-/// Computes until `gate`, and up to one turn longer.
+/// Computes until `gate`, and then for up to one turn more.
 fn wait_for(gate: Time, turn: f64) {
     let late = inside::entropy() % (turn as u64).max(1);
-    // In ever shorter parts, because an interrupt delays the end of the part that it falls into.
+    // The work is done in ever shorter parts, because an interrupt delays the end of the part that
+    // it falls into.
     loop {
         let left = gate.since(inside::time()).as_nanos();
         inside::work(left.div_ceil(2) + if left < 2 { late } else { 0 });
@@ -72,7 +74,7 @@ fn wait_for(gate: Time, turn: f64) {
     }
 }
 
-/// A run that failed, as the end of an experiment.
+/// Turns a failed run into the end of its experiment.
 pub fn failed(machine: &Machine, failure: &Failure) -> Stop {
     Stop::Failed(format!("on {}: {failure}", machine.name))
 }

@@ -1,5 +1,5 @@
-//! What one thread pays for an atomic instruction whose cache line nobody else wants, for a pause,
-//! and for reading a clock.
+//! Costs on a single thread: of atomic instructions on a cache line that no other thread uses, of a
+//! pause, and of reading a clock.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -18,12 +18,13 @@ pub const PAUSE: &str = "pause hint";
 const RUNS: u32 = 50;
 const CALLS: u32 = 10_000;
 
-/// The costs, each with the turn of the loop around it, which is listed first: taking it off would
-/// make what overlaps with it look free.
+/// Measures the costs. Each includes one turn of the loop around it. The cost of the turn is listed
+/// first and not subtracted, because an instruction that overlaps with the turn would look free.
 pub fn costs() -> Vec<Cost> {
     let word = &*black_box(Box::new(AtomicU64::new(0)));
-    // SeqCst where nothing is said: the dearest of each kind. A fence is measured behind a store,
-    // as algorithms use it, and because a compiler may make one of two fences with nothing between.
+    // SeqCst, the most expensive ordering of each kind, unless a name says otherwise. No ordering
+    // here has a partner: a single thread uses the word. A fence is measured after a store, as
+    // algorithms use it. A compiler may merge two fences with nothing between them.
     let mut costs = vec![
         cost("one turn of an empty loop, in each of these", || {
             black_box(word);
@@ -46,7 +47,7 @@ pub fn costs() -> Vec<Cost> {
     ];
     word.store(0, Ordering::Relaxed);
     costs.extend([
-        // 0 for 0: it succeeds every time, and one instruction is measured.
+        // Exchange 0 for 0, so that it succeeds every time and one instruction is measured.
         cost("atomic compare_exchange, succeeding", || {
             let _ = black_box(word.compare_exchange(0, 0, Ordering::SeqCst, Ordering::SeqCst));
         }),
@@ -61,7 +62,8 @@ pub fn costs() -> Vec<Cost> {
     costs
 }
 
-/// Generic, so that the loop is compiled around the instruction and no call is measured.
+/// Measures one cost. The function is generic, so that the loop is compiled around the instruction
+/// and no call is measured.
 fn cost(what: &str, call: impl FnMut()) -> Cost {
     Cost::nanos(what, least(RUNS, CALLS, call))
 }

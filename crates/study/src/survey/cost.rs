@@ -5,7 +5,7 @@ use std::thread;
 
 use serde::Serialize;
 
-/// What one primitive costs, in nanoseconds, or why that was not measured.
+/// The cost of one primitive in nanoseconds, or the reason why it was not measured.
 #[derive(Debug, Serialize)]
 pub struct Cost {
     /// The primitive.
@@ -15,13 +15,13 @@ pub struct Cost {
     pub measured: Measured,
 }
 
-/// A cost, or the lack of one.
+/// A measured cost, or the reason for its absence.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
     /// The cost in nanoseconds.
     Nanos(f64),
-    /// It was not measured; the reason.
+    /// It was not measured, for this reason.
     NotMeasured(String),
 }
 
@@ -31,14 +31,14 @@ impl Cost {
         Self { what: what.into(), measured: Measured::Nanos(nanos) }
     }
 
-    /// Says why `what` was not measured.
+    /// Returns the reason `why` in place of the cost of `what`.
     pub fn not_measured(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), measured: Measured::NotMeasured(why.into()) }
     }
 }
 
-/// Looks until `again` is false, and yields if that takes long: what is waited for may need this
-/// processor.
+/// Spins until `again` is false. If that takes long, it yields, because the awaited thread may need
+/// this processor.
 pub fn wait_while(again: impl Fn() -> bool) {
     let mut looks = 0_u32;
     while again() {

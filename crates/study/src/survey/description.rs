@@ -1,5 +1,5 @@
-//! What was measured, as the description of a simulated machine: `stanchion machine --write FILE`
-//! writes one, `--machine FILE` takes it.
+//! The measured costs as the description of a simulated machine. `stanchion machine --write FILE`
+//! writes one, and `--machine FILE` reads it.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use stanchion_simulator::{Machine, Time};
 use super::{Cost, atomics, lines, switches};
 use crate::error::Error;
 
-/// Measures this computer and describes it; with how many nanoseconds it took to fetch a line that
-/// another processor had written.
+/// Measures this computer and describes it. Also returns the nanoseconds that it took to fetch a
+/// line that another processor had written.
 pub fn measure() -> Result<(Machine, f64), Error> {
     let costs = super::costs(&topology::processors());
     Ok((of(&costs)?, nanos(&costs, lines::FETCH)?))
@@ -25,7 +25,7 @@ fn nanos(costs: &[Cost], what: &str) -> Result<f64, Error> {
     }
 }
 
-/// The description that belongs to `costs`, with as many processors as may be used.
+/// Returns the description that belongs to `costs`, with as many processors as may be used.
 pub fn of(costs: &[Cost]) -> Result<Machine, Error> {
     let picos = |what| nanos(costs, what).map(|nanos| Time::picos((nanos * 1e3).round() as u64));
     let (after, upgrade) = (picos(lines::AFTER_FETCH)?, picos(lines::UPGRADE)?);
@@ -56,7 +56,7 @@ pub fn write(path: &Path, machine: &Machine) -> Result<(), Error> {
     crate::files::replace(path, machine.to_json().as_bytes())
 }
 
-/// Reads one, and checks it.
+/// Reads a description from JSON, and checks it.
 pub fn read(path: &Path) -> Result<Machine, Error> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| Error::ReadMachine { path: path.to_owned(), source })?;

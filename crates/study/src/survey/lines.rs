@@ -1,13 +1,13 @@
-//! What single accesses take whose line is here, is somewhere else, or is here and there: the
-//! figures of a memory system's description.
+//! The time of single accesses to a cache line that is in this processor's cache, in another's, or
+//! in both: the figures of a memory system's description.
 //!
 //! Why not only the hand-over of [`transfer`](super::transfer): it is a fetch, a write and the
-//! traffic of a loop that looks meanwhile, all in one. Here the partner prepares many lines and
-//! steps aside, and the first processor then goes through them along a chain: each word names the
-//! next line, so that one access begins when the one before is done.
+//! traffic of a polling loop, all in one. Here the partner prepares many lines and then waits. The
+//! first processor follows a chain through the lines: each word names the next line, so one access
+//! begins when the one before it is done.
 //!
-//! Each figure is the median of many passes: few are interrupted, and the host may move a processor
-//! meanwhile.
+//! Each figure is the median of many passes, because a few passes are interrupted, and the host may
+//! move a processor meanwhile.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,20 +21,22 @@ use crate::measure::median;
 
 /// Lines in the chain: few enough for the first cache.
 const LINES: usize = 64;
-/// No multiple of it is the next line or the one after, which a processor may fetch unasked.
+/// The distance from one line of the chain to the next. It is large, so that the next access is not
+/// to one of the next two lines in memory, which a processor may prefetch.
 const STRIDE: usize = 29;
 const PASSES: usize = 400;
 
-/// A read of a line that the other has written.
+/// Names the cost of a read of a line that the other processor has written.
 pub const FETCH: &str = "fetching a line that the other has written";
-/// An exchange after that: it has nothing to ask where the read took the line away from the other.
+/// Names the cost of an exchange after that read. If the read took the line away from the other
+/// processor, the exchange needs no memory traffic.
 pub const AFTER_FETCH: &str = "exchanging a word there after that";
-/// An exchange that fetches.
+/// Names the cost of an exchange that fetches the line.
 const FETCH_EXCHANGE: &str = "exchanging a word of a line that the other has written";
-/// An exchange that only has to take the other's copy away.
+/// Names the cost of an exchange that only has to invalidate the other processor's copy.
 pub const UPGRADE: &str = "exchanging a word of a line that the other has too";
 
-/// Nanoseconds for each access, between the first processor and the second.
+/// Measures each access between the first processor and the second, in nanoseconds.
 pub fn costs(processors: &[usize]) -> Vec<Cost> {
     let names = [FETCH, AFTER_FETCH, FETCH_EXCHANGE, UPGRADE];
     let none = |why: String| names.map(|what| Cost::not_measured(what, why.clone())).into();
@@ -49,7 +51,7 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
     }
 }
 
-/// The first of them alone.
+/// Measures only the first of these costs, the fetch.
 pub fn fetch(processors: &[usize]) -> Result<f64, String> {
     match processors {
         [first, other, ..] => between(*first, *other).map(|[fetch, ..]| fetch),
@@ -57,7 +59,7 @@ pub fn fetch(processors: &[usize]) -> Result<f64, String> {
     }
 }
 
-/// What one of the two does to all lines.
+/// An action on all lines by one of the two processors.
 #[derive(Clone, Copy, Debug)]
 enum Pass {
     Write,
@@ -65,15 +67,16 @@ enum Pass {
     Exchange,
 }
 
-/// What each does in its turn, from the beginning again and again: the first processor's passes are
-/// 0, the partner's 1.
+/// The passes of both processors in turn, repeated from the beginning. The first processor is 0,
+/// the partner 1.
 const SCRIPT: [(usize, Pass); 10] = [
     (1, Pass::Write),
     (0, Pass::Read),
     (0, Pass::Exchange),
     (1, Pass::Write),
     (0, Pass::Exchange),
-    // Read by both in turn, whoever of them owns it in between.
+    // Both processors read the lines in turn, so that both have a copy whichever of them owned the
+    // lines in between.
     (1, Pass::Write),
     (0, Pass::Read),
     (1, Pass::Read),
@@ -81,9 +84,10 @@ const SCRIPT: [(usize, Pass); 10] = [
     (0, Pass::Exchange),
 ];
 
-/// In the order of the names above.
+/// Measures the four costs between two processors, in the order of the names above.
 fn between(first: usize, other: usize) -> Result<[f64; 4], String> {
-    // Before the threads start, so that neither waits for a partner who could not take its place.
+    // Check before the threads start that both can be pinned, so that neither waits for a partner
+    // that cannot.
     for processor in [first, other] {
         drop(pin(processor).map_err(|error| error.to_string())?);
     }
@@ -96,9 +100,11 @@ fn between(first: usize, other: usize) -> Result<[f64; 4], String> {
             for (step, &(who, what)) in SCRIPT.iter().enumerate() {
                 if who == me {
                     let mine = pass * SCRIPT.len() + step;
-                    // Acquire and Release: each finds the lines as the other left them.
+                    // Acquire: pairs with the Release store of the other thread below, so this
+                    // thread finds the lines as the other left them.
                     wait_while(|| turn.load(Ordering::Acquire) != mine);
                     taken[step].push(chain.pass(what));
+                    // Release: pairs with the Acquire of the other thread above.
                     turn.store(mine + 1, Ordering::Release);
                 }
             }
@@ -114,7 +120,7 @@ fn between(first: usize, other: usize) -> Result<[f64; 4], String> {
     Ok([fetch, after_fetch, fetch_exchange, upgrade])
 }
 
-/// Words, each the number of the next one, a line apart or more.
+/// A chain of words, each on a line of its own. Each word holds the index of the next one.
 struct Chain(Vec<CachePadded<AtomicUsize>>);
 
 impl Chain {
@@ -122,11 +128,11 @@ impl Chain {
         Self((0..LINES).map(|line| CachePadded::new(AtomicUsize::new(next(line)))).collect())
     }
 
-    /// Nanoseconds for each line.
+    /// Goes through all lines once, and returns the nanoseconds for each line.
     fn pass(&self, what: Pass) -> f64 {
         let started = Instant::now();
         let mut line = 0;
-        // Relaxed: `turn` orders what the two do.
+        // Relaxed: `turn` orders the accesses of the two threads.
         match what {
             Pass::Read => (0..LINES).for_each(|_| line = self.0[line].load(Ordering::Relaxed)),
             Pass::Write => (0..LINES).for_each(|_| {

@@ -1,5 +1,5 @@
-//! What the primitives of this computer cost: atomic instructions, the way of a cache line from one
-//! processor to another, sleeping and waking.
+//! Measures what the primitives of this computer cost: atomic instructions, moving a cache line
+//! between processors, sleeping and waking.
 
 pub mod atomics;
 mod cost;
@@ -12,7 +12,7 @@ use machine::topology;
 
 pub use cost::{Cost, Measured, wait_while};
 
-/// What is measured on the processors that may be used, in the order in which it is printed.
+/// Measures all costs on `processors`, in the order in which they are printed.
 pub fn costs(processors: &[usize]) -> Vec<Cost> {
     let mut costs = atomics::costs();
     costs.extend(transfer::costs(processors));
@@ -21,8 +21,8 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
     costs
 }
 
-/// Nanoseconds for fetching a line that another processor has written, or why that was not
-/// measured.
+/// Measures the nanoseconds to fetch a line that another processor has written, or returns why they
+/// were not measured.
 pub fn fetch() -> Result<f64, String> {
     lines::fetch(&topology::processors())
 }

@@ -1,4 +1,5 @@
-//! What it costs to sleep and be woken, to yield, and to switch from one thread to another.
+//! Measures the costs of sleeping and waking, of yielding, and of switching from one thread to
+//! another.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -12,8 +13,8 @@ use machine::topology::{CachePadded, pin};
 use super::{Cost, wait_while};
 use crate::measure::{least, lower_quartile};
 
-/// Rounds that are timed together: few, so that some are not interrupted on a busy machine. The
-/// least of all counts.
+/// Rounds that are timed together: few, so that some blocks run without an interruption on a busy
+/// machine. The result is the time of the fastest block.
 const ROUNDS: u32 = 20;
 const BLOCKS: u32 = 500;
 
@@ -22,12 +23,12 @@ pub const SAME: &str = "futex round trip, same processor";
 const OTHER: &str = "futex round trip, another processor";
 /// Names the cost of waking a thread that sleeps on another processor.
 pub const WAKE: &str = "futex wake of a sleeper on another processor";
-/// Names the time from such a wake until the thread runs.
+/// Names the time from the end of such a wake until the woken thread runs.
 pub const WAKEUP: &str = "from there until it runs";
 /// Names the cost of a switch between two threads of one processor.
 pub const SWITCH: &str = "context switch, two threads that yield in turn";
 
-/// Round trips and switches, on the first processor and between it and the second.
+/// Measures round trips and switches, on the first processor and between it and the second.
 pub fn costs(processors: &[usize]) -> Vec<Cost> {
     let cost = |what: &str, measured: Result<f64, String>| match measured {
         Ok(nanos) => Cost::nanos(what, nanos),
@@ -47,18 +48,21 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
         }
         costs.push(cost(SWITCH, yield_in_turn(*first)));
     }
-    costs.push(Cost::nanos("sched_yield, nobody else to run", least(20, 1000, thread::yield_now)));
+    costs.push(Cost::nanos(
+        "sched_yield, no other thread to run",
+        least(20, 1000, thread::yield_now),
+    ));
     costs
 }
 
-/// One thread wakes the other and sleeps until it is woken back, in nanoseconds; each on its
-/// processor.
+/// Measures a round trip in nanoseconds: one thread wakes the other, and sleeps until the other
+/// wakes it. Each thread is pinned to its processor.
 pub fn round_trip(on: [usize; 2]) -> Result<f64, String> {
     check(on)?;
     let words = [0, 1].map(|_| CachePadded::new(AtomicU32::new(0)));
     let sleep_until = |word: &AtomicU32, round: u32| {
         loop {
-            // Acquire: pairs with the Release store of the waker.
+            // Acquire: pairs with the Release store in `wake`.
             let now = word.load(Ordering::Acquire);
             if now >= round {
                 return;
@@ -67,6 +71,7 @@ pub fn round_trip(on: [usize; 2]) -> Result<f64, String> {
         }
     };
     let wake = |word: &AtomicU32, round: u32| {
+        // Release: pairs with the Acquire load in `sleep_until`.
         word.store(round, Ordering::Release);
         park::wake_one(word);
     };
@@ -94,14 +99,14 @@ pub fn round_trip(on: [usize; 2]) -> Result<f64, String> {
     Ok(best.as_nanos() as f64 / f64::from(ROUNDS))
 }
 
-/// Nanoseconds for waking a sleeper on another processor: until the waker goes on, and from there
-/// until the woken thread runs.
+/// Measures a wake of a sleeper on another processor, in nanoseconds: until the waker goes on, and
+/// from there until the woken thread runs.
 ///
-/// The wake has begun and the thread runs at moments that one clock tells, so the second may be 0:
-/// the thread may run before its waker goes on.
+/// One clock tells all these times. The second one may be 0, because the thread may run before its
+/// waker goes on.
 fn wake_elsewhere(on: [usize; 2]) -> Result<[f64; 2], String> {
     const WAKES: u32 = 300;
-    /// How long the sleeper gets to fall asleep.
+    /// The time that the sleeper gets to fall asleep.
     const ASLEEP: Duration = Duration::from_micros(100);
     check(on)?;
     let (word, since) = (CachePadded::new(AtomicU32::new(0)), Instant::now());
@@ -111,10 +116,12 @@ fn wake_elsewhere(on: [usize; 2]) -> Result<[f64; 2], String> {
         || {
             let _pinned = pin(on[1]);
             for round in 0..WAKES {
+                // Acquire: pairs with the waker's Release store of `word`.
                 while word.load(Ordering::Acquire) == round {
                     park::wait(&word, round, Deadline::NEVER);
                 }
-                // Release: the waker then reads who ran when. Never 0, which stands for "not yet".
+                // Release: pairs with the waker's Acquire loads of `ran`. The time is never 0,
+                // which stands for "not yet".
                 ran.store(nanos().max(1), Ordering::Release);
             }
         },
@@ -123,11 +130,14 @@ fn wake_elsewhere(on: [usize; 2]) -> Result<[f64; 2], String> {
             let once = |round: u32| {
                 let asleep = Instant::now() + ASLEEP;
                 while Instant::now() < asleep {}
+                // Relaxed: the Release store of `word` below publishes it.
                 ran.store(0, Ordering::Relaxed);
                 let began = nanos();
+                // Release: pairs with the sleeper's Acquire load of `word`.
                 word.store(round + 1, Ordering::Release);
                 park::wake_one(&word);
                 let woke = nanos();
+                // Acquire, here and below: pairs with the sleeper's Release store of `ran`.
                 wait_while(|| ran.load(Ordering::Acquire) == 0);
                 let ran = ran.load(Ordering::Acquire);
                 [(woke - began) as f64, ran.saturating_sub(woke) as f64]
@@ -139,7 +149,8 @@ fn wake_elsewhere(on: [usize; 2]) -> Result<[f64; 2], String> {
 }
 
 fn check(on: [usize; 2]) -> Result<(), String> {
-    // Before the threads start, so that neither waits for a partner who could not take its place.
+    // Check before the threads start that both can be pinned, so that neither waits for a partner
+    // that cannot.
     for processor in on {
         drop(pin(processor).map_err(|error| error.to_string())?);
     }
@@ -154,11 +165,11 @@ fn both<T: Send>(other: impl FnOnce() + Send, mine: impl FnOnce() -> T + Send) -
     })
 }
 
-/// Two threads on one processor yield to each other; elapsed time for each switch that the kernel
-/// counted.
+/// Measures a switch in nanoseconds: two threads on one processor yield to each other, and the
+/// elapsed time is divided by the switches that the kernel counted.
 ///
-/// Not for each yield: a scheduler that holds the yielding thread to be the one to run next does
-/// not switch.
+/// It is not divided by the yields: if the scheduler picks the yielding thread to run next, the
+/// yield makes no switch.
 fn yield_in_turn(processor: usize) -> Result<f64, String> {
     const YIELDS: u32 = 50;
     const BLOCKS: u32 = 400;
@@ -178,8 +189,8 @@ fn yield_in_turn(processor: usize) -> Result<f64, String> {
     let mut best = f64::INFINITY;
     for (elapsed, switches) in blocks {
         let switches = switches.ok_or("this system does not count a thread's switches")?;
-        // Each time this thread was switched out, the other was switched out too before this one
-        // came back.
+        // Each time this thread was switched out, the other thread was switched out too before this
+        // one ran again.
         if switches > u64::from(YIELDS) / 2 {
             best = best.min(elapsed.as_nanos() as f64 / (2 * switches) as f64);
         }
@@ -195,12 +206,12 @@ fn switches_of_this_thread() -> Option<u64> {
     switches().map(|[given, taken]| given + taken)
 }
 
-/// How often this thread's processor was taken from it; `None` where the system does not count.
+/// Returns how often this thread was preempted; `None` if the system does not count it.
 pub fn interruptions_of_this_thread() -> Option<u64> {
     switches().map(|[_, taken]| taken)
 }
 
-/// How often this thread gave its processor away, and how often that was taken from it.
+/// Returns how often this thread gave up its processor, and how often it was preempted.
 #[cfg(target_os = "linux")]
 fn switches() -> Option<[u64; 2]> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

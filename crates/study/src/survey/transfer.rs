@@ -1,5 +1,5 @@
-//! What it costs to move a cache line from one processor to another: two pinned threads hand a word
-//! to and fro.
+//! Measures the cost of moving a cache line from one processor to another: two pinned threads pass
+//! a word to and fro.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -9,13 +9,14 @@ use machine::topology::{CachePadded, pin};
 
 use super::Cost;
 
-/// Hand-overs in one run; the least of the runs counts, as the one that was disturbed least.
+/// Hand-overs in one run. The result is the fastest run, which is the one with the least
+/// disturbance.
 const ROUNDS: u32 = 2_000;
 const RUNS: u32 = 50;
-/// Partners of the first processor that are tried: enough to see near and far ones.
+/// The most partners of the first processor that are tried: enough to see near and far ones.
 const PARTNERS: usize = 16;
 
-/// One way, from the first processor to each of the others.
+/// Measures the transfer in one direction, from the first processor to each of the others.
 pub fn costs(processors: &[usize]) -> Vec<Cost> {
     let [first, others @ ..] = processors else { return Vec::new() };
     if others.is_empty() {
@@ -35,7 +36,8 @@ pub fn costs(processors: &[usize]) -> Vec<Cost> {
 }
 
 fn one_way(first: usize, other: usize) -> Result<f64, String> {
-    // Before the threads start, so that neither waits for a partner who could not take its place.
+    // Check before the threads start that both can be pinned, so that neither waits for a partner
+    // that cannot.
     for processor in [first, other] {
         drop(pin(processor).map_err(|error| error.to_string())?);
     }
@@ -47,8 +49,8 @@ fn one_way(first: usize, other: usize) -> Result<f64, String> {
             let started = Instant::now();
             for round in 0..ROUNDS {
                 let turn = 2 * round + mine;
-                // Acquire and Release: each sees what the other wrote before it handed over.
-                // No pause hint: it would add its own length to what is measured.
+                // Acquire and Release: each load pairs with the other thread's store. There is no
+                // pause hint, because its length would be part of the measured time.
                 while word.load(Ordering::Acquire) != turn {}
                 word.store(turn + 1, Ordering::Release);
             }
@@ -57,7 +59,7 @@ fn one_way(first: usize, other: usize) -> Result<f64, String> {
         let elapsed = thread::scope(|scope| {
             let partner = scope.spawn(|| hand_over(1, other));
             let mine = scope.spawn(|| hand_over(0, first));
-            // The one that starts first also waits for the other to be started: the shorter time is
+            // The thread that starts first also waits for the other to start. The shorter time is
             // that of the hand-overs.
             [partner, mine]
                 .map(|thread| {
