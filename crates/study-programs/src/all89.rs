@@ -1,8 +1,8 @@
 //! The strategies, a line each, and the programs that run on them.
 //!
-//! Their locks are the paper's: test-and-set, waiters backing off as on the Ethernet ("We used this
-//! algorithm for our measurements in Section 3"). A new thread of the local ready queues goes to a
-//! random one, as in the paper's test. The sixth is ours; the two after it are the hybrids that
+//! Their locks are the paper's: test-and-set, with Ethernet backoff ("We used this algorithm for
+//! our measurements in Section 3"). With local ready queues, a new thread goes to a random queue,
+//! as in the paper's test. The sixth strategy is ours. The two after it are the hybrids that
 //! section 3.6 names and doubts.
 
 use machine::wait::WaitPolicy;
@@ -15,8 +15,7 @@ use stanchion_threadpool::strategy::{
     ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
 
-/// The paper's lock. The way in which its waiters pass the time and the unit of its delays are the
-/// machine's.
+/// The paper's lock. The machine decides how its waiters pass the time and the unit of its delays.
 pub type Lock<W, const DELAY_NS: u64> = TestAndSet<Ethernet<DELAY_NS>, W>;
 
 /// A strategy and the measurements, each compiled for it.
@@ -29,16 +28,16 @@ pub struct Row {
     pub latency: fn(&Sweep) -> Result<Vec<Latency>, Refused>,
 }
 
-/// Returns the row of the strategy `S` on processors that wait as `W` says.
+/// Returns the row of the strategy `S`. Its processors wait by the policy `W`.
 pub const fn row<S: Strategy, W: WaitPolicy>() -> Row {
     Row { name: S::NAME, run: run::<S, W>, latency: latency::<S, W> }
 }
 
-/// How many strategies there are.
+/// The number of strategies.
 pub const ROWS: usize = 8;
 
-/// Returns the strategies, on processors that wait as `W` says and whose locks delay by multiples
-/// of `DELAY_NS`.
+/// Returns the strategies. Their processors wait by the policy `W`, and their locks delay by
+/// multiples of `DELAY_NS`.
 pub const fn rows<W: WaitPolicy + 'static, const DELAY_NS: u64>() -> [Row; ROWS] {
     [
         row::<SingleLock<Lock<W, DELAY_NS>>, W>(),

@@ -1,4 +1,4 @@
-//! Feitelson and Rudolph 1992: the three methods, and what stands between them.
+//! Feitelson and Rudolph 1992: the paper's three methods, and methods between them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use stanchion_gang::barrier::{Barrier, BitMask, TwoPhase, Yielding};
 use stanchion_gang::{Ended, GangExecutor, Member, WrongSize};
 use stanchion_study::settings::gangs::{Measured, Method, Others, Setting};
 
-/// How a thread computes for so many nanoseconds.
+/// A function that computes for a number of nanoseconds.
 pub trait Compute: Fn(u64) + Clone + Send + Sync + 'static {}
 impl<F: Fn(u64) + Clone + Send + Sync + 'static> Compute for F {}
 
-/// How long a thread that only computes does so before it looks whether it should give way.
+/// The time for which a thread that only computes does so before it checks whether to give way.
 const TICK_NS: u64 = 100_000;
 
-/// What the measured programs bring home.
+/// The counts of the measured programs.
 struct Harvest {
-    /// Of the first member of each program.
+    /// The lap of the first member of each program.
     laps: Vec<Lap>,
-    /// Of all members.
+    /// The yields of all members together.
     yields: u64,
 }
 
-/// Measures `setting` with its threads on `processors`, one of each program on each. Where waiting
-/// has two phases, the first takes `first_phase_ns`.
+/// Measures `setting` with its threads on `processors`, with one thread of each program on each
+/// processor. If waiting has two phases, the first takes `first_phase_ns`.
 pub fn measure(
     setting: &Setting,
     processors: &[usize],
@@ -40,7 +40,7 @@ pub fn measure(
         Others::Alike => setting.load,
         Others::Computing => 1,
     };
-    // The others of a computing load are threads of their own, without gangs.
+    // The other programs of a computing load run as plain threads, without gangs.
     let window = Arc::new(Window::new(
         setting.load * setting.members,
         setting.quantum + 3 * setting.round(),
@@ -75,21 +75,27 @@ pub fn measure(
     Ok(run.sum(&harvest))
 }
 
-/// A measurement on its way.
+/// A measurement in progress.
 struct Run<'a> {
+    /// The settings of the measurement.
     setting: &'a Setting,
+    /// Numbers of the processors that threads are pinned to.
     processors: &'a [usize],
+    /// The time window in which iterations are counted.
     window: Arc<Window>,
+    /// The measured programs.
     teams: Vec<Arc<Team>>,
-    /// For each processor, whether a thread of it that waited can go on.
+    /// For each processor, true if a waiting thread on it can go on. The leader of a barrier
+    /// crossing sets the flags of all processors, and each thread clears its own after a crossing.
     resumed: Arc<Vec<CachePadded<AtomicBool>>>,
 }
 
 impl Run<'_> {
-    /// On each processor as many threads as there are programs, each of which computes for a part
-    /// of a quantum: "to cause the different processors to start asynchronously".
+    /// Starts as many threads on each processor as there are programs. Each of them computes for a
+    /// part of a quantum: "to cause the different processors to start asynchronously".
     fn skew(&self, compute: &impl Compute) {
-        // Together up to a round, all times alike: so every place in it is as likely.
+        // The parts add up to at most a round. They are uniformly distributed, so that every offset
+        // in a round is as likely.
         let longest = self.setting.quantum.as_nanos() as u64;
         let grain = Grain { spread: longest, ..Grain::default() };
         for _ in 0..self.setting.load {
@@ -105,8 +111,8 @@ impl Run<'_> {
         }
     }
 
-    /// Threads that nobody coordinates, kept on their processors, each program with a barrier of
-    /// its own, which says how often it has been yielded at.
+    /// Runs threads without coordination, each pinned to its processor. Each program has a barrier
+    /// of its own. `yields` returns how often threads have yielded at a barrier.
     fn uncoordinated<B: Barrier + 'static>(
         &self,
         compute: impl Compute,
@@ -127,11 +133,11 @@ impl Run<'_> {
                     let _kept = topology::pin(processor);
                     let mut place = barrier.member_state(index);
                     team.member(index, compute, || {
-                        // Asked by the barrier that only watches.
+                        // A barrier that only watches calls this spin policy.
                         let crossed =
                             barrier.wait_at(&mut place, &mut Spin::start(), Deadline::NEVER);
                         if let Some(resumed) = &resumed {
-                            // Relaxed: a hint to those who compute.
+                            // Relaxed: a hint to the computing threads.
                             if matches!(crossed, Ok(crossing) if crossing.is_leader()) {
                                 resumed.iter().for_each(|one| one.store(true, Ordering::Relaxed));
                             }
@@ -157,7 +163,7 @@ impl Run<'_> {
         })
     }
 
-    /// Gangs, as the executor runs them, whose members yield after waiting busily for `spin`.
+    /// Runs the programs as gangs of the executor. Members wait busily for `spin` and then yield.
     fn ganged(&self, compute: impl Compute, spin: Duration) -> Result<Harvest, String> {
         let (members, quantum) = (self.setting.members, self.setting.quantum);
         let built = GangExecutor::builder()
@@ -181,7 +187,7 @@ impl Run<'_> {
         Ok(Harvest { laps: first.collect::<Result<_, _>>()?, yields: 0 })
     }
 
-    /// The threads of programs that are not measured.
+    /// Starts the threads of the programs that are not measured.
     fn computing(&self, compute: impl Compute) -> Vec<thread::JoinHandle<u64>> {
         let others = self.setting.load - self.teams.len();
         let places =
@@ -192,7 +198,7 @@ impl Run<'_> {
             thread::spawn(move || {
                 let _kept = topology::pin(processor);
                 compute_bound(&window, TICK_NS, compute, || {
-                    // Relaxed: a hint; nobody sets it but for `Preferred`.
+                    // Relaxed: a hint. It is set only with `Preferred`.
                     if resumed[index].load(Ordering::Relaxed) {
                         thread::yield_now();
                     }
@@ -202,13 +208,13 @@ impl Run<'_> {
         places.map(start).collect()
     }
 
-    /// The mean iteration of all programs that were measured.
+    /// Computes the mean iteration of all measured programs.
     fn sum(&self, harvest: &Harvest) -> Measured {
         let Harvest { laps, yields } = harvest;
         let iterations: u64 = laps.iter().map(|lap| lap.iterations).sum();
         let all: u64 = laps.iter().map(|lap| lap.all).sum();
         let waits = all * (self.setting.members as u64 - 1);
-        // Without any, one takes at least so long.
+        // If there was no iteration, the window is a lower bound for one.
         let length = self.window.length().as_secs_f64() * 1e3;
         Measured {
             time: length * laps.len() as f64 / iterations.max(1) as f64,

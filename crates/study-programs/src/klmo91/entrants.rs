@@ -15,9 +15,9 @@ use stanchion_study::settings::spinning::{ENTRANTS, Thresholds};
 pub struct Entrant<A> {
     /// The paper's name of the strategy.
     pub name: &'static str,
-    /// What it is here.
+    /// The name of its policy here.
     pub policy: &'static str,
-    /// Runs the program once with it.
+    /// Runs the program once with the strategy.
     pub run: fn(&A, &Thresholds) -> Result<Duration, Stop>,
 }
 
@@ -27,14 +27,14 @@ fn plain<A: Program, P: Policy + 'static>(program: &A, _: &Thresholds) -> Result
 
 fn known<A: Program>(program: &A, thresholds: &Thresholds) -> Result<Duration, Stop> {
     program.run(&|name| {
-        // A lock that nobody waited for when the waits were recorded spins for C.
+        // A lock for which no thread waited when the waits were recorded spins for C.
         let given = thresholds.get(name).copied();
         let policy = given.map_or(OptimalOnline::INIT, OptimalOnline::with_threshold);
         RawPolicyMutex::with_policy(policy)
     })
 }
 
-/// The paper's rows in its order, the baseline again, and ours.
+/// Returns the paper's strategies in its order, the baseline again, and ours.
 pub const fn entrants<A: Program>() -> [Entrant<A>; ENTRANTS] {
     const fn entrant<A: Program, P: Policy + 'static>(
         name: &'static str,

@@ -1,17 +1,17 @@
-//! The paper's programs as the experiments run them: how large, with how many threads, and what
-//! each must find whatever its locks are.
+//! The paper's programs as the experiments run them: their sizes, their numbers of threads, and the
+//! result that each must have with any lock.
 //!
 //! | program | threads | what is checked |
 //! | --- | --- | --- |
-//! | Galaxy | one a processor, at least two | the sequential checksum of all stars, and the display |
+//! | Galaxy | one a processor, at least two | the sequential checksum of stars, and the display |
 //! | Hanoi | one for each of 64 disks | where the disks are, and every count of the display |
 //! | Regsim | one a processor, at least two | the sequential checksum of all outputs |
 //!
 //! The paper gives no number of threads for Galaxy; it *uses all 6 processors well* (section 3).
-//! Regsim has as many as processors (section 5), and Hanoi many. Threads are pinned: left to the
-//! system, those that wake each other may take turns on one processor, and then no lock is ever
-//! found held. A simulated machine's system takes any idle processor for a thread that is woken, as
-//! the paper's did, so there they are not.
+//! Regsim has as many threads as processors (section 5), and Hanoi has many. Threads are pinned on
+//! this computer. Otherwise the system may let threads that wake each other take turns on one
+//! processor, and then no thread ever finds a lock held. On a simulated machine they are not
+//! pinned: its system gives a woken thread any idle processor, as the paper's did.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -22,19 +22,19 @@ use stanchion_competitive::{Policy, RawPolicyMutex};
 use stanchion_study::context::Stop;
 use stanchion_study::settings::spinning::Place;
 
-/// A program whose locks are of a policy that the caller names.
+/// A program that runs with locks of a policy chosen by the caller.
 pub trait Program {
-    /// Runs it once with locks from `make`, which is told the name of each, and says how long that
-    /// took.
+    /// Runs the program once with locks from `make`, which takes the name of each lock. Returns the
+    /// duration.
     fn run<P: Policy + 'static>(
         &self,
         make: &dyn Fn(&str) -> RawPolicyMutex<P>,
     ) -> Result<Duration, Stop>;
 
-    /// How many processors its threads run on.
+    /// Returns the number of processors that its threads run on.
     fn processors(&self) -> usize;
 
-    /// What it is, with its size, in a sentence of a report.
+    /// Describes the program and its size, for a sentence of a report.
     fn describe(&self) -> String;
 }
 
@@ -45,18 +45,21 @@ fn failed(program: &str, reason: impl std::fmt::Display) -> Stop {
 /// Two galaxies in near-collision, each star on its own course around two masses.
 #[derive(Debug)]
 pub struct Galaxy {
+    /// The program's options.
     options: galaxy::Options,
+    /// The checksum of the sequential program, which each run must have.
     checksum: u64,
+    /// The processors of the machine.
     processors: usize,
 }
 
 impl Galaxy {
-    /// Makes one that runs for `steps` steps.
+    /// Makes a program that runs for `steps` steps.
     pub fn new(place: &Place, steps: u64) -> Result<Self, Stop> {
         let options = galaxy::Options {
             stars: 2_000,
             steps,
-            // Locks are many for the time between them, as a display of its time made them.
+            // A small chunk makes locking frequent, as a display of the paper's time did.
             chunk: 8,
             threads: threads(place.processors),
             seed: place.seed,
@@ -104,17 +107,20 @@ impl Program for Galaxy {
 /// The towers of Hanoi, 64 disks on 5 pegs, each disk moved by a thread of its own.
 #[derive(Debug)]
 pub struct Hanoi {
+    /// The program's options.
     options: hanoi::Options,
+    /// The processors of the machine.
     processors: usize,
 }
 
 impl Hanoi {
-    /// Makes one that carries the tower `rounds` times from end to end.
+    /// Makes a program that carries the tower `rounds` times from end to end.
     pub fn new(place: &Place, rounds: u32) -> Self {
         Self::with_window(place, rounds, 0)
     }
 
-    /// With a window system that takes `window_ns` for each batch of drawings.
+    /// Makes the same program with a window system that takes `window_ns` for each batch of
+    /// drawings.
     pub fn with_window(place: &Place, rounds: u32, window_ns: u64) -> Self {
         let options = hanoi::Options {
             rounds,
@@ -157,14 +163,18 @@ impl Program for Hanoi {
 /// The register-level simulator on the circuit s5378 of ISCAS'89.
 #[derive(Debug)]
 pub struct Regsim {
+    /// The circuit s5378.
     netlist: Netlist,
+    /// The program's options.
     options: regsim::Options,
+    /// The checksum of the sequential program, which each run must have.
     checksum: u64,
+    /// The processors of the machine.
     processors: usize,
 }
 
 impl Regsim {
-    /// Makes one that simulates `cycles` cycles.
+    /// Makes a program that simulates `cycles` cycles.
     pub fn new(place: &Place, cycles: u64) -> Result<Self, Stop> {
         let netlist = Netlist::parse(circuits::S5378.as_bytes())
             .map_err(|error| failed("Regsim", format!("s5378: {error}")))?;
@@ -205,8 +215,8 @@ impl Program for Regsim {
     }
 }
 
-/// One a processor, as far as the programs go; with one processor two, which then never wait for
-/// one that runs.
+/// Returns one thread a processor, up to the programs' limit. On one processor it returns two
+/// threads, which never wait for a running thread.
 fn threads(processors: usize) -> usize {
     processors.clamp(2, MAX_THREADS)
 }

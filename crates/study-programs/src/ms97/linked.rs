@@ -1,24 +1,24 @@
-//! The paper's structures under one lock: linked lists, whose lock has a line of its own.
+//! The paper's structures under one lock: linked lists, with the lock on a cache line of its own.
 //!
 //! Why not the crate's [`LockedStack`](stanchion_lockfree::stack::LockedStack) and
 //! [`LockedQueue`](stanchion_lockfree::queue::LockedQueue): those are arrays, and the paper
 //! compares "link-based queues, stacks, and skew heaps" (section 4). An array needs no node, so its
-//! rows are the stronger rivals. They stand in the figures as further rows.
+//! rows are the stronger rivals. They are further rows of the figures.
 //!
-//! Why a line of its own: "a push or a pop in Treiber's algorithm typically needs to access only
-//! two cache lines in the data structure, while a lock-based implementation has the overhead of
-//! accessing lock variables as well" (section 4.2).
+//! Why the lock has a line of its own: "a push or a pop in Treiber's algorithm typically needs to
+//! access only two cache lines in the data structure, while a lock-based implementation has the
+//! overhead of accessing lock variables as well" (section 4.2).
 //!
-//! A thread keeps the last node that it took, and uses it for what it inserts next, as the stacks
+//! A thread keeps the last node that it removed, and uses it for its next insertion, as the stacks
 //! and queues without locks do. So no row pays for the allocator.
 //!
 //! # Invariants
 //!
 //! 1. `top`, `head`, `tail` and the `next` of linked nodes are touched only by the holder of the
 //!    lock.
-//! 2. A node is owned by the list that leads to it, by the shelf that keeps it, or by the thread
+//! 2. A node is owned by the list that contains it, by the shelf that keeps it, or by the thread
 //!    that has taken it from one of them.
-//! 3. A shelf is touched only by the thread that has its number, by `&mut self`, or on drop.
+//! 3. A shelf is touched only by the thread with its index, by `&mut self`, or on drop.
 
 use core::ops::Deref;
 use core::ptr;
@@ -31,7 +31,7 @@ use stanchion_lockfree::Progress;
 use stanchion_lockfree::queue::{ConcurrentQueue, Full};
 use stanchion_lockfree::stack::ConcurrentStack;
 
-/// What has lines of its own on each of the machines.
+/// A value on cache lines of its own, on all of the machines.
 #[repr(align(128))]
 struct Line<T>(T);
 
@@ -44,14 +44,16 @@ impl<T> Deref for Line<T> {
 }
 
 struct Node<T> {
+    /// The element; none while a shelf keeps the node.
     value: Option<T>,
+    /// The next node of the list, or null.
     next: *mut Node<T>,
 }
 
-/// Threads that keep a node.
+/// The number of threads that can keep a node.
 const KEEPERS: usize = 128;
 
-/// The node that each thread keeps, or null.
+/// For each thread, the node that it keeps, or null.
 struct Shelves<T>(Box<[Line<UnsafeCell<*mut Node<T>>>]>);
 
 impl<T> Shelves<T> {
@@ -63,7 +65,7 @@ impl<T> Shelves<T> {
         self.0.get(thread::index()?).map(Deref::deref)
     }
 
-    /// Returns a node with `value`: the one that this thread has kept, or a new one.
+    /// Returns a node with `value`: the node that this thread keeps, or a new one.
     fn node(&self, value: T) -> Box<Node<T>> {
         let kept = self.own().map_or(ptr::null_mut(), |shelf| {
             shelf.with_mut(|kept| {
@@ -82,7 +84,7 @@ impl<T> Shelves<T> {
         node
     }
 
-    /// Takes the value out of `node`, and keeps the node for this thread if it has none.
+    /// Takes the value out of `node`. Keeps the node for this thread if it keeps none yet.
     fn value(&self, mut node: Box<Node<T>>) -> Option<T> {
         machine::read(&node.value);
         let value = node.value.take();
@@ -117,8 +119,11 @@ impl<T> Drop for Shelves<T> {
 
 /// A stack of `T` as a linked list under a lock `L`.
 pub struct LinkedStack<T, L> {
+    /// The lock that guards the list.
     lock: Line<Mutex<L, ()>>,
+    /// The newest node, or null. Only the lock's holder writes it.
     top: Line<UnsafeCell<*mut Node<T>>>,
+    /// The nodes that threads keep for their next insertion.
     shelves: Shelves<T>,
 }
 
@@ -202,14 +207,19 @@ fn free<T>(mut first: *mut Node<T>) {
 
 /// The ends of a queue: null if it is empty.
 struct Ends<T> {
+    /// The oldest node, which `pop` takes.
     head: *mut Node<T>,
+    /// The newest node, after which `try_push` links the next.
     tail: *mut Node<T>,
 }
 
 /// A queue of `T` as a linked list under a lock `L`.
 pub struct LinkedQueue<T, L> {
+    /// The lock that guards the list.
     lock: Line<Mutex<L, ()>>,
+    /// Both ends of the list. Only the lock's holder writes them.
     ends: Line<UnsafeCell<Ends<T>>>,
+    /// The nodes that threads keep for their next insertion.
     shelves: Shelves<T>,
 }
 

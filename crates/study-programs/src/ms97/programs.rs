@@ -1,13 +1,14 @@
-//! The paper's programs over the structures of its figures 5 to 7, and what each must find whatever
-//! they are.
+//! The paper's programs over the structures of its figures 5 to 7, and the result that each must
+//! have with any structure.
 //!
 //! | figure | program | checked |
 //! | --- | --- | --- |
 //! | 5, 6 | quicksort of 500,000 numbers, insertion sort from 20 down | the sorted numbers |
 //! | 7 | the salesman on 17 cities | 2938, the length of the shortest tour, and every count |
 //!
-//! Which 17 cities the paper had, and by what its tours are compared, it does not say. Here it is
-//! the bound that is easy to compute, which leaves many tours to the structures.
+//! The paper does not say which 17 cities it had, or by what bound its tours are compared. Here
+//! they are compared by the bound that is easy to compute, which leaves many tours to the
+//! structures.
 
 use std::time::Duration;
 
@@ -24,28 +25,29 @@ use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 
 use stanchion_study::settings::structures::Kind;
 
-/// How a program is run.
+/// The settings of a run.
 #[derive(Clone)]
 pub struct Setup {
-    /// Of quicksort.
+    /// The number of elements that quicksort sorts.
     pub numbers: usize,
-    /// One a processor, pinned.
+    /// The number of threads, one a processor, pinned.
     pub threads: usize,
     /// The seed of the numbers.
     pub seed: u64,
-    /// On a simulated machine.
+    /// Nanoseconds of an instruction on a simulated machine.
     pub instruction_ns: u64,
-    /// The other applications.
+    /// A wrapper around each thread's work, for the other applications beside the program.
     pub around: Around,
 }
 
 /// A line of a figure.
 pub struct Program {
-    /// The structures, in the report.
+    /// The name of the structures, in the report.
     pub name: &'static str,
-    /// How they keep their threads apart.
+    /// The way in which they keep their threads apart.
     pub kind: Kind,
-    /// Runs it once, and says how long it took by the machine's clock; or what is wrong.
+    /// Runs the program once. Returns its duration by the machine's clock, or a description of the
+    /// fault.
     pub run: fn(&Setup) -> Result<Duration, String>,
 }
 
@@ -93,7 +95,7 @@ where
 type Heap<L> = LockedHeap<u64, Tour, L>;
 type Stack<L> = LinkedStack<Tour, L>;
 
-/// Figure 5.
+/// The rows of figure 5.
 pub const OVER_QUEUES: &[Program] = &[
     Program {
         name: "ordinary lock",
@@ -112,7 +114,7 @@ pub const OVER_QUEUES: &[Program] = &[
     },
 ];
 
-/// Figure 6.
+/// The rows of figure 6.
 pub const OVER_STACKS: &[Program] = &[
     Program {
         name: "ordinary lock",
@@ -131,7 +133,7 @@ pub const OVER_STACKS: &[Program] = &[
     },
 ];
 
-/// Figure 7.
+/// The rows of figure 7.
 pub const SALESMEN: &[Program] = &[
     Program {
         name: "ordinary lock",

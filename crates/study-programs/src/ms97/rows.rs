@@ -1,18 +1,18 @@
-//! The structures of figures 1 to 4, and what a process does with them.
+//! The structures of figures 1 to 4, and the operations of a process on them.
 //!
 //! | kind | what |
 //! | --- | --- |
 //! | [`Kind::Ordinary`] | under a test-and-test-and-set lock with bounded exponential backoff |
-//! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
+//! | [`Kind::Safe`] | under the same lock; its taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
-//! What the paper has under one lock are linked lists, and so are the first two rows of queues and
-//! of stacks ([`linked`](super::linked)). The same under an array are further rows.
+//! The paper's structures under one lock are linked lists, and so are the first two rows of queues
+//! and of stacks ([`linked`](super::linked)). Arrays under a lock are further rows.
 //!
-//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The
-//! paper's had counted pointers; so have the further rows that say so, but their pool is one list
-//! that all threads share, a second word that all of them want. The paper's own rows come first in
-//! each list, the others are ours.
+//! A structure without a lock takes its nodes from per-thread lists, with hazard pointers. The
+//! paper's structures had counted pointers. The further rows named "shared pool" have counted
+//! pointers too, but their pool is one list that all threads share, and its head is a second
+//! contended word. The paper's own rows come first in each list. The others are ours.
 
 use std::marker::PhantomData;
 
@@ -34,22 +34,22 @@ use stanchion_study::settings::structures::Kind;
 
 /// Test-and-test-and-set with bounded exponential backoff, which only spins.
 pub type Ordinary = TestAndSet<Polling, Spin>;
-/// The same, asking not to be preempted.
+/// The same lock, which asks not to be preempted.
 pub type Safe = PreemptionSafe<Polling, Spin>;
 
-/// A structure that processes share, and what each does with it over and over.
+/// A structure that processes share, and the turn that each process repeats.
 pub trait Subject: Send + Sync {
-    /// One turn: each operation once, `rest` after each of them. `key` is random.
+    /// Does one turn: each operation once, with `rest` after each of them. `key` is random.
     fn turn(&self, key: u64, rest: &mut dyn FnMut());
 }
 
 /// A line of a figure.
 pub struct Row {
-    /// The structure, in the report.
+    /// The name of the structure, in the report.
     pub name: &'static str,
-    /// How it keeps its threads apart.
+    /// The way in which it keeps its threads apart.
     pub kind: Kind,
-    /// Makes one that holds so many entries before the processes begin.
+    /// Makes a structure that holds a number of entries before the processes begin.
     pub make: fn(usize) -> Box<dyn Subject>,
 }
 
@@ -96,7 +96,7 @@ impl<C: Counter + Send + Sync> Subject for Count<C> {
     }
 }
 
-/// Makes rows of one family.
+/// A constructor of the rows of one family.
 struct Make<T>(PhantomData<T>);
 
 impl<Q: ConcurrentQueue<Item = u64> + Default + Send + Sync + 'static> Make<Queue<Q>> {
@@ -115,8 +115,8 @@ impl<H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static>
     const fn heap(name: &'static str, kind: Kind) -> Row {
         let make: fn(usize) -> Box<dyn Subject> = |entries| {
             let heap = H::default();
-            // Spread evenly and in no order: each odd multiple of this number is another one,
-            // modulo 2^64.
+            // The keys are distinct, spread evenly and in no order: the factor is odd, so its
+            // multiples differ modulo 2^64.
             let keys = (1..=entries as u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
             keys.for_each(|key| heap.push(key, key));
             Box::new(Heap(heap))
@@ -131,13 +131,13 @@ impl<C: Counter + Default + Send + Sync + 'static> Make<Count<C>> {
     }
 }
 
-/// The row all others are divided by: one preemption-safe lock.
+/// The index of the row that all others are divided by: one preemption-safe lock.
 pub const BASE: usize = 1;
 
-/// Of the ring: more than all processes hold at a time.
+/// The capacity of the ring: more than all processes hold at a time.
 const ROOM: usize = 1_024;
 
-/// Figure 1, in the order of the paper's legend: one lock, two locks, none.
+/// The rows of figure 1, in the order of the paper's legend: one lock, two locks, none.
 pub const QUEUES: &[Row] = &[
     Make::<Queue<LinkedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
     Make::<Queue<LinkedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
@@ -158,7 +158,7 @@ pub const QUEUES: &[Row] = &[
     Make::<Queue<LockedQueue<u64, Safe>>>::queue("array, preemption-safe lock", Kind::Safe),
 ];
 
-/// Figure 2.
+/// The rows of figure 2.
 pub const STACKS: &[Row] = &[
     Make::<Stack<LinkedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LinkedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
@@ -170,7 +170,7 @@ pub const STACKS: &[Row] = &[
     Make::<Stack<LockedStack<u64, Safe>>>::stack("array, preemption-safe lock", Kind::Safe),
 ];
 
-/// Figure 3.
+/// The rows of figure 3.
 pub const HEAPS: &[Row] = &[
     Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
     Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
@@ -178,7 +178,7 @@ pub const HEAPS: &[Row] = &[
     Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
 ];
 
-/// Figure 4.
+/// The rows of figure 4.
 pub const COUNTERS: &[Row] = &[
     Make::<Count<LockedCounter<Ordinary>>>::counter("ordinary lock", Kind::Ordinary),
     Make::<Count<LockedCounter<Safe>>>::counter("preemption-safe lock", Kind::Safe),
