@@ -1,35 +1,38 @@
-//! What a measurement asks of a lock, and how each crate's locks answer.
+//! The interface between a measurement and a lock, with its implementations for each crate's locks.
 //!
-//! One closure per acquisition, because that is what all of them can do: `mcslock`'s raw lock has
-//! no guard, and the guard of a `lock_api` 0.5 lock carries a state of its own type. Every closure
-//! is inlined into a monomorphic loop, so a measurement pays for no indirection.
+//! The interface takes one closure per acquisition, because all of the locks can run one:
+//! `mcslock`'s raw lock has no guard, and the guard of a `lock_api` 0.5 lock carries a state of its
+//! own type. Every closure is inlined into a monomorphic loop, so a measurement pays for no
+//! indirection.
 //!
-//! The data behind every lock start on a cache line of their own ([`Shared`] is aligned), so locks
-//! of one byte and of a hundred are compared by how they wait and not by what happens to share
-//! their line.
+//! The data behind every lock start on a cache line of their own, because [`Shared`] is aligned. So
+//! a comparison of locks of one byte and of a hundred shows how they wait, and not what happens to
+//! share their line.
 
 use std::hint::black_box;
 
 /// A mutual-exclusion lock around [`Shared`].
 pub trait Contender: Send + Sync {
-    /// Makes one that is free.
+    /// Makes a free lock.
     fn new() -> Self;
 
     /// Runs `section` in the critical section.
     fn with<R>(&self, section: impl FnOnce(&mut Shared) -> R) -> R;
 }
 
-/// What the locks guard: a counter, and words that the other work of a section touches.
+/// The data that the locks guard: a counter, and words that the other work of a section touches.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Shared {
     /// The counter that each critical section increments.
     pub counter: u64,
+    /// Words that the other work of a section writes, under the lock.
     words: [u64; 15],
 }
 
 impl Shared {
-    /// Some work on shared data: `steps` of about a nanosecond, each a multiplication and a store.
+    /// Works on the shared data for `steps` steps of about a nanosecond, each a multiplication and
+    /// a store.
     pub fn work(&mut self, steps: u32) {
         for step in 0..steps {
             let word = &mut self.words[step as usize % 15];
@@ -38,7 +41,7 @@ impl Shared {
     }
 }
 
-/// Any raw lock of `lock_api` 0.5: all of ours, and `parking_lot`'s.
+/// A mutex of any raw lock of `lock_api` 0.5: all of ours, and `parking_lot`'s.
 pub type Raw<R> = lock_api::Mutex<R, Shared>;
 
 impl<R: lock_api::RawMutex + Send + Sync> Contender for Raw<R> {
@@ -120,11 +123,11 @@ impl Contender for mcslock::barging::spins::Mutex<Shared> {
     }
 }
 
-/// What the same work costs without any lock, one atomic instruction for the counter: a floor for
-/// one thread and for a line that moves between caches.
+/// The same work without a lock: one atomic instruction increments the counter. It is a lower bound
+/// for one thread, and for a line that moves between caches.
 ///
-/// Not a lock: with more than one thread only the counter is right, so no section with other work
-/// may run under it, and none does.
+/// It is not a lock: with more than one thread, only the counter is right. So no section with other
+/// work may run under it, and none does.
 pub(crate) struct Unlocked(std::sync::atomic::AtomicU64);
 
 impl Unlocked {
@@ -136,8 +139,8 @@ impl Unlocked {
     /// Adds 1.
     #[inline(always)]
     pub(crate) fn increment(&self) {
-        // AcqRel: what a lock's acquisition and release together order; on x86 the same instruction
-        // as Relaxed.
+        // AcqRel: pairs with itself in other threads, and orders the same as a lock's acquisition
+        // and release together. On x86 it is the same instruction as Relaxed.
         self.0.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
     }
 }

@@ -1,11 +1,11 @@
-//! All threads take the lock over and over for a fixed time: how often they get it, at what cost,
-//! how evenly, and how long one waits at worst.
+//! A contest: all threads take the lock over and over for a fixed time. The results are the number
+//! of acquisitions, their cost, their fairness and the longest wait.
 //!
-//! Why not the paper's "until the counter reaches 1,000,000": on an oversubscribed machine a
-//! first-come-first-served spin lock is hundreds of times slower than another, so a fixed count
-//! would take minutes for it and be over before the others have started. A fixed time costs the
-//! same for all; the time for a million follows by proportion, and figures say that they are
-//! scaled.
+//! Why not the paper's "until the counter reaches 1,000,000": on an oversubscribed machine, a
+//! first-come-first-served spin lock is hundreds of times slower than another lock. A fixed count
+//! would take minutes for the slow lock, and would be over for the fast one before all threads have
+//! started. A fixed time costs the same for all. The time for a million follows by proportion, and
+//! figures say that they are scaled.
 //!
 //! The longest wait is taken in a second run, because reading the clock twice for each acquisition
 //! would be a large part of what is measured.
@@ -17,58 +17,63 @@ use std::time::{Duration, Instant};
 use super::contender::{Contender, Shared, Unlocked};
 use stanchion_study::measure::{Placement, StartLine, jain, nanos, processor_time};
 
-/// What to run.
+/// The settings of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Contest<'a> {
-    /// How many threads there are, and where each stays.
+    /// The number of threads, and the processors that they stay on.
     pub place: Placement<'a>,
-    /// How long acquisitions are counted.
+    /// The time for which acquisitions are counted.
     pub window: Duration,
     /// Steps of [`Shared::work`] in each critical section, beside the increment.
     pub steps: u32,
-    /// Whether to time each wait, for [`Standing::longest_wait`].
+    /// True if each wait is timed, for [`Standing::longest_wait`].
     pub timed: bool,
 }
 
-/// What came out.
+/// The result of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// How often the lock was acquired, by all threads together.
+    /// The number of acquisitions by all threads together.
     pub acquisitions: u64,
-    /// From the start to the last thread's end, in nanoseconds; a little more than the window.
+    /// The time from the start to the last thread's end, in nanoseconds. It is a little more than
+    /// the window.
     pub elapsed: f64,
-    /// Processor time of the whole process over `elapsed`, in nanoseconds.
+    /// Processor time that the whole process used during `elapsed`, in nanoseconds.
     pub processor_time: f64,
-    /// How many threads there were.
+    /// The number of threads.
     pub threads: usize,
-    /// Jain's index of the acquisitions of each thread: 1 when all have as many, 1/threads when one
-    /// has all.
+    /// Jain's index of the acquisitions of each thread: 1 if all threads have the same number,
+    /// 1/threads if one thread has all.
     pub fairness: f64,
     /// Longest time from asking for the lock to having it, in nanoseconds; 0 if not timed.
     pub longest_wait: f64,
 }
 
 impl Standing {
-    /// Elapsed nanoseconds for each acquisition, all threads together.
+    /// Returns the elapsed nanoseconds for each acquisition, all threads together.
     pub fn pace(&self) -> f64 {
         self.elapsed / self.acquisitions.max(1) as f64
     }
 
-    /// Processor time over the time of one processor for each thread; 0 if the system does not say.
+    /// Returns the processor time as a share of what one processor for each thread would give; 0 if
+    /// the system does not tell it.
     pub fn had(&self) -> f64 {
         self.processor_time / (self.elapsed * self.threads as f64)
     }
 
-    /// Processor nanoseconds for each acquisition.
+    /// Returns the processor nanoseconds for each acquisition.
     pub fn cost(&self) -> f64 {
         self.processor_time / self.acquisitions.max(1) as f64
     }
 }
 
-/// One thread's part.
+/// The counts of one thread.
 struct Lap {
+    /// The number of acquisitions by the thread.
     acquisitions: u64,
+    /// Its longest wait; zero if waits are not timed.
     longest_wait: Duration,
+    /// The time after its last acquisition.
     ended: Instant,
 }
 
@@ -91,7 +96,7 @@ pub fn run<L: Contender>(contest: &Contest<'_>) -> Standing {
     standing
 }
 
-/// The same for the counter without a lock; `steps` and `timed` are ignored.
+/// Runs `contest` on the counter without a lock. `steps` and `timed` are ignored.
 pub fn run_unlocked(contest: &Contest<'_>) -> Standing {
     let counter = Unlocked::new();
     threads(contest, |stop| laps(stop, || counter.increment()))
@@ -100,12 +105,12 @@ pub fn run_unlocked(contest: &Contest<'_>) -> Standing {
 #[inline(always)]
 fn laps(stop: &AtomicBool, acquire: impl Fn()) -> Lap {
     let mut acquisitions = 0;
-    // One at least: on a busy machine a thread may come to run for the first time when the window
-    // is over.
+    // Acquire at least once: on a busy machine, a thread may run for the first time after the
+    // window is over.
     loop {
         acquire();
         acquisitions += 1;
-        // Relaxed: an order to stop, which publishes nothing.
+        // Relaxed: the flag only asks to stop and publishes nothing.
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -148,7 +153,7 @@ fn threads(contest: &Contest<'_>, body: impl Fn(&AtomicBool) -> Lap + Sync) -> S
         line.open_when(count);
         let (started, used) = (Instant::now(), processor_time());
         thread::sleep(contest.window);
-        // Relaxed: as above; joining the threads orders what they counted.
+        // Relaxed: as above. Joining the threads orders their counts.
         stop.store(true, Ordering::Relaxed);
         let laps: Vec<Lap> = runners
             .into_iter()
@@ -194,8 +199,8 @@ mod tests {
         }
     }
 
-    /// A lock under which one increment is counted that nobody made: what two threads in the
-    /// section at once may leave.
+    /// A lock with one increment in its counter that no thread made. Two threads in the section at
+    /// once may leave such a count.
     struct Miscounting(std::sync::Mutex<Shared>);
     impl Contender for Miscounting {
         fn new() -> Self {

@@ -1,4 +1,4 @@
-//! Our locks, a line each: the one place where a lock of `stanchion-spin` enters the study, on this
+//! Our locks, one a line: the only place where a lock of `stanchion-spin` enters the study, on this
 //! computer and on simulated machines.
 
 /// The ways to wait that section 4 of Anderson, Lazowska and Levy compares, and the variation it
@@ -15,14 +15,15 @@ pub enum Way {
     Polling,
 }
 
-/// A lock that serves its waiters in the order in which they came.
+/// The flag of a lock that serves its waiters in the order in which they came.
 pub const FIRST_COME: bool = true;
-/// A lock that may serve its waiters in another order.
+/// The flag of a lock that may serve its waiters in another order.
 pub const ANY_ORDER: bool = false;
 
-/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass
-/// the time as `$wait` says, with `$slots` slots where that bounds the threads. The unit of the
-/// backoff's delays is `$delay` nanoseconds. Each is made an entry by `$lock`; then comes `$other`.
+/// Expands to a slice of our locks. They come from `$spin`, the real crate or the one for simulated
+/// machines. Their waiters wait by the policy `$wait`. A lock with a bounded number of threads has
+/// `$slots` slots. The unit of the backoff's delays is `$delay` nanoseconds. `$lock` makes an entry
+/// of each lock. The entries `$other` come last.
 #[macro_export]
 macro_rules! our_locks {
     ($spin:ident, $wait:ty, $slots:literal, $delay:expr, $lock:ident $(, $other:expr)* $(,)?) => {

@@ -1,11 +1,11 @@
-//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3, a
-//! lock used as a barrier.
+//! Rounds in which every thread passes once through the lock, then loops until all have: the
+//! paper's figure 4.3, a lock used as a barrier.
 //!
-//! Rounds are repeated for a fixed time by the same threads. The first of them leads: it opens a
-//! round, takes part in it, and reads the clock when the last thread is through. With a processor
-//! each, threads spin between rounds and at the end of one, as in the paper; where they outnumber
-//! the processors they yield, for otherwise the ones that are through would keep the others off the
-//! processors for a time slice each, whatever the lock.
+//! The same threads repeat rounds for a fixed time. The first thread leads: it opens a round, takes
+//! part in it, and reads the clock when the last thread is through. If each thread has a processor,
+//! threads spin between rounds and at the end of one, as in the paper. If threads outnumber the
+//! processors, they yield. Otherwise, with any lock, each thread that is through would keep the
+//! others off its processor for a time slice.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use super::contender::{Contender, Unlocked};
 use stanchion_study::measure::{Placement, StartLine};
 
-/// What to run.
+/// The settings of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass<'a> {
-    /// How many threads there are, and where each stays.
+    /// The number of threads, and the processors that they stay on.
     pub place: Placement<'a>,
-    /// How long rounds are repeated.
+    /// The time for which rounds are repeated.
     pub window: Duration,
 }
 
-/// What came out: nanoseconds for one round, divided by the threads in it.
+/// The result of a measurement: nanoseconds for one round, divided by the threads in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
-    /// How many rounds there were.
+    /// The number of rounds.
     pub rounds: u32,
     /// The median round, divided by the threads, in nanoseconds.
     pub median: f64,
@@ -47,19 +47,23 @@ pub fn run<L: Contender>(pass: &Pass<'_>) -> Passed {
     passed
 }
 
-/// The same with one atomic instruction in place of the lock: what the start, the finish and the
-/// clock cost.
+/// Runs `pass` with one atomic instruction in place of the lock. The result is the cost of the
+/// start, the finish and the clock.
 pub fn run_unlocked(pass: &Pass<'_>) -> Passed {
     let counter = Unlocked::new();
     rounds(pass, || counter.increment())
 }
 
-/// What the threads share; each word is written by few and read by all, so each has a line of its
-/// own.
+/// The words that the threads share. Few threads write each word and all read it, so each has a
+/// line of its own.
 #[derive(Default)]
 struct Rounds {
+    /// The number of rounds opened so far. Only the leader writes it.
     open: Line<AtomicUsize>,
+    /// Threads that are through the lock in this round. The leader resets it, and each thread adds
+    /// 1.
     through: Line<AtomicUsize>,
+    /// Set by the leader before it opens the last round, which is empty.
     over: AtomicBool,
 }
 
@@ -102,10 +106,10 @@ fn lead(
     let mut times = Vec::new();
     let began = Instant::now();
     loop {
-        // Relaxed: nobody is in a round between rounds; the Release below publishes it.
+        // Relaxed: no thread is in the lock between rounds. The Release below publishes the store.
         shared.through.0.store(0, Ordering::Relaxed);
         let over = began.elapsed() >= window && !times.is_empty();
-        // Relaxed: published by the same Release.
+        // Relaxed: the same Release publishes it.
         shared.over.store(over, Ordering::Relaxed);
         let started = Instant::now();
         // Release: pairs with the Acquire in `follow`.
@@ -114,8 +118,10 @@ fn lead(
             return times;
         }
         through_the_lock();
-        // AcqRel: the last to be through has seen every other thread's section.
+        // AcqRel: pairs with the same addition in `follow`, so the last thread that is through has
+        // seen every other thread's section.
         shared.through.0.fetch_add(1, Ordering::AcqRel);
+        // Acquire: pairs with the additions to `through` by all threads.
         wait(spin, || shared.through.0.load(Ordering::Acquire) >= threads);
         times.push(started.elapsed());
     }
@@ -123,16 +129,19 @@ fn lead(
 
 fn follow(shared: &Rounds, threads: usize, spin: bool, through_the_lock: impl Fn()) {
     for round in 1.. {
-        // Acquire: pairs with the leader's Release.
+        // Acquire: pairs with the leader's Release addition to `open`.
         wait(spin, || shared.open.0.load(Ordering::Acquire) >= round);
         // Relaxed: ordered by the Acquire above.
         if shared.over.load(Ordering::Relaxed) {
             return;
         }
         through_the_lock();
+        // AcqRel: pairs with the same addition in other threads, and with the Acquire loads of
+        // `through`.
         shared.through.0.fetch_add(1, Ordering::AcqRel);
-        // The paper's processors loop until all are through. The next round's opening means the
-        // same, should this thread look late.
+        // The paper's processors loop until all are through. If this thread looks late, the opening
+        // of the next round means the same. Acquire: pairs with the additions to `through`, and
+        // with the leader's Release addition to `open`.
         wait(spin, || {
             shared.through.0.load(Ordering::Acquire) >= threads
                 || shared.open.0.load(Ordering::Acquire) > round

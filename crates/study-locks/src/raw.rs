@@ -1,27 +1,27 @@
 //! Other crates' mutexes as raw locks of `lock_api` 0.5, so that an application can run on them.
 //!
-//! A raw lock of 0.5 hands out a state of its own with each acquisition. Here that state is the
-//! other crate's guard, and unlocking drops it: the lock is used as its authors meant it, and
-//! nothing of it is reached around.
+//! A raw lock of `lock_api` 0.5 returns a state of its own with each acquisition. Here that state
+//! is the other crate's guard, and unlocking drops it. So the lock is used as its authors intended,
+//! through its public interface only.
 //!
 //! # Invariants
 //!
 //! 1. A guard kept as `'static` is dropped before the mutex it borrows from. `lock_api` keeps the
-//!    state in a guard that borrows the `lock_api::Mutex`, so the mutex can neither move nor end
-//!    while the state is there; a state that is forgotten is never dropped at all.
+//!    state in a guard that borrows the `lock_api::Mutex`, so the mutex can neither move nor be
+//!    dropped while the state exists. A forgotten state is never dropped at all.
 
 use lock_api::RawMutex;
 
-/// A mutex of another crate around nothing.
+/// A mutex of another crate that guards `()`.
 ///
 /// # Safety
 ///
-/// At most one guard exists at a time, and dropping it releases the lock, from whichever thread
-/// holds it.
+/// At most one guard exists at a time. Dropping it releases the lock, on whichever thread holds the
+/// guard.
 pub unsafe trait Guarded: Send + Sync + 'static {
-    /// Unlocked.
+    /// The mutex in its unlocked state.
     const UNLOCKED: Self;
-    /// Its guard.
+    /// The mutex's guard.
     type Guard<'a>;
 
     /// Waits until the mutex is free and takes it.
@@ -29,19 +29,19 @@ pub unsafe trait Guarded: Send + Sync + 'static {
     /// Takes the mutex if it is free.
     fn try_lock(&self) -> Option<Self::Guard<'_>>;
 
-    /// A guard that outlives its borrow in name.
+    /// Extends the lifetime of `guard` to `'static`.
     ///
     /// # Safety
     ///
-    /// The result is dropped, if at all, before the mutex is moved or dropped.
+    /// If the result is dropped, that is before the mutex is moved or dropped.
     unsafe fn outlive(guard: Self::Guard<'_>) -> Self::Guard<'static>;
 }
 
-/// The raw lock that a [`Guarded`] mutex is.
+/// A raw lock made of a [`Guarded`] mutex.
 pub struct FromGuard<G>(G);
 
-// SAFETY: a state exists only while the mutex's own guard does, and that excludes others by
-// `Guarded`'s contract.
+// SAFETY: a state is the mutex's own guard, and at most one guard exists at a time by `Guarded`'s
+// contract.
 unsafe impl<G: Guarded> RawMutex for FromGuard<G> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self(G::UNLOCKED);
@@ -78,8 +78,8 @@ macro_rules! guarded {
         $(#[$about])*
         pub struct $name($mutex);
 
-        // SAFETY: it is a mutex, its guard is the only way in, and no guard of it asks to be
-        // dropped by the thread that locked.
+        // SAFETY: it is a mutex, and its data are reached only through its guard. No guard requires
+        // that the locking thread drops it.
         unsafe impl Guarded for $name {
             #[allow(clippy::declare_interior_mutable_const)]
             const UNLOCKED: Self = Self(<$mutex>::new(()));
@@ -99,8 +99,8 @@ macro_rules! guarded {
 
             #[inline]
             unsafe fn outlive(guard: Self::Guard<'_>) -> Self::Guard<'static> {
-                // SAFETY: only the lifetime changes, and the caller sees to it that the guard does
-                // not outlive its mutex in fact.
+                // SAFETY: only the lifetime changes, and the caller guarantees that the guard does
+                // not outlive its mutex.
                 unsafe { std::mem::transmute::<Self::Guard<'_>, Self::Guard<'static>>(guard) }
             }
         }
@@ -108,7 +108,8 @@ macro_rules! guarded {
 }
 
 guarded!(
-    /// The standard library's. Nothing panics while it is held here, so poison does not matter.
+    /// The standard library's mutex. No thread panics while it holds the lock here, so poison does
+    /// not matter.
     Std, std::sync::Mutex<()>, std::sync::MutexGuard,
     |mutex| mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner), mutex.try_lock().ok()
 );

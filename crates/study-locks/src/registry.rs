@@ -1,4 +1,4 @@
-//! The locks on this computer: ours, from the list, then those of other crates, a line each.
+//! The locks on this computer: ours, from the list, then those of other crates, one a line.
 
 use machine::wait::Patient;
 use parking_lot::{RawFairMutex, RawMutex};
@@ -16,9 +16,9 @@ use crate::our_locks;
 pub struct Lock {
     /// The name, in the report.
     pub name: &'static str,
-    /// The paper's way of waiting that it is, if it is one.
+    /// The paper's way of waiting that the lock implements, if any.
     pub way: Option<Way>,
-    /// First come, first served.
+    /// True if the lock serves first come, first served.
     pub ordered: bool,
     /// Runs a contest for the lock.
     pub contest: fn(&Contest<'_>) -> Standing,
@@ -26,7 +26,8 @@ pub struct Lock {
     pub pass: fn(&Pass<'_>) -> Passed,
     /// Measures one thread's lock and unlock.
     pub latency: fn(runs: u32) -> f64,
-    /// The circuit simulator on it; none for a lock without guards, which no application can use.
+    /// Runs the circuit simulator on the lock; none for a lock without guards, which no application
+    /// can use.
     pub regsim: Option<fn(&Netlist, &Options) -> Run>,
 }
 
@@ -42,8 +43,8 @@ const fn lock<L: Contender>(name: &'static str, way: Option<Way>, ordered: bool)
     }
 }
 
-/// A lock whose guard `lock_api` can carry: the measurements by `L`, the application by `R`, which
-/// is the same lock.
+/// Makes the entry of a lock with a guard that `lock_api` can carry. The measurements run on `L`,
+/// and the application on `R`, which is the same lock.
 const fn usable<L: Contender, R: lock_api::RawMutex + Send + Sync + 'static>(
     name: &'static str,
     way: Option<Way>,
@@ -52,7 +53,7 @@ const fn usable<L: Contender, R: lock_api::RawMutex + Send + Sync + 'static>(
     Lock { regsim: Some(regsim::run::<R>), ..lock::<L>(name, way, ordered) }
 }
 
-/// A raw lock of `lock_api` 0.5.
+/// Makes the entry of a raw lock of `lock_api` 0.5.
 const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
     name: &'static str,
     way: Option<Way>,
@@ -89,7 +90,7 @@ pub const LOCKS: &[Lock] = our_locks!(
     ),
 );
 
-/// The lock that is the paper's way of waiting `way`.
+/// Returns the index of the lock that implements the paper's way of waiting `way`.
 pub fn of_way(way: Way) -> usize {
     LOCKS
         .iter()
