@@ -1,4 +1,4 @@
-//! What the queueing model of section 5 says, beside what was simulated.
+//! The predictions of section 5's queueing model, to compare with simulated figures.
 
 use stanchion_model::contention::{ContentionError, Demand, Lock, Workload, solve};
 use stanchion_simulator::Machine;
@@ -6,7 +6,7 @@ use stanchion_simulator::machine::Memory;
 
 use stanchion_study_locks::list::Way;
 
-/// Nanoseconds for which a miss occupies the bus, where there is one bus.
+/// Returns the nanoseconds for which a miss occupies the bus, if the machine has one bus.
 pub fn miss(machine: &Machine) -> Option<f64> {
     let time = match &machine.memory {
         Memory::WriteThrough(times) => times.miss_bus,
@@ -17,10 +17,10 @@ pub fn miss(machine: &Machine) -> Option<f64> {
     Some(time.as_picos() as f64 / 1e3)
 }
 
-/// How many times longer `processors` that do nothing but sections under one lock take than one
-/// does, by the model, for the ways of waiting whose demand of the bus section 5.1 gives: two
-/// misses a section with backoff, all that there is with the exchange. `alone` is what one
-/// processor asks for in each section.
+/// Returns the model's slowdown of `processors` processors that do nothing but sections under one
+/// lock, compared with one processor. It is known for the ways of waiting for which section 5.1
+/// gives the demand of the bus: two misses a section with backoff, and the whole bus with the
+/// exchange. `alone` is the demand of one processor in each section.
 pub fn degraded(
     way: Way,
     alone: Demand,

@@ -1,7 +1,7 @@
-//! All threads take the lock over and over until a shared counter has its last value: the paper's
-//! figure 4.1.
+//! A contest: all threads take the lock over and over until a shared counter has its last value.
+//! This is the paper's figure 4.1.
 //!
-//! In virtual time nothing disturbs a measurement, so waits are timed in the same run and one run
+//! In virtual time nothing disturbs a measurement. So waits are timed in the same run, and one run
 //! is enough.
 
 use lock_api::RawMutex;
@@ -14,65 +14,69 @@ use stanchion_study::measure::jain;
 use stanchion_study::outcome::Drawn;
 use stanchion_study::simulation::{simulation, together};
 
-/// What to run.
+/// The settings of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Contest {
-    /// How many threads take part.
+    /// The number of threads.
     pub threads: usize,
-    /// What the counter is to reach.
+    /// The last value of the counter.
     pub increments: u64,
     /// Turns of [`Shared::work`] in each critical section, beside the increment.
     pub turns: u32,
-    /// The seed of the run's chances.
+    /// The seed of the run's random numbers.
     pub seed: u64,
 }
 
-/// What came out.
+/// The result of a contest.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// How many increments there were.
+    /// The number of increments.
     pub increments: u64,
-    /// From the first thread's start until the counter had its last value.
+    /// The time from the first thread's start until the counter had its last value.
     pub elapsed: Time,
-    /// Jain's index of the increments of each thread: 1 when all have as many.
+    /// Jain's index of the increments of each thread: 1 if all threads have the same number.
     pub fairness: f64,
     /// Longest time from asking for the lock to having it.
     pub longest_wait: Time,
-    /// What all threads asked of the memory.
+    /// The memory accesses of all threads.
     pub accesses: Accesses,
-    /// Share of the elapsed time in which the bus, or whatever takes its place, was occupied.
+    /// Share of the elapsed time in which the bus, or the interconnect in its place, was occupied.
     pub bus: f64,
-    /// Share of the threads' time that was spent waiting, whether in the own cache or for the
-    /// memory.
+    /// Share of the threads' time that was spent waiting, either spinning in their own caches or
+    /// for the memory.
     pub waiting: f64,
-    /// How long the lock was held, all times together.
+    /// The total time for which the lock was held.
     pub held: Time,
 }
 
 impl Standing {
-    /// Elapsed nanoseconds for each increment, all threads together.
+    /// Returns the elapsed nanoseconds for each increment, all threads together.
     pub fn pace(&self) -> f64 {
         self.elapsed.as_picos() as f64 / 1e3 / self.increments as f64
     }
 
-    /// Nanoseconds for which the lock was held, on average.
+    /// Returns the average nanoseconds for which the lock was held.
     pub fn section(&self) -> f64 {
         self.held.as_picos() as f64 / 1e3 / self.increments as f64
     }
 
-    /// `count` for each increment.
+    /// Returns `count` divided by the increments.
     pub fn each(&self, count: u64) -> f64 {
         count as f64 / self.increments as f64
     }
 }
 
-/// One thread's part.
+/// The counts of one thread.
 struct Lap {
+    /// The thread's start.
     began: Time,
+    /// The increments that it made.
     increments: u64,
+    /// Its longest time from asking for the lock to having it.
     longest_wait: Time,
+    /// The total time for which it held the lock.
     held: Time,
-    /// When it made the last increment of all, if it did.
+    /// The time of the contest's last increment, if this thread made it.
     reached: Option<Time>,
 }
 
@@ -119,7 +123,7 @@ fn race<R: RawMutex + 'static>(
     })
 }
 
-/// Draws `contest`, from the first thread's start to the last increment.
+/// Draws the timeline of `contest`, from the first thread's start to the last increment.
 pub fn draw<R: RawMutex + 'static>(
     machine: &Machine,
     contest: &Contest,

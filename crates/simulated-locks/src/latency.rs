@@ -1,4 +1,4 @@
-//! What one thread alone pays for a lock and an unlock.
+//! The latency of a lock and an unlock for a single thread.
 
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, inside};
@@ -6,8 +6,8 @@ use stanchion_simulator::{Failure, Machine, inside};
 use super::shared::turn;
 use stanchion_study::simulation::{simulation, together};
 
-/// Nanoseconds for one lock and unlock of a new lock of type `R`: the mean of `times`, all lines
-/// being in the cache.
+/// Measures one lock and unlock of a new lock of type `R`, in nanoseconds: the mean of `times`,
+/// with all lines in the cache.
 pub fn run<R: RawMutex + 'static>(
     machine: &Machine,
     times: u32,

@@ -1,8 +1,9 @@
-//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3.
+//! A round in which every thread passes once through the lock, then loops until all have: the
+//! paper's figure 4.3.
 //!
-//! A round is a run of its own; rounds differ by their seeds. A thread that is through reads the
-//! counter until it is the number of threads, as the paper's did: each increment takes that copy
-//! away.
+//! Each round is a run of its own, and rounds differ by their seeds. A thread that is through reads
+//! the counter until it equals the number of threads, as the paper's did. Each increment
+//! invalidates the thread's copy of the counter.
 
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, Time, inside};
@@ -10,22 +11,22 @@ use stanchion_simulator::{Failure, Machine, Time, inside};
 use super::shared::{Shared, turn};
 use stanchion_study::simulation::{simulation, together};
 
-/// What to run.
+/// The settings of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// How many threads take part.
+    /// The number of threads.
     pub threads: usize,
-    /// The seed of the run's chances.
+    /// The seed of the run's random numbers.
     pub seed: u64,
 }
 
-/// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until
-/// the last thread is through, divided by the threads.
+/// Runs one round on `machine`, with a new lock of type `R`. Returns the nanoseconds from the first
+/// start until the last thread is through, divided by the threads.
 pub fn run<R: RawMutex + 'static>(machine: &Machine, pass: &Pass) -> Result<f64, Failure> {
     let (turn, threads) = (turn(machine), pass.threads);
     let run = together(&simulation(machine, pass.seed), threads, turn, move || {
         let lock: lock_api::Mutex<R, ()> = lock_api::Mutex::new(());
-        // Beside the lock, not in it: it is read without the lock, too.
+        // The counter is beside the lock, not in it, because it is also read without the lock.
         let shared = Shared::default();
         move |_| {
             let began = inside::time();

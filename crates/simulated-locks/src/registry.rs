@@ -1,4 +1,4 @@
-//! Our locks on simulated machines, and the measurements, each compiled for them.
+//! Our locks on simulated machines, and the measurements compiled for each.
 
 use lock_api::RawMutex;
 use sim_machine::wait::Spin;
@@ -12,14 +12,14 @@ use stanchion_study::outcome::Drawn;
 use stanchion_study_locks::list::Way;
 use stanchion_study_locks::our_locks;
 
-/// Draws a contest, under a name and a title.
+/// A function that draws a contest, with a name and a title.
 type Draw = fn(&Machine, &Contest, (&'static str, &str)) -> Result<Drawn, Failure>;
 
-/// A lock and the measurements.
+/// A lock and its measurements.
 pub struct Lock {
     /// The name, in the report.
     pub name: &'static str,
-    /// The paper's way of waiting that it is, if it is one.
+    /// The paper's way of waiting that the lock implements, if any.
     pub way: Option<Way>,
     /// Runs a contest for the lock.
     pub contest: fn(&Machine, &Contest) -> Result<Standing, Failure>,
@@ -54,16 +54,16 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
 /// 10 µs, roughly the same as for Figure 4.1" (section 4.5). Figure 4.1's takes 8 µs: a lock and an
 /// unlock of 5.6 µs and a turn of an empty loop of 2.5 µs (table 3.1).
 ///
-/// The locks' own unit, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry:
-/// five sections, whose releases a waiter that stays away does not see.
+/// The locks' default unit, 100 ns on a processor of today, is in proportion 40 µs on the Symmetry:
+/// five sections. A waiter that delays so long misses the releases of all five.
 pub const DELAY_NS: u64 = 20;
 
 /// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did:
-/// each has a processor of its own, and to yield it would cost a switch. As many slots as the
-/// largest machine has processors.
+/// each has a processor of its own, and to yield it would cost a switch. They have as many slots as
+/// the largest machine has processors.
 pub const LOCKS: &[Lock] = our_locks!(sim_spin, Spin, 128, DELAY_NS, lock);
 
-/// The lock that is the paper's way of waiting `way`.
+/// Returns the index of the lock that implements the paper's way of waiting `way`.
 pub fn of_way(way: Way) -> usize {
     LOCKS
         .iter()

@@ -1,8 +1,8 @@
-//! What the locks guard, and what a section computes.
+//! The data that the locks guard, and the computation of a section.
 //!
-//! Computation is not simulated: it takes the time that is said here. The unit is one *turn* of an
-//! empty loop, 2.5 µs on the Symmetry (table 3.1 of Anderson, Lazowska and Levy 1989), in
-//! proportion on machines that are faster.
+//! Computation is not simulated: it takes a time given here. The unit is one *turn* of an empty
+//! loop. It is 2.5 µs on the Symmetry (table 3.1 of Anderson, Lazowska and Levy 1989), and
+//! proportional on faster machines.
 
 use std::cell::Cell;
 
@@ -12,17 +12,17 @@ use stanchion_simulator::{Machine, machines};
 /// Table 3.1: "iteration of null loop", in nanoseconds of the Symmetry.
 const TURN_NS: f64 = 2_500.0;
 
-/// What of a turn is not its one write: the compiled code of that day keeps a loop's counter in
-/// memory, and on a machine that writes through each of its increments is on the bus. The
+/// The share of a turn that is not its one write. The compiled code of that time keeps a loop's
+/// counter in memory, so on a write-through machine each increment of it uses the bus. The
 /// Symmetry's write is 0.4 µs of the 2.5.
 const COMPUTING: f64 = 0.84;
 
-/// Nanoseconds of one turn on `machine`.
+/// Returns the nanoseconds of one turn on `machine`.
 pub fn turn(machine: &Machine) -> f64 {
     TURN_NS * machine.scale / machines::symmetry_a(1).scale
 }
 
-/// One word of memory that processors share; every access of it is charged.
+/// One word of memory that processors share. Every access to it has its simulated cost.
 #[derive(Debug, Default)]
 pub struct Word(Cell<u64>);
 
@@ -39,33 +39,34 @@ impl Word {
         self.0.set(value);
     }
 
-    /// Returns when another processor may have written the word.
+    /// Waits until another processor may have written the word.
     pub fn watch(&self) {
         inside::watch((&raw const self.0).cast(), u64::MAX);
     }
 }
 
-/// A counter, and words that the other work of a section writes. Like the real study's, on lines of
-/// its own.
+/// A counter, and words that the other work of a section writes. As in the study on this computer,
+/// it is on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Shared {
     /// The counter that each section increments.
     pub counter: Word,
+    /// Words that the other work of a section writes, under the lock.
     words: [Word; 15],
 }
 
 impl Shared {
-    /// Makes the counter one more than `before`, which it was when it was read, and compares it
-    /// with its last value: what a turn of an empty loop does to its own counter, so it takes one
-    /// turn, and the accesses of memory.
+    /// Increments the counter from `before`, the value that was read, and compares it with its last
+    /// value. A turn of an empty loop does the same to its own counter, so this takes one turn, and
+    /// the accesses to memory.
     pub fn count(&self, before: u64, turn: f64) {
         inside::work((COMPUTING * turn) as u64);
         self.counter.write(before + 1);
     }
 
-    /// Other work of a section: `turns` turns of a loop, each with one write to shared data beside
-    /// the one to `turned`, the loop's own counter.
+    /// Does the other work of a section: `turns` turns of a loop. Each turn has one write to shared
+    /// data, and one to `turned`, the loop's own counter.
     pub fn work(&self, turns: u32, turn: f64, turned: &Private) {
         for index in 0..turns as usize {
             inside::work((COMPUTING * turn) as u64);
