@@ -22,7 +22,7 @@ pub enum Error {
 
     /// A filter is the empty string.
     #[error(
-        "an empty filter names no experiment: leave it out to run all; `stanchion study --list` \
+        "an empty filter matches no experiment: leave it out to run all; `stanchion study --list` \
          prints them"
     )]
     EmptyFilter,
@@ -130,7 +130,7 @@ pub enum Error {
     Failed(usize),
 
     /// The user ended the study. The path is that of the report with the finished experiments.
-    #[error("interrupted; what was finished is in {}", .0.display())]
+    #[error("interrupted; the finished experiments are in {}", .0.display())]
     Interrupted(PathBuf),
 }
 

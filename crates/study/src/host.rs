@@ -76,7 +76,7 @@ impl Host {
             format!(
                 "{busy:.1} threads wanted these {processors} processors over the last minute \
                  before the study: a lock that serves its waiters in order suffers most from \
-                 such company, and figures will not repeat"
+                 such a load, and figures will not repeat"
             )
         })
     }
@@ -85,7 +85,7 @@ impl Host {
     fn averages(&self) -> String {
         match self.load.split(' ').collect::<Vec<_>>()[..] {
             [one, five, fifteen, ..] => format!(
-                "{one} threads running or wanting to over the last minute, {five} over 5, \
+                "{one} threads running or ready over the last minute, {five} over 5, \
                  {fifteen} over 15"
             ),
             _ => String::new(),

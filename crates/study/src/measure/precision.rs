@@ -55,9 +55,9 @@ impl Precision {
     pub fn refusal(&self, widest: f64) -> Option<String> {
         (widest > self.width).then(|| {
             format!(
-                "a figure that decides is not known well enough: after {} rounds the upper end \
-                 of its 95 % confidence interval is {:.2} times the \
-                 lower, and more than {:.2} decides nothing. Close other programs and run it again",
+                "a deciding figure is not precise enough: after {} rounds the upper end of its \
+                 95 % confidence interval is {:.2} times the lower, and the limit is {:.2} times. \
+                 Close other programs and run it again",
                 self.most,
                 1.0 + widest,
                 1.0 + self.width

@@ -45,7 +45,7 @@ fn head(page: &mut Markup, results: &Results, earlier: Option<&Earlier>) {
         lines.insert(0, ("written", date(here.written)));
     }
     if !results.complete {
-        lines.push(("complete", "no: more was to be run when this was written".to_owned()));
+        lines.push(("complete", "no: the study had not finished when this was written".to_owned()));
     }
     for machine in &results.machines {
         lines.push(("simulated", format!("{}, {} processors", machine.name, machine.processors)));

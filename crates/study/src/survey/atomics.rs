@@ -15,7 +15,9 @@ pub const SWAP: &str = "atomic swap";
 /// Names the cost of the hint that a thread spins.
 pub const PAUSE: &str = "pause hint";
 
+/// Runs of each measurement; the fastest one counts.
 const RUNS: u32 = 50;
+/// Calls in a run.
 const CALLS: u32 = 10_000;
 
 /// Measures the costs. Each includes one turn of the loop around it. The cost of the turn is listed

@@ -24,6 +24,7 @@ const LINES: usize = 64;
 /// The distance from one line of the chain to the next. It is large, so that the next access is not
 /// to one of the next two lines in memory, which a processor may prefetch.
 const STRIDE: usize = 29;
+/// Passes through the whole script.
 const PASSES: usize = 400;
 
 /// Names the cost of a read of a line that the other processor has written.

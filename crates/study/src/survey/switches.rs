@@ -16,6 +16,7 @@ use crate::measure::{least, lower_quartile};
 /// Rounds that are timed together: few, so that some blocks run without an interruption on a busy
 /// machine. The result is the time of the fastest block.
 const ROUNDS: u32 = 20;
+/// Blocks of `ROUNDS` rounds, each timed by itself.
 const BLOCKS: u32 = 500;
 
 /// Names the round trip by futex between two threads on one processor.

@@ -12,6 +12,7 @@ use super::Cost;
 /// Hand-overs in one run. The result is the fastest run, which is the one with the least
 /// disturbance.
 const ROUNDS: u32 = 2_000;
+/// Runs for each pair of processors.
 const RUNS: u32 = 50;
 /// The most partners of the first processor that are tried: enough to see near and far ones.
 const PARTNERS: usize = 16;
