@@ -5,8 +5,8 @@ use stanchion_study::outcome::Table;
 /// The note of every outcome of a simulated lock about the time of computation.
 pub const COMPUTATION: &str = "Memory, bus and scheduler are simulated; what the program computes \
      takes the time it is given. The unit is one turn of an empty loop, 2.5 µs on the Symmetry \
-     (table 3.1) and in proportion elsewhere. To increment the counter and compare it takes one, as \
-     a loop does with its own, and a read and a write of memory beside the lock's; outside the \
+     (table 3.1) and in proportion elsewhere. To increment the counter and compare it takes one, \
+     as a loop does with its own, and a read and a write of memory beside the lock's; outside the \
      section there is nothing.";
 
 /// Makes a table with one row for each name.
