@@ -1,7 +1,9 @@
-//! What each public operation costs on the simulated machine, in transfers, read-modify-writes and nanoseconds, at 1, 2, 8 and 64 processors.
+//! Measures the cost of each public operation on the simulated machine: transfers,
+//! read-modify-writes and nanoseconds at 1, 2, 8 and 64 processors.
 //!
-//! The numbers are the same on every run and on every computer, so a change that adds one cache miss to a hot path changes the table, which is
-//! committed (`twins/simulated/costs.txt`) and compared by `cargo xtask costs`.
+//! The numbers are the same on every run and on every computer. So a change that adds one cache
+//! miss to a hot path changes the table. The table is committed (`twins/simulated/costs.txt`), and
+//! `cargo xtask costs` compares it.
 
 mod measure;
 mod operation;
@@ -14,15 +16,16 @@ use measure::Cost;
 use stanchion_simulator::{Arena, Failure};
 use std::process::ExitCode;
 
-/// Addresses must not depend on this process.
+/// The allocator of the simulator: addresses must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// Print what each operation costs on the simulated machine; `cargo xtask costs` compares it with what was accepted
+/// Print the cost of each operation on the simulated machine, which `cargo xtask costs` compares
+/// with the accepted costs
 #[derive(Parser)]
 #[command(name = "costs")]
 struct Arguments {
-    /// Only operations whose names contain this
+    /// Print only the operations with this text in their names
     filter: Option<String>,
 }
 

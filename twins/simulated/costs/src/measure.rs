@@ -1,8 +1,10 @@
-//! One operation on so many processors: what a round costs when all threads do nothing else.
+//! Measures one operation on a number of processors: the cost of a round when all threads do
+//! nothing else.
 //!
-//! With one processor there are two runs, one with twice as many rounds: the difference is the cost of the rounds alone, exactly. With more, a
-//! longer run has other luck than a shorter one, so all of one run is divided by its rounds: the threads' first misses are in it. Each thread's time is
-//! taken from when all are there until it has done its rounds.
+//! On one processor there are two runs, one with twice as many rounds. The difference is exactly
+//! the cost of the rounds. On more processors, a longer run interleaves differently from a shorter
+//! one. So the cost of one whole run is divided by its rounds, and includes the threads' first
+//! misses. Each thread's time runs from when all threads are there until it has done its rounds.
 
 use machine::atomic::{AtomicU32, Ordering};
 use machine::sync::Arc;
@@ -13,15 +15,19 @@ use stanchion_simulator::{Failure, Simulation, Time, machines};
 use crate::operation::{Operation, Round};
 use crate::pools::PoolOperation;
 
-/// At how many processors each operation is counted.
+/// The numbers of processors at which each operation is measured.
 pub(crate) const PROCESSORS: [usize; 4] = [1, 2, 8, 64];
 
-/// What one round costs on the average.
+/// The average cost of one round.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
+    /// The time that its thread sees.
     nanos: f64,
+    /// Cache misses.
     misses: f64,
+    /// Lines that came from another processor's cache.
     transfers: f64,
+    /// Atomic read-modify-writes.
     exchanges: f64,
 }
 
@@ -30,12 +36,13 @@ const ROUNDS: u64 = 100;
 
 /// The rounds that were timed.
 pub(crate) struct Rounds {
-    /// Their times together.
+    /// The sum of their times over all threads.
     pub(crate) nanos: u64,
+    /// The number of rounds of all threads.
     pub(crate) count: u64,
 }
 
-/// Counts `operation` on the machine `modern` with so many processors and threads.
+/// Measures `operation` on the machine `modern` with `processors` processors and as many threads.
 pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, Failure> {
     cost(processors, |rounds| {
         let set_up = operation.set_up;
@@ -43,7 +50,7 @@ pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, 
     })
 }
 
-/// Counts an operation of a pool on the machine `modern` with so many processors.
+/// Measures an operation of a pool on the machine `modern` with `processors` processors.
 pub(crate) fn measure_pool(
     operation: &Arc<PoolOperation>,
     processors: usize,
@@ -70,13 +77,17 @@ fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Resul
     .each(ROUNDS))
 }
 
-/// What all rounds of a run cost.
+/// The cost of all rounds of a run.
 struct Total {
-    /// Of all threads together: their rounds go on side by side.
+    /// The sum of the threads' times. Their rounds run side by side.
     nanos: u64,
+    /// Cache misses of all threads.
     misses: u64,
+    /// Lines that came from another processor's cache.
     transfers: u64,
+    /// Atomic read-modify-writes of all threads.
     exchanges: u64,
+    /// The number of rounds of all threads.
     rounds: u64,
 }
 
@@ -92,13 +103,13 @@ impl Total {
     }
 }
 
-/// Runs `rounds` on the machine, and counts what all threads did.
+/// Runs `rounds` on the machine, and counts the accesses of all threads.
 fn run(
     processors: usize,
     rounds: impl FnOnce() -> Rounds + Send + 'static,
 ) -> Result<Total, Failure> {
     let mut machine = machines::modern(processors);
-    // Threads are made in no time: what is counted is the operation.
+    // Making a thread takes no time, so that only the operation is counted.
     machine.scheduling.spawn = Time::ZERO;
     let run = Simulation::new(machine).run(rounds)?;
     let accesses = run.statistics.accesses;
@@ -111,7 +122,7 @@ fn run(
     })
 }
 
-/// Has a thread for each of `operations` do so many rounds.
+/// Starts a thread for each of `operations`, which does `rounds` rounds.
 fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
     let all_there = Arc::new(AtomicU32::new(0));
     let threads: Vec<_> = operations
@@ -121,7 +132,7 @@ fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
             let all_there = all_there.clone();
             thread::spawn(move || {
                 let _pinned = topology::pin(number);
-                // Relaxed: only to begin together.
+                // Relaxed: the counter only lets the threads begin together.
                 all_there.fetch_add(1, Ordering::Relaxed);
                 let all = processors as u32;
                 wait_until(
@@ -142,7 +153,7 @@ fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
     Rounds { nanos: took.sum(), count: rounds * processors as u64 }
 }
 
-/// The names of the columns.
+/// Returns the names of the columns.
 pub(crate) fn heading() -> String {
     format!(
         "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10}",
@@ -150,7 +161,7 @@ pub(crate) fn heading() -> String {
     )
 }
 
-/// A line of the table.
+/// Returns a line of the table.
 pub(crate) fn row(name: &str, processors: usize, cost: Cost) -> String {
     let Cost { nanos, misses, transfers, exchanges } = cost;
     format!(

@@ -1,19 +1,20 @@
-//! An operation whose cost is counted: how it is set up, and what each thread then does again and again.
+//! A measured operation: its setup, and the round that each thread repeats.
 
 use machine::sync::Arc;
 
-/// What one thread does in one round.
+/// The work of one thread in one round.
 pub(crate) type Round = Box<dyn Fn() + Send>;
 
 /// An operation.
 pub(crate) struct Operation {
-    /// As in the docs: the type, then what is called.
+    /// The name as in the docs: the type, then the function.
     pub(crate) name: &'static str,
-    /// Makes, inside a run, what the threads share, and the round of each of so many threads.
+    /// Makes the data that the threads share, and the round of each of `threads` threads. Runs
+    /// inside the simulation.
     pub(crate) set_up: fn(threads: usize) -> Vec<Round>,
 }
 
-/// All threads do the same with what `make` makes.
+/// Makes rounds in which all threads do the same with the data from `make`.
 pub(crate) fn alike<T: Send + Sync + 'static>(
     threads: usize,
     make: impl FnOnce() -> T,

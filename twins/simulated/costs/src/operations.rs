@@ -1,4 +1,5 @@
-//! The operations, in the order of the crates and of their docs. A new lock, policy or structure gets a line here.
+//! The operations, in the order of the crates and of their docs. A new lock, policy or structure
+//! gets a line here.
 
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
@@ -40,8 +41,9 @@ use threadpool::{Plan, Strategy, WorkerSlot};
 
 use crate::operation::{Operation, Round, alike};
 
-/// How long a lock is held, and how long its threads then stay away, in nanoseconds: with neither, one thread takes it again before anybody else has
-/// seen it free. A thread that is alone does neither, so that the cost is the lock's.
+/// Returns the nanoseconds for which a thread holds a lock, and for which it then stays away. If
+/// both were 0, one thread would take the lock again before another thread has seen it free. If
+/// there is one thread, both are 0, so that the cost is the lock's.
 fn stay(threads: usize) -> u64 {
     if threads > 1 { 25 } else { 0 }
 }
@@ -63,7 +65,7 @@ fn counts<C: Counter + Default + Send + Sync + 'static>(threads: usize) -> Vec<R
     alike(threads, C::default, C::increment)
 }
 
-/// A push and a pop, on a queue that is empty at first.
+/// Makes rounds of a push and a pop on a queue that is empty at first.
 fn pairs<Q>(threads: usize, make: impl FnOnce() -> Q) -> Vec<Round>
 where
     Q: ConcurrentQueue<Item = u64> + Send + Sync + 'static,
@@ -74,7 +76,7 @@ where
     })
 }
 
-/// The same on a stack.
+/// Makes the same rounds on a stack.
 fn stacks<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static>(
     threads: usize,
 ) -> Vec<Round> {
@@ -84,7 +86,7 @@ fn stacks<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static>(
     })
 }
 
-/// The same on a heap.
+/// Makes the same rounds on a heap.
 fn heaps<H>(threads: usize) -> Vec<Round>
 where
     H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static,
@@ -99,14 +101,16 @@ fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
     alike(threads, || Mutex::<R, ()>::new(()), |mutex| drop(mutex.try_lock()))
 }
 
-/// The life of a task: a place creates one, finishes the one before, and starts what it finds.
+/// Makes rounds of a task's life: a worker slot creates a task, finishes the previous one, and
+/// starts the task that it finds.
 fn tasks<S: Strategy>(threads: usize) -> Vec<Round> {
     let strategy = Arc::new(S::new(&Plan::new(threads)));
     let round = |index| {
         let strategy = strategy.clone();
         let running = Cell::new(None);
         let round = move || {
-            // SAFETY: rounds with this number are one thread's, and this is the only place of it for this strategy.
+            // SAFETY: only one thread runs the rounds with this index, and this is its only slot
+            // for this strategy.
             let place = unsafe { WorkerSlot::new(index) };
             let _ = strategy.create(Some(&place), |_| {});
             running.set(strategy.next(&place, running.take(), &mut None));
@@ -116,7 +120,7 @@ fn tasks<S: Strategy>(threads: usize) -> Vec<Round> {
     (0..threads).map(round).collect()
 }
 
-/// A phase of a barrier.
+/// Makes rounds of one crossing of a barrier.
 fn crossings<B: Barrier + 'static>(threads: usize) -> Vec<Round> {
     let barrier = Arc::new(B::with_members(threads).expect("no more than 64"));
     let round = |waiter| {
@@ -128,11 +132,12 @@ fn crossings<B: Barrier + 'static>(threads: usize) -> Vec<Round> {
     Waiter::all(barrier).into_iter().map(round).collect()
 }
 
-/// How often a user-level thread does in one round what is measured: entering the runtime and
-/// leaving it again costs a switch between kernel threads, once a round.
+/// The number of times that a user-level thread repeats the measured operation in one round. To
+/// enter the runtime and leave it again costs a switch between kernel threads, once a round.
 const REPEATS: usize = 8;
 
-/// Runs `body` in user-level threads of one runtime, which has as many processors as the machine.
+/// Makes rounds that run `body` in user-level threads of one runtime. It has as many processors as
+/// the machine.
 fn in_runtime(threads: usize, body: fn()) -> Vec<Round> {
     let make = move || {
         let builder = Runtime::builder().processors(threads).stack_size(256 * 1024);
@@ -142,7 +147,7 @@ fn in_runtime(threads: usize, body: fn()) -> Vec<Round> {
     alike(threads, make, |(runtime, body)| runtime.run(*body))
 }
 
-/// A fork: a thread makes another one, which does nothing, and joins it.
+/// Makes rounds of a fork: a thread makes another thread, which does nothing, and joins it.
 fn forks(threads: usize) -> Vec<Round> {
     in_runtime(threads, || {
         for _ in 0..REPEATS {
@@ -151,7 +156,8 @@ fn forks(threads: usize) -> Vec<Round> {
     })
 }
 
-/// A signal and a wait: a thread wakes its partner, and waits until the partner wakes it.
+/// Makes rounds of a signal and a wait: a thread wakes its partner, and waits until the partner
+/// wakes it.
 fn signals(threads: usize) -> Vec<Round> {
     in_runtime(threads, || {
         let first = current();
@@ -175,12 +181,13 @@ macro_rules! operations {
     };
 }
 
-/// All of them. What stands under a lock stands under a spin lock here: the sleepers of the others lie on their threads' stacks, and which of them share a
-/// line depends on how the compiler lays out their frames.
+/// Returns all operations. A structure under a lock has a spin lock here. The sleepers of other
+/// locks lie on their threads' stacks, and the compiler's frame layout decides which of them share
+/// a line.
 pub(crate) fn all() -> Vec<Operation> {
     operations! {
         "machine::atomic load" => |threads| alike(threads, || AtomicU32::new(0), |word| {
-            // Relaxed here and below: it is the cost that is wanted.
+            // Relaxed, here and below: only the cost matters.
             let _ = word.load(Ordering::Relaxed);
         }),
         "machine::atomic fetch_add" => |threads| alike(threads, || AtomicU32::new(0), |word| {
@@ -189,7 +196,7 @@ pub(crate) fn all() -> Vec<Operation> {
         "machine::park wait on a changed word" => |threads| alike(threads, || AtomicU32::new(0), |word| {
             park::wait(word, 1, Deadline::NEVER);
         }),
-        "machine::park wake nobody" => |threads| alike(threads, || AtomicU32::new(0), |word| {
+        "machine::park wake, no sleeper" => |threads| alike(threads, || AtomicU32::new(0), |word| {
             park::wake_one(word);
         }),
         "spin::TestAndSet<Exchange> lock, unlock" => locks::<TestAndSet<Exchange>>,
@@ -228,7 +235,7 @@ pub(crate) fn all() -> Vec<Operation> {
                 machine::work(*stay);
             })
         },
-        "competitive::Condvar notify nobody" => |threads| {
+        "competitive::Condvar notify, no waiter" => |threads| {
             alike(threads, competitive::Condvar::new, |condvar| {
                 condvar.notify_one();
             })
@@ -244,7 +251,7 @@ pub(crate) fn all() -> Vec<Operation> {
         "competitive::EventCount prepare, cancel" => |threads| {
             alike(threads, EventCount::new, |events| events.cancel(events.prepare()))
         },
-        "competitive::EventCount notify nobody" => |threads| {
+        "competitive::EventCount notify, no waiter" => |threads| {
             alike(threads, EventCount::new, |events| {
                 events.notify_one();
             })

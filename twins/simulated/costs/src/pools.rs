@@ -1,7 +1,7 @@
-//! What a pool of threads does: how long the rounds of a worker take, while the others are idle.
+//! The operations of a thread pool: the rounds of one worker, while the others are idle.
 //!
-//! The rounds run on a worker of a pool, so that nothing but the operation is timed. The counts of
-//! misses and exchanges are those of all threads.
+//! The rounds run on a worker of a pool, so that only the operation is timed. The counts of misses
+//! and exchanges are those of all threads.
 
 use core::time::Duration;
 
@@ -14,18 +14,20 @@ use crate::measure::Rounds;
 
 /// An operation of a pool.
 pub(crate) struct PoolOperation {
+    /// The name as in the docs: the type, then the function.
     pub(crate) name: &'static str,
-    /// The fewest workers of the pool; one for each processor otherwise. If it is 1, each processor
-    /// has a pool of its own.
+    /// The fewest workers of the pool, which otherwise has one for each processor. If it is 1, each
+    /// processor has a pool of its own.
     workers: usize,
+    /// The work of one round, on a worker of the pool.
     round: fn(&Worker),
 }
 
-/// Rounds that are not timed and come first.
+/// The number of untimed rounds that come first.
 const UNTIMED: u64 = 4;
 
 impl PoolOperation {
-    /// Does so many rounds, inside a run.
+    /// Does `rounds` rounds on each pool, inside a run.
     pub(crate) fn run(&self, processors: usize, rounds: u64) -> Rounds {
         let (pools, workers) =
             if self.workers == 1 { (processors, 1) } else { (1, processors.max(self.workers)) };
@@ -52,7 +54,7 @@ impl PoolOperation {
     }
 }
 
-/// All of them.
+/// Returns all operations of pools.
 pub(crate) fn all() -> Vec<PoolOperation> {
     let operation = |name, workers, round| PoolOperation { name, workers, round };
     vec![
@@ -64,33 +66,33 @@ pub(crate) fn all() -> Vec<PoolOperation> {
     ]
 }
 
-/// Waits until another worker has stored 1, and lets it have the processor.
+/// Waits until another worker has stored 1, and yields the processor to it.
 fn wait_for(word: &AtomicU32) {
-    // Acquire: pairs with the store of that worker.
+    // Acquire: pairs with that worker's Release store.
     while word.load(Ordering::Acquire) == 0 {
         thread::yield_now();
     }
 }
 
-/// A join of nothing.
+/// Joins two empty closures.
 fn join(worker: &Worker) {
     worker.join(|_| (), |_| ());
 }
 
-/// A join whose first half waits until its second half runs on another worker.
+/// Joins two closures. The first one waits until the second one runs on another worker.
 fn join_stolen(worker: &Worker) {
     let stolen = AtomicU32::new(0);
     // Release: pairs with the Acquire of `wait_for`.
     worker.join(|_| wait_for(&stolen), |_| stolen.store(1, Ordering::Release));
 }
 
-/// A task that a worker creates and runs.
+/// Spawns a task and runs it on the same worker.
 fn spawn_and_run(worker: &Worker) {
     threadpool::spawn(|| ());
     worker.yield_now();
 }
 
-/// A task for workers that have gone to sleep, which one of them runs.
+/// Spawns a task after the other workers have gone to sleep. One of them runs it.
 fn spawn_to_a_sleeper(_: &Worker) {
     let ran = Arc::new(AtomicU32::new(0));
     let set = ran.clone();
