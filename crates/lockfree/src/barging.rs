@@ -16,7 +16,7 @@
 //!
 //! After six looks the holder has lost its processor, or the section is not short.
 //!
-//! The pauses were measured (`cargo bench -p benches --bench lockfree -- "bounded queues"`). Pauses
+//! The pauses were measured (`cargo contest structures --only "bounded queues"`). Pauses
 //! that double from 0.5 µs on cost two threads without other work 18 ns a pair of operations
 //! instead of 13. A first pause of 4 µs costs two threads that meet only now and then 11 %.
 //!

@@ -29,7 +29,7 @@ pub use two_lock::TwoLockQueue;
 /// Why not the time of one hand-off, as for a lock: if threads take turns at an end, each operation
 /// fetches every line that it needs from the other's cache. A thread that stays away for longer
 /// lets the other one do many operations with the lines in its own cache. With other first delays
-/// `cargo bench -p benches --bench lockfree -- FaaArrayQueue` shows for a pair by two threads, in
+/// `cargo contest structures --only FaaArrayQueue` shows for a pair by two threads, in
 /// ns, without other work and with 500 ns of it after each operation:
 ///
 /// | 100 | 300 | 1,000 | 3,000 | 10,000 |

@@ -5,7 +5,7 @@
 //! costs more than the wait. If one of them waits for this very processor, each pause is lost. If a
 //! stranger has it, only sleeping gets it back in less than a time slice (`adaptive_policy.rs`).
 //! Barriers that guess always do one of the three. They are slower by factors of up to some
-//! hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
+//! hundreds where another is right (`cargo contest barriers --only grid`).
 //!
 //! ```text
 //!  arrive ─┬─ more members than processors: some missing ones do not run
@@ -81,8 +81,8 @@ const LOOK_NS: u64 = 250;
 /// - With more threads than processors: made for them. Yields while that is cheap, sleeps where it
 ///   is not.
 ///
-/// `cargo bench -p benches --bench gang` prints how it does beside others. The crate's README has
-/// the table, also of where it loses.
+/// `cargo contest barriers` compares it with others. The crate's README has the table, which also
+/// shows where it loses.
 ///
 /// A thread that may run on one processor only is registered with [`machine::presence`] at its
 /// first wait, until it ends. That takes some 20 µs, 8 KiB of locked memory, and two threads for a

@@ -189,9 +189,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// another worker is idle. For tasks of which none may wait for ever there is
     /// [`spawn_fifo`](Self::spawn_fifo).
     ///
-    /// On a worker of this pool it takes no lock, from outside it takes one. `cargo bench -p
-    /// benches --bench threadpool -- tasks` prints the times. A task with captures of more than
-    /// 13 words is boxed.
+    /// On a worker of this pool it takes no lock, from outside it takes one. `cargo contest
+    /// pools` prints the times. A task with captures of more than 13 words is boxed.
     ///
     /// ```
     /// use std::sync::mpsc;
