@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::times::{simulate_quick, study_run};
 
-/// How each way of waiting for a lock behaves on this computer.
+/// Shows how each way of waiting for a lock behaves on this computer.
 #[derive(Debug, Parser)]
 #[command(name = "stanchion", version, about, max_term_width = 100)]
 pub(crate) struct Args {
@@ -114,7 +114,7 @@ Exit codes:
 const CALIBRATE_HELP: &str = "\
 Examples:
   stanchion calibrate              every lock and policy: some minutes
-  stanchion calibrate Ticket Mcs   those whose names contain one of these
+  stanchion calibrate Ticket Mcs   those with one of these in their names
   stanchion calibrate --machine modern
                                    against the description that is built in
 
@@ -257,12 +257,12 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = REGRET)]
     pub(crate) contestants: Vec<String>,
 
-    /// How often each contestant runs in each cell; the figures are medians.
+    /// The number of runs of each contestant in each cell; the figures are medians.
     #[arg(long, value_name = "N", help_heading = REGRET,
         value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) rounds: Option<u8>,
 
-    /// How long acquisitions are counted, each time; without it what fits into the time of the run.
+    /// The time for which acquisitions are counted in each run; without it as long as fits.
     #[arg(long, value_name = "N", help_heading = REGRET,
         value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub(crate) window_ms: Option<u64>,
@@ -325,7 +325,7 @@ pub(crate) struct MachineOptions {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CalibrateOptions {
-    /// Only locks and policies whose names contain one of these.
+    /// Only locks and policies with one of these in their names.
     #[arg(value_name = "NAME")]
     pub(crate) filters: Vec<String>,
 
@@ -334,7 +334,7 @@ pub(crate) struct CalibrateOptions {
     #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<String>,
 
-    /// How many undisturbed runs of two threads each figure is the median of.
+    /// The number of undisturbed runs of two threads of which each figure is the median.
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
 }

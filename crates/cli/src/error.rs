@@ -1,4 +1,4 @@
-//! What the command reports and exits with.
+//! The errors that the command reports, and its exit codes.
 
 use std::path::PathBuf;
 

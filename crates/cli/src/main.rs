@@ -1,7 +1,10 @@
-//! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a
-//! report, `machine` says what this machine is, `calibrate` how far simulated locks are from real
-//! ones, `advise` which mutex suits a program whose waits were recorded, `record` records the waits
-//! of a program.
+//! The `stanchion` command.
+//!
+//! - `study` runs the papers' experiments on this machine and writes a report.
+//! - `machine` says what this machine is.
+//! - `calibrate` says how far simulated locks are from real ones.
+//! - `record` records the waits of a program.
+//! - `advise` says which mutex suits a program, from its recorded waits.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it
 //! is wrong; 130 interrupted, with what was finished written.
@@ -17,8 +20,8 @@ mod times;
 
 use std::process::ExitCode;
 
-/// What a simulated program allocates lies where its run says, so that addresses are the same on
-/// every computer; all else is the system's.
+/// The allocator of the program. A simulated program gets its memory where its run says, so that
+/// addresses are the same on every computer. All other memory is the system's.
 #[global_allocator]
 static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;
 

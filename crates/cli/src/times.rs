@@ -1,13 +1,13 @@
-//! How long things take, as the help says it; `cargo xtask times` rewrites this file.
+//! The times that the help states. `cargo xtask times` rewrites this file.
 
-/// What the study runs for with `--quick`.
+/// Expands to the time of a study with `--quick`.
 macro_rules! study_run {
     () => {
         /* time: study-run */
         "5 minutes"
     };
 }
-/// What a study of simulated machines runs for with `--quick`.
+/// Expands to the time of a study of simulated machines with `--quick`.
 macro_rules! simulate_quick {
     () => {
         /* time: simulate-quick */

@@ -95,7 +95,7 @@ fn advice_from_end_to_end() {
         "`PolicyMutex<T, AlwaysBlock>` would have cost 1.00 times the optimum",
         "`PolicyMutex<T, OptimalOnline>` spinning for 800 ns",
         "holds      fixed spin costs at most 2 and the optimum on-line at most 1.582",
-        "of 1,300 waits 95.0 % found nobody else waiting",
+        "of 1,300 waits 95.0 % found no other waiter",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -1,5 +1,5 @@
-//! What the command says where it cannot do what was asked: a full disk, a device, one processor, a
-//! pipe.
+//! The messages of the command where it cannot do what was asked: a full disk, a device, one
+//! processor, a pipe.
 
 mod common;
 
@@ -109,7 +109,7 @@ fn one_processor_judges_nothing_and_is_no_failure() {
     assert!(verdict["because"].as_str().unwrap().contains("one processor"), "{verdict}");
 }
 
-/// What goes into a pipe has no control characters, whatever is drawn on a terminal.
+/// Text that goes into a pipe has no control characters, although a terminal gets them.
 #[test]
 fn a_pipe_gets_lines_and_no_bar() {
     let place = Place::new("pipe");

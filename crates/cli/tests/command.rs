@@ -535,14 +535,14 @@ fn hogs_of(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether `process` is a hog that has not ended.
+/// Returns whether `process` is a hog that has not ended.
 #[cfg(target_os = "linux")]
 fn is_hog(process: u32) -> bool {
     let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     arguments.split(|&byte| byte == 0).nth(1) == Some(b"hog")
 }
 
-/// What was measured in whole rounds counts when the user stops it.
+/// Whole rounds count when the user stops the measurement.
 #[cfg(unix)]
 #[test]
 fn regret_interrupted_keeps_its_whole_rounds() {

@@ -1,5 +1,5 @@
-//! A small program whose locks differ: for those who want to see what `advise` says before they
-//! record anything.
+//! A small program with locks that differ. It shows what `advise` says, before any program is
+//! recorded.
 
 use std::hint;
 use std::thread;
@@ -9,10 +9,10 @@ use stanchion_competitive::policy::FixedSpin;
 use stanchion_competitive::waits::{self, Recorder, Recording};
 use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
 
-/// How long it runs.
+/// The time for which it runs.
 pub(crate) const TIME: Duration = Duration::from_secs(2);
-/// How many threads it has: more than the processors of a small machine, so that some waits are for
-/// a thread that was preempted.
+/// The number of its threads: more than the processors of a small machine, so that some waits are
+/// for a thread that was preempted.
 pub(crate) const THREADS: u64 = 4;
 
 type Recorded = PolicyMutex<u64, Recorder<FixedSpin>>;

@@ -25,24 +25,27 @@ use stanchion_study::files;
 use stanchion_study::output::Output;
 use stanchion_study::units::count;
 
-/// What was found about a program.
+/// The findings about a program.
 #[derive(Debug)]
 pub(crate) struct Advice {
+    /// The recordings, put together.
     pub(crate) pool: Pool,
     /// For each lock of the pool.
     pub(crate) locks: Vec<LockAdvice>,
     /// All locks together, at each of [`FACTORS`].
     pub(crate) all: [Costs; FACTORS.len()],
+    /// The paper's claims, judged by these waits.
     pub(crate) claims: Vec<Claim>,
     /// Theorems that were found broken: mistakes of this program.
     pub(crate) broken: Vec<String>,
 }
 
-/// What was found about a lock.
+/// The findings about a lock.
 #[derive(Debug)]
 pub(crate) struct LockAdvice {
+    /// The cost of each policy on its waits.
     pub(crate) judged: Judged,
-    /// What is best for it, in words.
+    /// The best policy for it, in words.
     pub(crate) words: String,
 }
 
@@ -146,10 +149,13 @@ fn broken_in<'c>(whose: &'c str, costs: &'c [Costs]) -> impl Iterator<Item = Str
 /// Where all goes; known to be writable before anything is done.
 #[derive(Debug)]
 struct Destination {
+    /// The folder of `--output`.
     directory: PathBuf,
+    /// The report in that folder.
     page: PathBuf,
     /// Of the demo.
     recording: Option<PathBuf>,
+    /// The file of `--thresholds`, if it was asked for.
     thresholds: Option<PathBuf>,
 }
 

@@ -21,6 +21,7 @@ const BINS: usize = 63;
 pub(crate) struct Drawn {
     /// The name of the file.
     pub(crate) file: String,
+    /// The histogram of its waits.
     picture: Picture,
 }
 
@@ -50,7 +51,7 @@ fn plain(name: &str) -> String {
     words.chars().take(40).collect()
 }
 
-/// How many waits of each length, in multiples of C, as in figures 1 to 4.
+/// Draws the number of waits of each length, in multiples of C, as in figures 1 to 4.
 fn histogram(lock: &Lock, cost: f64) -> Picture {
     // Not finer than it was recorded, and up to 5 C at least.
     let recorded = lock.recorded.iter().map(|waits| waits.unit_ns()).max().unwrap_or(1) as f64;
@@ -165,7 +166,7 @@ fn waits(page: &mut Markup, advice: &Advice) {
         "median",
         "p99",
         "longest",
-        "nobody else waited",
+        "no other waiter",
         "worth blocking for",
         "mean of the others",
         "best threshold",
@@ -194,7 +195,7 @@ fn waits(page: &mut Markup, advice: &Advice) {
 fn notes(page: &mut Markup) {
     let notes = [
         "A lock's waits are taken to be drawn independently from those recorded; a policy that learns does worse or better where they come in a pattern.",
-        "The waits were recorded under one policy. Another would have changed them: who spins gets the lock sooner, and leaves the processor later.",
+        "The waits were recorded under one policy. Another would have changed them: a thread that spins gets the lock sooner, and leaves the processor later.",
         "A bucket counts as its longest wait. Waits are not cut at 5 C as the paper's were, so that always spinning costs what it would have cost.",
         "Costs are of processor time. Where a processor would have been idle, spinning costs nothing; the study regret measures throughput.",
     ];

@@ -65,7 +65,7 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
     lines
 }
 
-/// What the waits were, a lock on a line.
+/// Describes the waits, a lock on a line.
 fn waits(advice: &Advice, lines: &mut Vec<String>) {
     let width = width(advice);
     let heads = ["waits", "blocked", "median", "p99", "longest", "optimum blocks", "and spins"];

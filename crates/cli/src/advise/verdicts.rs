@@ -1,4 +1,4 @@
-//! What the paper claims and what these waits say to it.
+//! The paper's claims, judged by these waits.
 
 use super::{LockAdvice, words};
 use stanchion_paper_klmo91::waits::judge::{COLUMNS, COMPETITIVE, Costs, FACTORS, ONLINE};
@@ -9,8 +9,9 @@ use stanchion_study::units::{count, grouped, percent};
 /// A claim of the paper, and whether it holds for these waits.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// What is claimed, with its section.
+    /// The claim, with its section.
     pub(crate) claim: &'static str,
+    /// The verdict on it.
     pub(crate) verdict: Verdict,
 }
 
@@ -74,7 +75,7 @@ fn two_contenders(pool: &Pool) -> Verdict {
     let share = |others: usize| arrivals[others] as f64 / all as f64;
     let more: u64 = arrivals[2..].iter().sum();
     let figures = format!(
-        "of {} waits {} found nobody else waiting, {} one, {} more",
+        "of {} waits {} found no other waiter, {} one, {} more",
         grouped(all),
         percent(share(0)),
         percent(share(1)),

@@ -1,4 +1,4 @@
-//! What is advised for a lock, in words.
+//! The advice for a lock, in words.
 
 use stanchion_paper_klmo91::waits::judge::{BLOCK, COLUMNS, Costs, FIXED, Judged, ONLINE};
 use stanchion_study::units::{count, nanos};
@@ -6,7 +6,7 @@ use stanchion_study::units::{count, nanos};
 /// With fewer waits than this nothing is advised.
 pub(crate) const ENOUGH: u64 = 50;
 
-/// Policies whose costs differ by no more than this share are equally good.
+/// If the costs of policies differ by no more than this share, they are equally good.
 const TIE: f64 = 0.01;
 
 /// Which of several equally good ones is named: the simplest first. Always spinning is never named:
@@ -22,7 +22,7 @@ pub(crate) fn best(costs: &Costs) -> usize {
     PREFERENCE.iter().find(good).copied().unwrap_or(FIXED)
 }
 
-/// That nothing is advised for a lock of so few waits, or for several locks of fewer than
+/// Says that nothing is advised for a lock of so few waits, or for several locks of fewer than
 /// [`ENOUGH`] each.
 pub(crate) fn too_few(waits: Option<u64>) -> String {
     let how_many = match waits {

@@ -10,17 +10,26 @@ use stanchion_study_locks::our_locks;
 
 /// A lock, here and there.
 pub(crate) struct Contender {
+    /// The name of the lock or of the policy.
     pub(crate) name: &'static str,
+    /// Measures one thread on this computer, in nanoseconds.
     pub(crate) real_alone: fn() -> f64,
+    /// Measures so many runs of two threads on this computer, in nanoseconds.
     pub(crate) real_pair: fn(Work, u32) -> Vec<f64>,
+    /// Measures one thread on a simulated machine, in nanoseconds.
     pub(crate) simulated_alone: fn(&Machine) -> Result<f64, Failure>,
+    /// Measures so many runs of two threads on a simulated machine, and returns the median in
+    /// nanoseconds.
     pub(crate) simulated_pair: fn(&Machine, u32) -> Result<f64, Failure>,
 }
 
 /// The half of a contender that runs here.
 struct Real {
+    /// The name of the lock or of the policy.
     name: &'static str,
+    /// Measures one thread, in nanoseconds.
     alone: fn() -> f64,
+    /// Measures so many runs of two threads, in nanoseconds.
     pair: fn(Work, u32) -> Vec<f64>,
 }
 
@@ -34,8 +43,11 @@ const fn real<R: RawMutex + Send + Sync + 'static>(
 
 /// The half that runs in virtual time.
 struct Simulated {
+    /// The name of the lock or of the policy.
     name: &'static str,
+    /// Measures one thread, in nanoseconds.
     alone: fn(&Machine) -> Result<f64, Failure>,
+    /// Measures so many runs of two threads, and returns the median in nanoseconds.
     pair: fn(&Machine, u32) -> Result<f64, Failure>,
 }
 

@@ -24,11 +24,11 @@ use stanchion_study::target;
 use stanchion_study::units::nanos;
 use text::Row;
 
-/// How long each of two threads holds the lock, in nanoseconds.
+/// The time for which each of two threads holds the lock, in nanoseconds.
 const HOLD: u64 = 25;
-/// How long it then stays away, on average.
+/// The time for which it then stays away, on average, in nanoseconds.
 const AWAY: u64 = 25;
-/// How often each of two threads takes the lock in a run.
+/// The number of acquisitions of each of two threads in a run.
 const ROUNDS: u32 = 2_000;
 /// Times that the locks take turns, so that what drifts meets all of them alike.
 const TURNS: u32 = 3;
@@ -64,9 +64,11 @@ pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was measured here.
+/// The measurements of this computer.
 struct Taken {
+    /// The simulated machine with the times of this computer.
     machine: Machine,
+    /// The figures of each contender.
     here: Vec<Figures>,
     /// A fetch before and after, if they differ.
     moved: Option<[f64; 2]>,

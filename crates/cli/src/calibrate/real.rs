@@ -19,7 +19,7 @@ const BATCH: usize = 8;
 const BATCHES: u32 = 40;
 /// From when both threads are there until they begin.
 const AHEAD: Duration = Duration::from_micros(5);
-/// Who begins later than this had lost its processor.
+/// A thread that begins later than this had lost its processor.
 const LATE: Duration = Duration::from_micros(2);
 
 /// Nanoseconds for one lock and unlock of a new lock, by one thread alone.
@@ -31,8 +31,9 @@ pub(super) fn alone<R: RawMutex>() -> f64 {
 /// Computing that takes a given time: a chain of steps of the length that was measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
+    /// The number of steps in a nanosecond.
     steps_per_nano: f64,
-    /// What none at all takes, in nanoseconds.
+    /// The time of no step at all, in nanoseconds.
     least: f64,
 }
 
@@ -98,13 +99,16 @@ pub(super) fn pair<R: RawMutex + Send + Sync>(work: Work, runs: u32) -> Vec<f64>
     taken
 }
 
-/// What the two threads of a batch share.
+/// The state that the two threads of a batch share.
 struct Crew<R: RawMutex> {
+    /// A new lock for each run.
     locks: [CachePadded<Mutex<R, ()>>; BATCH],
+    /// The number of arrivals of both threads, over all runs.
     arrived: CachePadded<AtomicU64>,
     /// When the run of that number begins, in nanoseconds since the origin; 0 while that is not
     /// known.
     gates: [CachePadded<AtomicU64>; BATCH],
+    /// The moment from which all times of the batch count.
     origin: Instant,
 }
 

@@ -1,17 +1,21 @@
-//! What is printed.
+//! The text that is printed.
 
 use stanchion_simulator::Machine;
 
 use super::Figures;
 use stanchion_study::units::{nanos, significant};
 
-/// How far a simulated figure may be from the real one, as a share of it, before it is marked.
+/// The largest difference between a simulated figure and the real one, as a share of the real one,
+/// that is not marked.
 const WITHIN: f64 = 0.3;
 
 /// A lock and its figures.
 pub(super) struct Row {
+    /// The name of the lock or of the policy.
     pub(super) name: &'static str,
+    /// Its figures on this computer.
     pub(super) here: Figures,
+    /// Its figures on the simulated machine.
     pub(super) simulated: Figures,
 }
 

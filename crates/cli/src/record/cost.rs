@@ -33,7 +33,7 @@ pub(super) fn measured() -> u64 {
         for round in 1..=ROUNDS as u32 {
             std::thread::sleep(ASLEEP);
             woken_at.store(clock::now().to_bits(), Ordering::Relaxed);
-            // Release: shows the time to who wakes.
+            // Release: shows the time to the thread that wakes.
             word.store(round, machine::atomic::Ordering::Release);
             park::wake_one(&word);
             // Acquire: pairs with the Release above.

@@ -2,8 +2,8 @@
 //!
 //! | in the table | with symbols | without |
 //! | --- | --- | --- |
-//! | `S/usr/lib/libx.so.1+0x5c10`: a static | `libx.so.1: queue_lock` | `libx.so.1: static at 0x5c10` |
-//! | `C/usr/bin/program+0x1f2b4`: called from there | `program: in work+0x14` | `program: in 0x1f2b4` |
+//! | `S/usr/lib/libx.so+0x5c10`: a static | `libx.so: queue_lock` | `libx.so: static at 0x5c10` |
+//! | `C/usr/bin/prog+0x1f2b4`: called from there | `prog: in work+0x14` | `prog: in 0x1f2b4` |
 //! | `C?`: called from nowhere known | `unknown` | `unknown` |
 //!
 //! Offsets count from where the file's beginning is mapped, which is its first segment's lowest
@@ -81,8 +81,9 @@ fn parse(place: &str) -> Option<(Kind, &str, u64)> {
 struct Symbols {
     /// Where its lowest page lies by its own reckoning.
     base: u64,
-    /// Address, size and name, of functions and of data.
+    /// Address, size and name of each function.
     functions: Vec<(u64, u64, String)>,
+    /// Address, size and name of each datum.
     data: Vec<(u64, u64, String)>,
 }
 

@@ -44,10 +44,10 @@ fn executable(path: PathBuf) -> Option<Result<PathBuf, Refusal>> {
     Some(Err(Refusal::NotExecutable { path, reason: reason.into() }))
 }
 
-/// What of a file's beginning is looked at.
+/// The bytes at the beginning of a file that are examined.
 const HEAD: u64 = 64 * 1024;
 
-/// Whether the shim can be loaded into it.
+/// Checks that the shim can be loaded into the program.
 pub(super) fn check(path: &Path) -> Result<(), Refusal> {
     check_nested(path, 0)
 }
@@ -75,7 +75,7 @@ fn check_nested(path: &Path, depth: u32) -> Result<(), Refusal> {
     let mut head = Vec::new();
     let mut file = match File::open(path) {
         Ok(file) => file.take(HEAD),
-        // Who may run but not read it will see.
+        // The user may be allowed to run it although it cannot be read.
         Err(_) => return Ok(()),
     };
     file.read_to_end(&mut head).map_err(unreadable)?;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::Refusal;
 
-/// How the program ended.
+/// The exit status of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended(ExitStatus);
 

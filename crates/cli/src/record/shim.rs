@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::Refusal;
 use stanchion_study::output::Output;
 
-/// What its file is called.
+/// The name of its file.
 pub(super) const NAME: &str = "libstanchion_preload.so";
 
-/// Whether there is a shim for this system at all.
+/// Checks that there is a shim for this system.
 pub(super) fn supported() -> Result<(), Refusal> {
     if cfg!(all(
         target_os = "linux",

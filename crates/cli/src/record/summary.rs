@@ -1,4 +1,4 @@
-//! What is said at the end, on standard error: standard output is the program's.
+//! The summary at the end. It goes to standard error, because standard output is the program's.
 
 use std::path::Path;
 

@@ -10,6 +10,7 @@ use super::Refusal;
 
 /// Removed when dropped.
 pub(super) struct Table {
+    /// The file that the program maps.
     path: PathBuf,
 }
 
@@ -50,7 +51,7 @@ impl Table {
             })
             .collect();
         let mut words = words;
-        // SAFETY: this copy is as long as said, and nobody else has it.
+        // SAFETY: this copy is as long as said, and this function alone has it.
         let table = unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), bytes.len()) };
         let gathered = table.map_err(|foreign| damaged(foreign.to_string()))?.gather();
         drop(words);

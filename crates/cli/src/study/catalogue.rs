@@ -6,7 +6,7 @@
 
 use stanchion_study::experiment::Experiment;
 
-/// How many results the papers have; [`BESIDE`] stand beside them.
+/// The number of results of the papers; [`BESIDE`] stand beside them.
 #[cfg(test)]
 const FORTY: usize = 40;
 

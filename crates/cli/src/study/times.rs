@@ -1,11 +1,11 @@
-//! How long experiments are expected to take, so that the bar of a study knows what is left.
+//! The expected times of experiments, from which the bar of a study computes what is left.
 
 use std::time::Duration;
 
 /// Milliseconds of each in a quick study, a line for each.
 const QUICK: &str = include_str!("times.txt");
 
-/// What an experiment that is not in the table is expected to take.
+/// The expected time of an experiment that is not in the table.
 const USUAL: Duration = Duration::from_secs(3);
 
 /// Returns what the experiment `id` is expected to take.

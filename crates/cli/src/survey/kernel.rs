@@ -1,4 +1,4 @@
-//! What the kernel would do for a lock, and why it does not here.
+//! The facilities of the kernel for locks, and why one of them is missing here.
 
 use machine::{kernel, presence};
 

@@ -14,7 +14,7 @@ use stanchion_study::host::Host;
 use stanchion_study::survey::{self, Cost, Measured, description};
 use stanchion_study::units::nanos;
 
-/// What would otherwise be taken for a mistake.
+/// Explains a figure that would otherwise be taken for a mistake.
 const OVERLAP: &str = "an access may cost less than an empty turn: the processor goes on with the \
      next turns while it completes";
 
@@ -23,20 +23,26 @@ const OVERLAP: &str = "an access may cost less than an empty turn: the processor
 struct Machine {
     /// Names the layout of this document.
     schema: &'static str,
+    /// The processors, the system and the load of this computer.
     machine: Host,
     /// Bytes that two values must be apart for writing one not to disturb the other.
     cache_line: usize,
+    /// The source of cheap time.
     clock: String,
+    /// The times of single operations.
     costs: Vec<Cost>,
+    /// The facilities of the kernel.
     kernel: Vec<Facility>,
 }
 
 /// Something the kernel may offer.
 #[derive(Debug, Serialize)]
 pub(crate) struct Facility {
+    /// Its name.
     pub(crate) what: &'static str,
+    /// True if this process can use it.
     pub(crate) available: bool,
-    /// How much of it, or why it cannot be had and what would mend that.
+    /// The amount of it; or why it cannot be had, and what would mend that.
     pub(crate) detail: String,
 }
 

@@ -1,9 +1,9 @@
-//! What the tests of the command share.
+//! Helpers that the tests of the command share.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// What was printed.
+/// Returns what was printed.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
 }
