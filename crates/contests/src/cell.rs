@@ -77,7 +77,7 @@ impl Column {
     }
 }
 
-/// The contestant with whose time the times of all are divided.
+/// The contestant of the cell by which the times of all are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// The fastest peer. Below 1, a contestant is faster than all peers.

@@ -112,7 +112,7 @@ pub const CONTESTS: [Contest; 14] = [
     },
     Contest {
         name: "waits",
-        about: "Programs whose threads wait in user space while others block: processor time",
+        about: "Programs with threads that wait in user space while others block: processor time",
         run: threads::waits::contest,
     },
 ];

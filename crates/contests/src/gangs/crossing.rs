@@ -15,11 +15,13 @@ use crate::work::{Work, thread_time};
 /// The circumstances of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
+    /// The number of members.
     pub(crate) threads: usize,
     /// The computation between two crossings, in ns.
     pub(crate) grain: u64,
     /// The number of threads that compute all the time.
     pub(crate) hogs: usize,
+    /// True if each member is pinned to a processor of its own.
     pub(crate) pinned: bool,
 }
 

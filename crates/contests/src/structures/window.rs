@@ -42,7 +42,9 @@ impl Structure for Nothing {
 /// The number of threads, and the amount of other work after each operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
+    /// The number of threads.
     pub(crate) threads: usize,
+    /// The other work after each operation, in ns.
     pub(crate) work_ns: u64,
 }
 
@@ -65,11 +67,17 @@ pub(crate) fn other_work(load: Load, length: Duration) -> f64 {
 /// The result of one contestant in one window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
+    /// The window, divided by the pairs of all threads, in ns.
     ns_per_pair: f64,
+    /// The processor time of all threads, divided by their pairs, in ns.
     cpu_per_pair: f64,
+    /// The fewest pairs of a thread, divided by the most pairs of a thread.
     fairness: f64,
+    /// The share of the computer's processor time that the threads got.
     granted: f64,
+    /// The 99.9th percentile of the timed operations, in ns.
     tail_ns: f64,
+    /// The longest of the timed operations, in ns.
     longest_ns: f64,
 }
 
