@@ -24,16 +24,17 @@ use std::time::{Duration, Instant};
     after_help = "Exit code 0: done; 1: --check came to something else, or a gang did not end well; 2: the arguments are no good, the gangs cannot be started, or the picture cannot be written."
 )]
 struct Arguments {
-    /// Plates, each with a gang of its own. They take turns if there are not enough seats.
+    /// Plates, each with a gang of its own. They take turns if there are not enough virtual
+    /// processors.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=64), conflicts_with = "mpi")]
     gangs: u16,
 
-    /// Members of each gang. By default one for each seat.
+    /// Members of each gang. By default one for each virtual processor.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), conflicts_with = "mpi")]
     members: Option<u16>,
 
-    /// Seats: threads that run at the same time. By default one for each processor, or as many as a
-    /// gang has members.
+    /// Virtual processors: threads that run at the same time. By default one for each processor, or
+    /// as many as a gang has members.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), conflicts_with = "mpi")]
     seats: Option<u16>,
 
@@ -70,7 +71,7 @@ struct Arguments {
 /// [`Switching`] as an argument.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum How {
-    /// Members leave their seats where they meet.
+    /// Members leave their virtual processors where they meet.
     Cooperative,
     /// Members are stopped by a signal.
     Signal,
@@ -169,7 +170,7 @@ fn as_gangs(arguments: &Arguments, out: &mut dyn Write) -> Result<Option<String>
         rows.push(Row { plate, warm, elapsed });
     }
     let how = format!(
-        "{} of {members} on {seats} seats, {} switching, quantum {} ms",
+        "{} of {members} on {seats} virtual processors, {} switching, quantum {} ms",
         if rows.len() == 1 { "1 gang".to_owned() } else { format!("{} gangs", rows.len()) },
         executor.switching(),
         arguments.quantum

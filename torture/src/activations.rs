@@ -1,5 +1,5 @@
 //! Torture for user-level threads: runtimes of every kind, one after the other, with stalled
-//! carriers and a count of every thread.
+//! workers and a count of every thread.
 //!
 //! At random, threads outside and inside the runtime do this:
 //!
@@ -33,7 +33,7 @@ use crate::tormentor;
 pub enum ActivationsFault {
     /// Nothing ran for this long.
     #[error(
-        "no progress for {0:?} under {1}: a thread is ready and every carrier sleeps, or one waits for ever"
+        "no progress for {0:?} under {1}: a thread is ready and every worker sleeps, or one waits for ever"
     )]
     NoProgress(Duration, String),
     /// The counts do not agree.
@@ -80,7 +80,7 @@ struct Books {
     dropped: AtomicU64,
     /// The number of steps that threads have done.
     steps: AtomicU64,
-    /// True once the round only drops its runtime. Carriers are not stalled any more.
+    /// True once the round only drops its runtime. Workers are not stalled any more.
     over: AtomicBool,
     /// The kernel threads that have carried a thread, by the kernel's numbers.
     carriers: Mutex<Vec<i32>>,
@@ -157,7 +157,7 @@ pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault
     Ok(figures)
 }
 
-/// Stalls carriers until the round has ended.
+/// Stalls workers until the round has ended.
 fn watch(
     books: &Books,
     runner: &thread::JoinHandle<()>,

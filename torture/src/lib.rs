@@ -7,7 +7,7 @@
 //! - [`contest`]: threads that contend for one lock, and the counts by which it is checked.
 //! - [`tormentor`]: stalls other threads by signal, at any point.
 //! - [`phase`]: calm, crowd, one processor.
-//! - [`activations`]: user-level threads, on carriers that are stalled and that block.
+//! - [`activations`]: user-level threads, on workers that are stalled and that block.
 //! - [`barrier`]: all barriers, with deadlines that pass and members that leave.
 //! - [`gang`]: gangs that are switched by signal. They allocate, lock, panic and are cancelled.
 //! - [`pool`]: the thread pool, with every strategy and a count of its tasks.
