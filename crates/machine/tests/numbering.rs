@@ -70,7 +70,7 @@ fn the_first_number_of_a_thread_takes_no_memory() {
     }
 }
 
-/// What the destructor of the key below has seen in each round: the number plus 1, or 0 for none.
+/// The number that the destructor of the key below has seen in each round, plus 1, or 0 for none.
 static SEEN: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 static ROUND: AtomicUsize = AtomicUsize::new(0);
 static KEY: AtomicUsize = AtomicUsize::new(0);

@@ -46,11 +46,11 @@
 //! same bound and argue for far smaller ones. It is assumed for this one moment in the life of
 //! a process only, and only if a filter takes away what was granted.
 //!
-//! Each `heavy` that finds the refusal, or comes before the grace is over, waits for all of it.
-//! Why not let sleepers wake up now and then and look again instead: that helps locks, whose
+//! Each `heavy` that finds the refusal, or comes before the grace is over, waits for all of it. Why
+//! not let sleepers wake up now and then and look again instead: that helps locks, because their
 //! sleepers can be late. Hazard pointers free memory when `heavy` has returned, a thief enters a
-//! queue, a pool counts its last worker out: none of them can look again later. Here all users
-//! are right at once, and none of them has code for it.
+//! queue, a pool counts its last worker out: none of them can look again later. Here all users are
+//! right at once, and none of them has code for it.
 //!
 //! A child of `fork` inherits the registration with the mode. A process that is restored from
 //! a checkpoint may have lost it: so a refused barrier is tried once more after another

@@ -10,7 +10,7 @@ use crate::atomic::Fresh;
 ///
 /// ```
 /// let cell = stanchion_machine::cell::UnsafeCell::new(1);
-/// // SAFETY: nobody else has the cell.
+/// // SAFETY: no other thread has the cell.
 /// cell.with_mut(|value| unsafe { *value += 1 });
 /// assert_eq!(cell.into_inner(), 2);
 /// ```
@@ -43,11 +43,12 @@ impl<T> Fresh for UnsafeCell<T> {
 }
 
 impl<T> UnsafeCell<MaybeUninit<T>> {
-    /// Makes a cell with nothing in it at `place`, and no copy of it on the stack, where a large one would not fit.
+    /// Makes a cell with nothing in it at `place`. It makes no copy on the stack, where a large
+    /// cell would not fit.
     ///
     /// # Safety
     ///
-    /// There is room for a cell at `place`, of which nobody else knows.
+    /// There is room for a cell at `place`, and only the caller knows of it.
     #[inline]
     pub const unsafe fn write_uninit(_place: *mut Self) {
         // Whatever is there will do: the cell is its value, and that need not be anything.

@@ -18,7 +18,7 @@
 //! reads the name, to explain itself.
 //!
 //! What that loses: `kvm-clock` and the Hyper-V page are made from the counter as well, and are
-//! not told from it. A virtual machine that uses them may move to a host whose counter runs at
+//! not told from it. A virtual machine that uses them may move to a host with a counter of
 //! another speed. Then times of [`Ticks`](crate::clock::Ticks) are wrong by the ratio of the two
 //! speeds from there on: a waiter spins for so much too long or too short. Deadlines are not
 //! touched, because they are kept on the monotonic clock. It is rare, because a hypervisor that
@@ -47,7 +47,7 @@
 //! between them says nothing of the rate:
 //!
 //! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago. A
-//!    sample whose counter lies before its anchor's becomes the anchor.
+//!    sample with a counter that lies before its anchor's becomes the anchor.
 //! 2. A refinement is thrown away, and the rate stays as it is for good, if it differs from the
 //!    rate by more than 1 %, or if its counter lies before the anchor's. 1 % is more than twice
 //!    what the first rate may be wrong by.
@@ -72,7 +72,8 @@ static NANOS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(0);
 /// Conversions look again when the distance from the anchor is this, in ticks.
 static REFINE_AT: AtomicU64 = AtomicU64::new(0);
-/// How [`now`] reads: not decided yet, by the counter, by the monotonic clock. Decided once.
+/// The way in which [`now`] reads: not decided yet, by the counter, by the monotonic clock. Decided
+/// once.
 static READS: AtomicU64 = AtomicU64::new(UNDECIDED);
 /// Where the pairs of readings that make a rate begin. Set with the first rate.
 static ANCHOR: Once<Reading> = Once::new();
@@ -85,7 +86,9 @@ const ONE: u64 = 1 << 32;
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
+    /// The counter.
     ticks: u64,
+    /// The monotonic clock, in ns.
     nanos: u64,
     /// Ticks that passed while both were read.
     width: u64,
@@ -256,7 +259,9 @@ const NEVER: u64 = u64::MAX;
 /// So many nanoseconds in so many ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rate {
+    /// A time in ns.
     nanos: u64,
+    /// The ticks of the counter in that time.
     ticks: u64,
 }
 
@@ -265,7 +270,7 @@ impl Rate {
         ratio(self.nanos, self.ticks)
     }
 
-    /// How far from the anchor the next is to be taken.
+    /// Returns the distance from the anchor at which the next sample is to be taken.
     fn refine_at(self) -> u64 {
         if self.nanos >= FINAL_NS { NEVER } else { self.ticks.saturating_mul(16) }
     }

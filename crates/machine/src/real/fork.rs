@@ -26,7 +26,7 @@ static NONE: AtomicU32 = AtomicU32::new(0);
 /// Unlike the word, it is inherited.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process can be a child that goes on with its parent's memory.
+/// True if this process can be a child that goes on with its parent's memory.
 pub(crate) const POSSIBLE: bool = true;
 
 #[inline]

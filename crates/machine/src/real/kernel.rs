@@ -35,7 +35,7 @@ pub(crate) fn slice_extension() -> Result<(), Missing> {
     Err(why_no_extension(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
 }
 
-/// What the answers of the kernel mean.
+/// Interprets the answers of the kernel.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn why_no_extension(errno: i32) -> Missing {
     /// The kernel's own ENOTSUPP, which the C library does not know.

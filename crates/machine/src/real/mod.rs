@@ -45,17 +45,19 @@ pub(crate) mod sync {
     pub use alloc::sync::Arc;
 }
 
-/// A nondeterministic choice: a branch of the exploration under loom, always `false` on the real machine.
+/// A nondeterministic choice: a branch of the exploration under loom, always `false` on the real
+/// machine.
 ///
-/// An algorithm under test uses it for what the real machine may do at will: wake without a wake-up, let a deadline pass.
+/// An algorithm under test uses it for acts that the real machine is free to do: to wake without a
+/// wake-up, to let a deadline pass.
 #[must_use]
 #[inline]
 pub fn choice() -> bool {
     false
 }
 
-/// Runs `body`, whose atomics serve a protocol that has models of its own: a count of references, say. Other models take it for done at once (loom
-/// only).
+/// Runs `body`. Its atomics serve a protocol that has models of its own: a count of references,
+/// say. Other models take it for done at once (loom only).
 #[inline]
 pub fn apart<R>(body: impl FnOnce() -> R) -> R {
     body()
@@ -118,10 +120,10 @@ pub(crate) mod wait {
         while budget.pause() {}
     }
 
-    /// Whether bounded spinning looks more than once.
+    /// True if bounded spinning looks more than once.
     pub(crate) const SPINS: bool = true;
 
-    /// How long a policy takes a pause to last that it did not time.
+    /// Returns the length that a policy assumes for a pause that it did not time.
     pub(crate) fn pause_nanos() -> u64 {
         crate::wait::NOMINAL_PAUSE_NS
     }
@@ -130,7 +132,8 @@ pub(crate) mod wait {
     #[cfg(feature = "std")]
     pub(crate) const PAUSES_PER_LOOK: u32 = 4;
 
-    /// A look costs less than reading the clock, but the policy may sleep between two looks: so the clock is read at each.
+    /// A look costs less than reading the clock, but the policy may sleep between two looks: so the
+    /// clock is read at each.
     pub(crate) struct Timeout(Deadline);
 
     impl Timeout {
@@ -139,7 +142,7 @@ pub(crate) mod wait {
             Self(deadline)
         }
 
-        /// Whether the deadline has passed.
+        /// Returns whether the deadline has passed.
         #[inline]
         pub(crate) fn is_over(&mut self) -> bool {
             self.0.passed()

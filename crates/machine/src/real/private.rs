@@ -1,4 +1,4 @@
-//! What the macros expand to on the real machine.
+//! The expansions of the macros on the real machine.
 
 #[cfg(feature = "std")]
 pub use std::thread_local as std_thread_local;

@@ -134,7 +134,7 @@ pub(super) fn send(signal: i32, process: i32, tid: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) == 0 }
 }
 
-/// What the system has just said.
+/// Returns the error of the last system call.
 pub(super) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }

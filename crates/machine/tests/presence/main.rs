@@ -448,8 +448,8 @@ fn four_times_as_many_threads_as_there_is_memory_for() {
         rings.truncate(rings.len().saturating_sub(LEFT));
         for _ in 0..2 {
             let seen = by_means(4 * LEFT);
-            // A registration may coincide with the self-check of another, whose ring counts too.
-            // All other threads get what there is.
+            // A registration may coincide with the self-check of another, and the ring of that
+            // counts too. All other threads get what there is.
             assert!(seen.0 > 0 && seen.0 <= LEFT, "{seen:?}");
             assert_eq!(seen.0 + seen.1, 4 * LEFT);
         }

@@ -1,5 +1,5 @@
-//! The processor's own counter, per architecture. Where there is none known, or under Miri, which has none, [`invariant`] says `None` and
-//! nothing reads it.
+//! The processor's own counter, per architecture. Where there is none known, or under Miri, which
+//! has none, [`invariant`] says `None` and nothing reads it.
 
 pub(super) use arch::{INSTRUCTION, invariant, read, read_ordered, stated_rate};
 
@@ -21,8 +21,8 @@ mod arch {
     /// The counter.
     #[inline]
     pub(in super::super) fn read() -> u64 {
-        // SAFETY: every x86_64 has the instruction; a kernel that forbids it to user programs (prctl PR_SET_TSC) does so at the
-        // program's own request.
+        // SAFETY: every x86_64 has the instruction; a kernel that forbids it to user programs
+        // (prctl PR_SET_TSC) does so at the program's own request.
         unsafe { _rdtsc() }
     }
 
@@ -34,7 +34,7 @@ mod arch {
         read()
     }
 
-    /// Whether it runs at one speed in every state of the processor.
+    /// Returns whether it runs at one speed in every state of the processor.
     pub(in super::super) fn invariant() -> Option<bool> {
         const LAST_EXTENDED: u32 = 0x8000_0000;
         const POWER: u32 = 0x8000_0007;
@@ -42,7 +42,8 @@ mod arch {
         Some(known && __cpuid(POWER).edx & (1 << 8) != 0)
     }
 
-    /// Ticks a second, if the processor states it reliably. The leaves that do (0x15, 0x16) are absent or rounded on too many.
+    /// Ticks a second, if the processor states it reliably. The leaves that do (0x15, 0x16) are
+    /// absent or rounded on too many.
     pub(in super::super) fn stated_rate() -> Option<u64> {
         None
     }

@@ -21,6 +21,7 @@ const READY: u8 = 2;
 
 /// A place for a value that any thread's result will do for.
 pub(super) struct Once<T> {
+    /// `EMPTY`, `WRITING` or `READY`.
     state: AtomicU8,
     /// Written by the one thread that changes `state` from `EMPTY`, read by those that saw `READY`.
     value: UnsafeCell<MaybeUninit<T>>,

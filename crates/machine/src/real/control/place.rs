@@ -204,7 +204,8 @@ pub(crate) fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refu
 }
 
 impl Record {
-    /// Whether the thread came in this process: not in one that this one was forked from.
+    /// Returns whether the thread came in this process, and not in one that this one was forked
+    /// from.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.generation == generation()
     }

@@ -1,8 +1,9 @@
 //! Preference by `SCHED_FIFO`.
 //!
-//! With `SCHED_RESET_ON_FORK`: what a preferred thread starts is ordinary. But a trial leaves that flag as it is: who has no privilege can set it and
-//! never clear it, and a policy that is set without it is then refused, also the one that the thread had. System calls, not the C library's functions:
-//! musl's refuse.
+//! `SCHED_RESET_ON_FORK` is set: threads and processes that a preferred thread starts are ordinary.
+//! But a trial leaves that flag as it is. A process without privilege can set it and never clear
+//! it. A policy that is set without the flag is then refused, also the one that the thread had.
+//! These are system calls, and not the C library's functions, because those of musl refuse.
 
 use super::super::signal::errno;
 use crate::control::{Preference, Refused};
@@ -18,7 +19,8 @@ pub(super) fn set(tid: i32, preference: Preference) -> Result<(), i32> {
 
 fn set_policy(tid: i32, policy: i32, level: u8) -> Result<(), i32> {
     let level = i32::from(level);
-    // SAFETY: a number, a number and a structure that outlives the call; an `int` is all of it in the kernel.
+    // SAFETY: a number, a number and a structure that outlives the call; an `int` is all of it in
+    // the kernel.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const level) };
     if result == 0 { Ok(()) } else { Err(errno()) }
@@ -39,7 +41,7 @@ pub(crate) fn can_prefer(level: u8) -> Result<(), Refused> {
     let before = policy();
     let flag = before & libc::SCHED_RESET_ON_FORK;
     if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&(before ^ flag)) {
-        // Somebody has given this thread a policy of its own, which a trial might not be able to give back.
+        // This thread has been given a policy of its own, which a trial might be unable to restore.
         return by_limit(level);
     }
     match set_policy(0, libc::SCHED_FIFO | flag, level) {
@@ -51,7 +53,7 @@ pub(crate) fn can_prefer(level: u8) -> Result<(), Refused> {
     }
 }
 
-/// What the limit on real-time priorities says, for want of a trial.
+/// Answers by the limit on real-time priorities, without a trial.
 fn by_limit(level: u8) -> Result<(), Refused> {
     let limit = limit();
     if limit >= u64::from(level) { Ok(()) } else { Err(Refused::NoPermission { level, limit }) }

@@ -1,7 +1,9 @@
-//! Where a thread's handler runs: on memory of its own, from when the thread is first to be interrupted until it ends.
+//! The stack of a thread's handler: memory of its own, from when the thread is first to be
+//! interrupted until it ends.
 //!
-//! Why not on the thread's stack: it may be a coroutine's just then, of a few KiB. Why not on the one that the standard library gives each thread: it
-//! is made for a handler that reports an overflow, and what the kernel saves there of wide registers leaves little of it.
+//! Why not on the thread's stack: it may be a coroutine's just then, of a few KiB. Why not on the
+//! one that the standard library gives each thread: it is made for a handler that reports an
+//! overflow, and what the kernel saves there of wide registers leaves little of it.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -14,7 +16,8 @@ use crate::control::Refused;
 const SIZE: usize = 64 << 10;
 
 pub(super) struct SignalStack {
-    /// Ours alone to free; written by the kernel and by handlers, so no `Box`, which would say that nobody else writes.
+    /// Freed only here. The kernel and handlers write it, so it is no `Box`: that would say that
+    /// nothing else writes it.
     memory: *mut [MaybeUninit<u8>],
 }
 
@@ -39,10 +42,11 @@ impl Drop for SignalStack {
         unsafe { libc::sigaltstack(ptr::null(), &raw mut now) };
         if now.ss_sp == self.memory.cast() {
             let none = none();
-            // SAFETY: takes the memory away from the thread, which is not on it: this is ordinary code.
+            // SAFETY: takes the memory away from the thread, which is not on it: this is ordinary
+            // code.
             unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) };
         }
-        // SAFETY: it came from a box, and nobody has it any more.
+        // SAFETY: it came from a box, and nothing uses it any more.
         drop(unsafe { Box::from_raw(self.memory) });
     }
 }

@@ -3,21 +3,26 @@
 //! | the signal arrives and | the handler |
 //! | --- | --- |
 //! | the thread is no member, is released, or its slice is not over | returns |
-//! | it has asked not to be preempted, and has not been lent time in this slice | lends it some: the slice ends later; returns |
+//! | it asks not to be preempted, and was lent no time in this slice | lends it time, returns |
 //! | else | stops it: sleeps until the others have had their quanta |
 //!
-//! A thread that was lent time and takes its request back stops itself. In all cases `slice_end` says when the scheduler's thread has to look again;
+//! Lending time moves the end of the slice. A thread that was lent time and takes its request back
+//! stops itself. In all cases `slice_end` says when the scheduler's thread has to look again;
 //! while the thread is stopped, that is the end of the slice after.
 //!
 //! # Invariants
 //!
-//! 1. Only the member's own thread writes its record, in ordinary code or in the handler, except `released` and `signalled`.
-//! 2. `CURRENT` points to the record that `MEMBERSHIP` holds, or is null; it is null before that one lets go.
-//! 3. A stop ends by itself, at a time that was fixed when it began, or when `released` is set. Nobody needs to be alive for that.
+//! 1. Only the member's own thread writes its record, in ordinary code or in the handler, except
+//!    `released` and `signalled`.
+//! 2. `CURRENT` points to the record that `MEMBERSHIP` holds, or is null. It is null before
+//!    `MEMBERSHIP` drops the record.
+//! 3. A stop ends by itself, at a time that was fixed when it began, or when `released` is set. No
+//!    other thread needs to be alive for that.
 //!
 //! # Orderings
 //!
-//! All Relaxed: between a thread and its own handler barriers for the compiler are enough, and the scheduler's thread only needs to see times soon.
+//! All Relaxed: between a thread and its own handler barriers for the compiler are enough, and the
+//! scheduler's thread only needs to see times soon.
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
@@ -28,10 +33,12 @@ use std::sync::Arc;
 use super::super::{clock, preemption, signal};
 use crate::multiprogramming::{Account, Refused, Times};
 
-/// What is kept of a member.
+/// The record of a member.
 #[derive(Debug)]
 pub(super) struct Record {
+    /// The kernel's number of the thread.
     pub(super) tid: i32,
+    /// The quantum and the grace.
     pub(super) times: Times,
     /// When it joined, in nanoseconds of the monotonic clock, as all times here.
     joined: u64,
@@ -39,15 +46,19 @@ pub(super) struct Record {
     pub(super) slice_end: AtomicU64,
     /// A signal is under way.
     pub(super) signalled: AtomicBool,
-    /// 1 when nobody is to be stopped any more; what a stopped thread sleeps on.
+    /// 1 when the member is not to be stopped any more. A stopped thread sleeps on this word.
     released: AtomicU32,
     /// The thread has left.
     pub(super) gone: AtomicBool,
     /// It is stopped, or about to be.
     stopping: AtomicBool,
+    /// The time for which it was stopped, in ns.
     stopped: AtomicU64,
+    /// The number of its stops.
     stops: AtomicU64,
+    /// The number of times that it was lent time.
     graces: AtomicU64,
+    /// The number of stops although it had asked.
     breaches: AtomicU64,
 }
 
@@ -105,7 +116,7 @@ impl Drop for Member {
     }
 }
 
-/// Makes the calling thread a member, whose first slice has `first` nanoseconds.
+/// Makes the calling thread a member. Its first slice has `first` nanoseconds.
 pub(super) fn join(times: Times, first: u64) -> Result<(Member, Arc<Record>), Refused> {
     // Touched before a handler can need it.
     let _ = crate::preemption::requests();
@@ -143,7 +154,8 @@ pub(crate) fn is_member() -> bool {
 }
 
 fn current() -> Option<&'static Record> {
-    // SAFETY: Invariant 2: it lives while the pointer is there, which only this thread changes, and not while it is in here.
+    // SAFETY: Invariant 2: it lives while the pointer is there, which only this thread changes, and
+    // not while it is in here.
     unsafe { CURRENT.get().as_ref() }
 }
 
@@ -162,12 +174,14 @@ pub(super) fn interrupted() {
     if crate::preemption::requests() > 0 {
         add(&record.breaches, 1);
     }
-    // Again: another signal of ours, of a scheduler that this thread has left, may have come in between.
+    // Again: another signal of ours, of a scheduler that this thread has left, may have come in
+    // between.
     record.stop(|| record.is_due());
 }
 
-/// The calling thread has been lent time, and needs it no more: it stops now. Says whether it did. Keeps `errno`: a request ends where a lock is
-/// released, between somebody's call and a look at what it left.
+/// Stops the calling thread, which was lent time and needs it no more. Returns whether it stopped.
+/// Keeps `errno`: a request ends where a lock is released, and the caller may be between a call of
+/// its own and its look at `errno`.
 #[cold]
 pub(crate) fn give_way() -> bool {
     let mut gave_way = false;
@@ -183,13 +197,14 @@ fn add(sum: &AtomicU64, more: u64) {
 }
 
 impl Record {
-    /// Whether the slice is over.
+    /// Returns whether the slice is over.
     fn is_due(&self) -> bool {
         clock::monotonic() >= self.slice_end.load(Ordering::Relaxed)
     }
 
-    /// Stops the calling thread, whose record this is, until the others have had their quanta, if it `must` when no handler can come in between any
-    /// more. Says whether it did. Async-signal-safe.
+    /// Stops the calling thread, the owner of this record, until the others have had their quanta.
+    /// It does so only if the thread `must`, asked when no handler can come in between any more.
+    /// Returns whether it stopped. Async-signal-safe.
     fn stop(&self, must: impl FnOnce() -> bool) -> bool {
         self.stopping.store(true, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
@@ -238,7 +253,8 @@ impl Record {
     fn sleep_until(&self, until: u64) {
         // If the kernel cannot count so far, until released.
         let time = Timespec::of(until);
-        // SAFETY: the word and the time outlive the call, which is async-signal-safe: a plain system call.
+        // SAFETY: the word and the time outlive the call, which is async-signal-safe: a plain
+        // system call.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -253,22 +269,25 @@ impl Record {
     }
 }
 
-/// A time as `SYS_futex` reads it: two words of the kernel's (`__kernel_old_timespec`). Not `libc::timespec`: where words have 32 bits, a C library whose
-/// times have 64 has another.
+/// A time as `SYS_futex` reads it: two words of the kernel's (`__kernel_old_timespec`). It is not
+/// `libc::timespec`: where words have 32 bits, a C library may have times of 64.
 #[repr(C)]
 struct Timespec {
+    /// Whole seconds.
     seconds: KernelLong,
+    /// The rest, in ns.
     nanos: KernelLong,
 }
 
-/// On x32, whose words have 32 bits, the kernel's have 64.
+/// On x32 words have 32 bits, but the kernel's have 64.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "32"))]
 type KernelLong = i64;
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "32")))]
 type KernelLong = libc::c_long;
 
 impl Timespec {
-    /// `None`, which is for ever, for a time beyond what the kernel can count: 68 years where words have 32 bits.
+    /// `None`, which is for ever, for a time beyond what the kernel can count: 68 years where words
+    /// have 32 bits.
     fn of(nanos: u64) -> Option<Self> {
         // `as`: a remainder below 10^9 fits.
         let rest = (nanos % 1_000_000_000) as KernelLong;

@@ -1,4 +1,5 @@
-//! The pseudo-scheduler: its thread, its members, the handler that stops them. Linux; elsewhere level 1 only.
+//! The pseudo-scheduler: its thread, its members, the handler that stops them. Linux; elsewhere
+//! level 1 only.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod member;

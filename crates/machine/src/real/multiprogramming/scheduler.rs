@@ -1,4 +1,5 @@
-//! The scheduler's thread: sleeps until a member's slice is over, signals it, and again if it is still there when its grace is over.
+//! The scheduler's thread. It sleeps until a member's slice is over and signals the member. If the
+//! member still runs when its grace is over, the thread signals it again.
 
 use core::time::Duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,26 +14,31 @@ use crate::multiprogramming::{Refused, Times};
 /// A running scheduler; dropping it releases its members and ends its thread.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
+    /// The quantum and the grace.
     times: Times,
+    /// The state that its thread shares with those that join.
     shared: Arc<Shared>,
     /// None at level 1.
     thread: Option<(JoinHandle<()>, i32)>,
-    /// Whose thread that is.
+    /// The process of that thread.
     process: i32,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// The members, under a lock.
     members: Mutex<Members>,
-    /// Somebody has joined, or it is over.
+    /// Notified when a member joins, and when all is over.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Members {
+    /// The records of the members of now.
     there: Vec<Arc<Record>>,
-    /// How many have joined so far.
+    /// The number of members that have ever joined.
     joined: u64,
+    /// True once the scheduler was dropped.
     over: bool,
 }
 
@@ -62,7 +68,8 @@ impl Scheduler {
         Ok(Self { times, shared, thread, process: process() })
     }
 
-    /// Whether this process was forked since. Then there is no thread, and who held the lock in the parent does not give it back here.
+    /// Returns whether this process was forked since. If so, there is no thread here, and a lock
+    /// that a thread of the parent held is never released here.
     fn is_left_behind(&self) -> bool {
         self.process != process()
     }
@@ -90,7 +97,8 @@ fn process() -> i32 {
     unsafe { libc::getpid() }
 }
 
-/// How long the first slice of the member of that number is: a part of a quantum, of which neighbours have quite different ones.
+/// Returns the length of the first slice of the member of that number. It is a part of a quantum,
+/// and members with consecutive numbers get quite different parts.
 fn first_slice(times: Times, number: u64) -> u64 {
     /// The golden section, in 2^64ths: multiples of it fall into the gaps of those before.
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -113,7 +121,7 @@ impl Drop for Scheduler {
         drop(members);
         self.shared.changed.notify_one();
         if let Some((thread, _)) = self.thread.take() {
-            // It does not panic; if it did, there would be nobody to stop all the same.
+            // It does not panic. If it did, there would still be no thread to stop.
             let _ = thread.join();
         }
     }
@@ -123,7 +131,8 @@ impl Drop for Scheduler {
 fn run(shared: &Shared, signal: i32) {
     let mut members = shared.lock();
     while !members.over {
-        // Relaxed, here and below: a thread that has left, or a slice that has just begun, is seen at the next look.
+        // Relaxed, here and below: a thread that has left, or a slice that has just begun, is seen
+        // at the next look.
         use core::sync::atomic::Ordering::Relaxed;
         members.there.retain(|record| !record.gone.load(Relaxed));
         let now = clock::monotonic();
@@ -139,14 +148,15 @@ fn run(shared: &Shared, signal: i32) {
     }
 }
 
-/// Signals a member whose slice is over; says when to look at it again.
+/// Signals a member if its slice is over. Returns when to look at it again.
 fn due(record: &Record, now: u64, signal: i32) -> u64 {
     use core::sync::atomic::Ordering::Relaxed;
     let end = record.slice_end.load(Relaxed);
     if now < end {
         return end;
     }
-    // One at a time: a thread that does not come to its handler would collect them. One that could not be sent is sent at the next look.
+    // One signal at a time: a thread that does not come to its handler would collect them. A signal
+    // that could not be sent is sent at the next look.
     if !record.signalled.swap(true, Relaxed) && !signal::send(signal, record.tid) {
         record.signalled.store(false, Relaxed);
     }

@@ -7,7 +7,7 @@ use crate::multiprogramming::Refused;
 
 pub(super) use crate::backend::signal::unblock;
 
-/// The process that this is, for who sends.
+/// The number of this process, for the thread that sends.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 /// Has the handler installed for `wanted`, or for the first signal that is free; says which.
@@ -24,13 +24,15 @@ pub(super) fn claim(wanted: Option<i32>) -> Result<i32, Refused> {
     })
 }
 
-/// Calls nothing but `clock_gettime`, `futex` and this thread's thread-locals, which it has used before it joined; keeps `errno`.
+/// Calls nothing but `clock_gettime`, `futex` and this thread's thread-locals, which it has used
+/// before it joined; keeps `errno`.
 extern "C" fn interrupted(_signal: libc::c_int) {
     signal::keeping_errno(super::member::interrupted);
 }
 
-/// Interrupts thread `tid` of this process; says whether the signal was sent. If the thread has ended, the number may be another's of this process,
-/// which is no member, or sees for itself that its slice is not over.
+/// Interrupts thread `tid` of this process; says whether the signal was sent. If the thread has
+/// ended, the number may be that of another thread of this process. That thread is no member, or
+/// sees that its slice is not over.
 pub(super) fn send(signal: i32, tid: i32) -> bool {
     // Relaxed: see `claim`.
     signal::send(signal, PROCESS.load(Ordering::Relaxed), tid)

@@ -1,7 +1,7 @@
 //! The futex of Linux, private to the process.
 //!
-//! `FUTEX_WAIT_BITSET` rather than `FUTEX_WAIT`, because it takes an *absolute* time on the monotonic clock: a wait that is interrupted
-//! and begun again does not start its timeout afresh.
+//! `FUTEX_WAIT_BITSET` rather than `FUTEX_WAIT`, because it takes an *absolute* time on the
+//! monotonic clock: a wait that is interrupted and begun again does not start its timeout afresh.
 
 use crate::clock::Deadline;
 use crate::park::Woken;
@@ -9,7 +9,8 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
-    // The kernel would say the same, but it would also set up a timer. Relaxed: this look orders nothing, as the kernel's does not.
+    // The kernel would say the same, but it would also set up a timer. Relaxed: this look orders
+    // nothing, as the kernel's does not.
     if word.load(Ordering::Relaxed) != expected {
         return Woken::Changed;
     }
@@ -17,7 +18,8 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
         return Woken::TimedOut;
     }
     let until = deadline.monotonic_nanos().and_then(timespec);
-    // SAFETY: the word is live for the whole call, being borrowed, and `until` is null or points to a timespec that outlives the call.
+    // SAFETY: the word is live for the whole call, being borrowed, and `until` is null or points to
+    // a timespec that outlives the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -35,14 +37,16 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
     match last_error() {
         libc::EAGAIN => Woken::Changed,
         libc::ETIMEDOUT => Woken::TimedOut,
-        // A signal arrived: the caller looks at the word and, if it must, comes again with the same deadline.
+        // A signal arrived: the caller looks at the word and, if it must, comes again with the same
+        // deadline.
         _ => Woken::Woken,
     }
 }
 
 pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
-    // SAFETY: a private wake uses the address as a key and does not read it; one that is not mapped wakes nobody.
+    // SAFETY: a private wake uses the address as a key and does not read it; an address that is not
+    // mapped wakes no thread.
     let woken = unsafe {
         libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count)
     };

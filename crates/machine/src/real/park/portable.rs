@@ -1,17 +1,21 @@
-//! Sleeping on a word where the system has no futex that the standard library does not hide: queues of waiters, found by address.
+//! Sleeping on a word where the system has no futex that the standard library does not hide: queues
+//! of waiters, found by address.
 //!
 //! ```text
 //! BUCKETS[hash(address)] -> Mutex<[ (address, waiter), (address, waiter), ... ]>   oldest first
 //! ```
 //!
-//! Each waiter sleeps on a condition variable of its own. Why not `thread::park`: its token belongs to the thread's owner, who may be waiting for one
-//! himself; a wait here would eat his, or leave one behind that ends his next wait for nothing.
+//! Each waiter sleeps on a condition variable of its own. Why not `thread::park`: its token belongs
+//! to the thread's own code, which may wait for one itself. A wait here could take that token, or
+//! leave one behind that ends the next wait of that code for no reason.
 //!
 //! # Invariants
 //!
-//! 1. Checking the word and joining the queue happen under the bucket's mutex, which every waker takes after it has changed the word. So a waiter
-//!    either sees the change or is found in the queue.
-//! 2. Whoever removes a waiter from its queue, the waker or, at its deadline, the waiter itself, decides how that wait ended.
+//! 1. Checking the word and joining the queue happen under the bucket's mutex, which every waker
+//!    takes after it has changed the word. So a waiter either sees the change or is found in the
+//!    queue.
+//! 2. The thread that removes a waiter from its queue decides how that wait ended. It is the waker,
+//!    or at the deadline the waiter itself.
 
 use crate::clock::Deadline;
 use crate::park::Woken;
@@ -25,7 +29,9 @@ const BUCKETS: usize = 256;
 static QUEUES: [Mutex<Vec<Waiting>>; BUCKETS] = [const { Mutex::new(Vec::new()) }; BUCKETS];
 
 struct Waiting {
+    /// The address of the word.
     address: usize,
+    /// The thread that sleeps.
     waiter: Arc<Waiter>,
 }
 
@@ -33,6 +39,7 @@ struct Waiting {
 struct Waiter {
     /// Set by the waker, once, after it has taken the waiter from its queue.
     woken: Mutex<bool>,
+    /// Notified when a waker has removed the waiter from its queue.
     is_woken: Condvar,
 }
 
@@ -60,7 +67,8 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
     let address = core::ptr::from_ref(word).addr();
     let waiter = {
         let mut queue = queue(address);
-        // Relaxed: by Invariant 1 the bucket's mutex makes a waker's change visible here if the waker has come before us.
+        // Relaxed: by Invariant 1 the bucket's mutex makes a waker's change visible here if the
+        // waker has come before us.
         if word.load(Ordering::Relaxed) != expected {
             return Woken::Changed;
         }
@@ -110,7 +118,8 @@ fn queue(address: usize) -> MutexGuard<'static, Vec<Waiting>> {
     whole(QUEUES[(hash >> 56) as usize % BUCKETS].lock())
 }
 
-/// What a mutex of this file protects: nothing panics half way, so a poisoned one is as good.
+/// Returns the data of a mutex of this file, also of a poisoned one: no panic leaves the data half
+/// changed.
 fn whole<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }

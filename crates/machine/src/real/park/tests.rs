@@ -1,4 +1,4 @@
-//! What sleeping on a word must do, run over each way of doing it.
+//! The properties of sleeping on a word, tested for each implementation.
 
 use crate::clock::Deadline;
 use crate::park::Woken;
@@ -166,8 +166,8 @@ fn no_wake_up_is_lost(wait: Wait, wake: Wake) {
     assert_eq!(ball.load(Relaxed), THROWS);
 }
 
-/// Permits handed out one by one to threads whose deadlines pass all the time: a wake-up that a leaving waiter swallowed would show as a
-/// permit that nobody takes.
+/// Hands out permits one by one to threads with deadlines that pass all the time. If a leaving
+/// waiter swallowed a wake-up, no thread would take that permit.
 fn no_wake_up_is_lost_to_a_deadline(wait: Wait, wake: Wake) {
     const PERMITS: u32 = 300;
     let permits = Arc::new(AtomicU32::new(0));
@@ -184,7 +184,7 @@ fn no_wake_up_is_lost_to_a_deadline(wait: Wait, wake: Wake) {
                     if now == 0 {
                         let soon = Deadline::after(Duration::from_micros(20));
                         if wait(&permits, 0, soon) == Woken::Woken {
-                            // Pass it on to whoever did not leave: woken means looked at.
+                            // Pass it on to a waiter that did not leave: woken means looked at.
                             wake(&*permits, 1);
                         }
                     } else if permits.compare_exchange(now, now - 1, SeqCst, SeqCst).is_ok() {
@@ -207,7 +207,7 @@ fn no_wake_up_is_lost_to_a_deadline(wait: Wait, wake: Wake) {
     assert_eq!(taken, PERMITS);
 }
 
-/// `thread::unpark` before a wait is for whoever parks after it.
+/// A `thread::unpark` before a wait is for the next `thread::park` after it.
 fn the_threads_own_token_is_left_to_it(wait: Wait, _: Wake) {
     let long = Duration::from_secs(10);
     thread::spawn(move || {
@@ -222,14 +222,16 @@ fn the_threads_own_token_is_left_to_it(wait: Wait, _: Wake) {
     .unwrap();
 }
 
-/// A signal ends a sleep; the sleeper comes again with the same deadline, and is not thrown off by it.
+/// A signal ends a sleep; the sleeper comes again with the same deadline, and is not thrown off by
+/// it.
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 #[cfg(not(miri))]
 #[test]
 fn a_signal_is_a_spurious_wake_up() {
     extern "C" fn nothing(_: libc::c_int) {}
 
-    // SAFETY: all zeros is a valid `sigaction`: no flags, so that calls are interrupted rather than restarted.
+    // SAFETY: all zeros is a valid `sigaction`: no flags, so that calls are interrupted rather than
+    // restarted.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
     // SAFETY: the handler does nothing; no other test of this program uses the signal.

@@ -1,10 +1,12 @@
-//! Requests on the real machine: a count that the thread's own signal handler reads, and the kernel's slice extension where there is one.
+//! Requests on the real machine: a count that the thread's own signal handler reads, and the
+//! kernel's slice extension where there is one.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread itself touches its [`Asked`], in ordinary code or in a signal handler that interrupts it. So Relaxed accesses and barriers for
-//!    the compiler are enough, everywhere here.
-//! 2. `lent` is set by a handler that found a request and let the thread go on, and cleared when the thread has given way.
+//! 1. Only the thread itself touches its [`Asked`], in ordinary code or in a signal handler that
+//!    interrupts it. So Relaxed accesses and barriers for the compiler are enough, everywhere here.
+//! 2. `lent` is set by a handler that found a request and let the thread go on, and cleared when
+//!    the thread has given way.
 
 #[cfg(all(
     target_os = "linux",
@@ -27,9 +29,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 use super::multiprogramming;
 use crate::preemption::Means;
 
-/// What a thread has asked for, and got.
+/// The requests of a thread, and what it got.
 struct Asked {
-    /// How many requests are open.
+    /// The number of open requests.
     requests: AtomicU32,
     /// The slice is over, and the thread stays on sufferance.
     lent: AtomicBool,
@@ -90,7 +92,8 @@ pub(crate) fn means() -> Means {
     }
 }
 
-/// Lets the calling thread stay although its slice is over, if it has asked and does not stay already. For a signal handler.
+/// Lets the calling thread stay although its slice is over, if it has asked and does not stay
+/// already. For a signal handler.
 #[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn lend() -> bool {
     ASKED.with(|asked| {
@@ -103,13 +106,14 @@ pub(super) fn lend() -> bool {
     })
 }
 
-/// Whether the calling thread stays on sufferance.
+/// Returns whether the calling thread runs on lent time.
 #[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn is_lent() -> bool {
     ASKED.with(|asked| asked.lent.load(Ordering::Relaxed))
 }
 
-/// The calling thread has given way, or nobody wants its processor any more.
+/// Notes that the calling thread has given way, or that no other thread wants its processor any
+/// more.
 #[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn settle() {
     ASKED.with(|asked| asked.lent.store(false, Ordering::Relaxed));

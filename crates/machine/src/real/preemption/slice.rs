@@ -5,15 +5,17 @@
 //! | `request` | 1 before the section, 0 after it | 0 when it grants the extension |
 //! | `granted` | never | 1 when it grants it, 0 when it takes it back |
 //!
-//! A thread that finds `granted` after its section gives the processor up by `rseq_slice_yield`; any other system call in an extension does so too,
-//! on entry. The area belongs to the C library, which must have registered more than its first 32 bytes (glibc 2.41).
+//! A thread that finds `granted` after its section gives the processor up by `rseq_slice_yield`;
+//! any other system call in an extension does so too, on entry. The area belongs to the C library,
+//! which must have registered more than its first 32 bytes (glibc 2.41).
 //!
-//! This was written without a kernel that has it: the steps are tested on bytes in memory, and where the call that switches it on is refused the
-//! first time, nobody asks again.
+//! This was written without a kernel that has it: the steps are tested on bytes in memory, and if
+//! the call that switches it on is refused the first time, it is not repeated.
 //!
 //! # Invariants
 //!
-//! 1. `CONTROL` is null or points to the two bytes in the calling thread's own `rseq` area, which is there for as long as the thread.
+//! 1. `CONTROL` is null or points to the two bytes in the calling thread's own `rseq` area, which
+//!    is there for as long as the thread.
 //!
 //! Source: Linux, `Documentation/userspace-api/rseq.rst`.
 
@@ -24,11 +26,13 @@ use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 /// The two bytes, as both sides see them.
 #[repr(C)]
 struct Control {
+    /// Written by the thread: 1 before the section, 0 after it.
     request: AtomicU8,
+    /// Written by the kernel: 1 when it grants an extension.
     granted: AtomicU8,
 }
 
-/// Whether the kernel has it: not known yet, no, yes.
+/// Says whether the kernel has it: not known yet, no, yes.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const ABSENT: u8 = 1;
@@ -36,18 +40,19 @@ const PRESENT: u8 = 2;
 
 std::thread_local! {
     static CONTROL: Cell<*const Control> = const { Cell::new(ptr::null()) };
-    /// Whether it has been tried to switch it on for this thread.
+    /// True once this thread has tried to switch it on.
     static TRIED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// `false` where it is known that there is none: the usual case, and one load of a word that does not change.
+/// `false` where it is known that there is none: the usual case, and one load of a word that does
+/// not change.
 #[inline]
 pub(super) fn may_be_there() -> bool {
     // Relaxed: everyone finds out alike.
     STATE.load(Ordering::Relaxed) != ABSENT
 }
 
-/// Whether it is switched on for the calling thread, which it is by the first call.
+/// Returns whether it is switched on for the calling thread. The first call switches it on.
 pub(super) fn is_there() -> bool {
     may_be_there() && control().is_some()
 }
@@ -58,15 +63,17 @@ pub(super) fn request() {
     }
 }
 
-/// Whether the thread had an extension, and has given its processor up.
+/// Gives the processor up if the thread had an extension. Returns whether it had.
 pub(super) fn take_back() -> bool {
     control().is_some_and(|control| {
         thank(control, || {
             /// `rseq_slice_yield`, Linux 7.0.
             const RSEQ_SLICE_YIELD: libc::c_long = 471;
-            // A kernel without it would leave an error, where a lock is released: between somebody's call and a look at `errno`.
+            // A kernel without it would leave an error where a lock is released. There the caller
+            // may be between a call of its own and its look at `errno`.
             crate::backend::signal::keeping_errno(|| {
-                // SAFETY: takes nothing; it may give the processor to another thread. The result says whether there was an extension left: nobody asks.
+                // SAFETY: takes nothing; it may give the processor to another thread. The result
+                // says whether there was an extension left, and is not needed.
                 unsafe { libc::syscall(RSEQ_SLICE_YIELD) };
             });
         })
@@ -96,11 +103,12 @@ fn switch_on() -> Option<*const Control> {
         None
     };
     let on = area.filter(|_| {
-        // SAFETY: no argument is a pointer; it changes how this thread is scheduled when it asks for it.
+        // SAFETY: no argument is a pointer; it changes how this thread is scheduled when it asks
+        // for it.
         unsafe { libc::prctl(SLICE_EXTENSION, SET, ENABLE, NOTHING, NOTHING) == 0 }
     });
-    // Relaxed: what threads know of it is in their own areas. One that has been refused says so only if no other has got it: that one may have a
-    // request open, which it must come back for.
+    // Relaxed: what threads know of it is in their own areas. One that has been refused says so
+    // only if no other has got it: that one may have a request open, which it must come back for.
     if on.is_some() {
         STATE.store(PRESENT, Ordering::Relaxed);
     } else {
@@ -120,12 +128,13 @@ fn auxiliary(name: libc::c_ulong) -> libc::c_ulong {
     unsafe { libc::getauxval(name) }
 }
 
-/// Whether the kernel heeds the two bytes, given the size of the area that it knows.
+/// Returns whether the kernel heeds the two bytes, given the size of the area that it knows.
 fn kernel_reaches(size: libc::c_ulong) -> bool {
     size > 32
 }
 
-/// Whether the registered area has them: the kernel heeds them in areas of more than 32 bytes only.
+/// Returns whether the registered area has them: the kernel heeds them only in areas of more than
+/// 32 bytes.
 fn reaches(rseq: &Option<crate::kernel::Rseq>) -> bool {
     rseq.is_some_and(|rseq| rseq.registered > 32 && kernel_reaches(rseq.kernel.into()))
 }
@@ -142,7 +151,7 @@ fn area() -> Option<*const Control> {
     Some(thread_pointer().wrapping_offset(offset).wrapping_add(OFFSET).cast())
 }
 
-/// What the offset counts from.
+/// Returns the address from which the offset counts.
 fn thread_pointer() -> *const u8 {
     let pointer: *const u8;
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Systems whose kernel extends no slice.
+//! Systems with a kernel that extends no slice.
 
 pub(super) fn may_be_there() -> bool {
     false

@@ -1,7 +1,7 @@
 //! Checks whether switch records can be had here, and mean what they should.
 //!
-//! The bit that tells preemption from blocking was wrong in kernels on the way to 6.12 (threads
-//! whose removal from the run queue was put off). So the first use in a process looks. A thread
+//! The bit that tells preemption from blocking was wrong in kernels on the way to 6.12, for threads
+//! that the kernel removed late from the run queue. So the first use in a process looks. A thread
 //! sleeps, and must read as having blocked. It yields to another on the same processor, and must
 //! read as having been preempted.
 
@@ -14,9 +14,9 @@ use core::time::Duration;
 use std::thread;
 use std::vec::Vec;
 
-/// Whether the check has succeeded in this process or one that it is forked from.
+/// True once the check has succeeded in this process or in one that it is forked from.
 static PASSED: AtomicBool = AtomicBool::new(false);
-/// How many callers want no records.
+/// The number of callers that want no records.
 static DECLINED: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts one more caller that wants no records, or one less.
@@ -83,7 +83,7 @@ fn must(holds: bool, what: &'static str) -> Result<(), Refused> {
     if holds { Ok(()) } else { Err(Refused::Untrustworthy { what }) }
 }
 
-/// The switches that `act` caused to the calling thread, whose ring it is.
+/// Returns the switches that `act` caused to the calling thread, the owner of the ring.
 fn caused(ring: &Ring, act: impl FnOnce()) -> Result<Vec<Switch>, Refused> {
     let before = ring.count();
     act();

@@ -1,10 +1,10 @@
-//! What the system's process table says of a thread: a file that is read, some 10 µs.
+//! The state of a thread in the system's process table: a file that is read, in some 10 µs.
 //!
 //! It answers what neither a record nor a clock does: whether a thread that does not run could, and
 //! whether it has been stopped from outside. A thread that a debugger or SIGSTOP has stopped has a
 //! record like one that blocks, and its clock stands as still.
 //!
-//! No allocation: who asks may be in the middle of a lock that the allocator needs.
+//! No allocation: the caller may hold a lock that the allocator needs.
 
 use super::super::switches::wiped;
 use super::{cpu_clock, of};
@@ -38,7 +38,7 @@ pub(crate) fn examine(index: usize) -> Presence {
     state_of(tid).map_or(unread, meaning)
 }
 
-/// What a state of the process table means for a thread that does not run at this moment.
+/// Interprets a state of the process table, of a thread that does not run at this moment.
 fn meaning(state: u8) -> Presence {
     match state {
         // It could run; or it is stopped (`T`) or traced (`t`), and waits for nothing of its own.
@@ -62,7 +62,7 @@ fn state_of(tid: u32) -> Option<u8> {
     let mut text = [0_u8; 512];
     // SAFETY: writes at most as many bytes as there are.
     let length = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
-    // SAFETY: opened above, and nobody else knows it.
+    // SAFETY: opened above, and no other code knows it.
     unsafe { libc::close(file) };
     letter(text.get(..usize::try_from(length).ok()?)?)
 }
@@ -76,7 +76,9 @@ fn letter(stat: &[u8]) -> Option<u8> {
 
 /// A short text on the stack.
 struct Text {
+    /// Room for the text.
     bytes: [u8; 48],
+    /// The length of the text.
     length: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Bringing another thread of this process to the caller's processor, by its affinity.
 //!
-//! The masks lie on the stack: who pulls may be in the middle of a lock that the allocator needs.
+//! The masks lie on the stack: the caller may hold a lock that the allocator needs.
 
 use super::super::switches::wiped;
 use core::sync::atomic::Ordering;
@@ -11,9 +11,11 @@ const BITS: usize = usize::BITS as usize;
 
 /// A thread, and its affinity of before.
 pub(crate) struct Pulled {
+    /// The kernel's number of the thread.
     tid: i32,
+    /// Its mask of before.
     before: [usize; WORDS],
-    /// How much of it the kernel wrote.
+    /// The number of bytes of it that the kernel wrote.
     bytes: usize,
 }
 
@@ -43,7 +45,8 @@ pub(crate) fn pull(index: usize) -> Option<Pulled> {
 }
 
 pub(crate) fn put_back(pulled: &Pulled) {
-    // Its own affinity of before. If those processors have been taken from the process since, the thread stays where it is.
+    // Its own affinity of before. If those processors have been taken from the process since, the
+    // thread stays where it is.
     let _ = set(pulled.tid, &pulled.before, pulled.bytes);
 }
 

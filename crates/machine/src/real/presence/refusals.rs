@@ -40,6 +40,7 @@ pub(in crate::backend) fn ring_given_back() {
 struct Refusals(RwLock<Option<Standing>>);
 
 struct Standing {
+    /// The reason.
     refused: Refused,
     /// [`Deadline::NEVER`] if it is for good.
     until: Deadline,
@@ -85,7 +86,7 @@ impl Refusals {
     }
 }
 
-/// What a refusal says of the next question.
+/// The consequence of a refusal for the next question.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     /// It will be refused as well.

@@ -10,13 +10,16 @@
 //! # Invariants
 //!
 //! 1. Only the thread that has index `i` writes slot `i`; others read `ring` and `tid`.
-//! 2. What `home` points to is readable for the rest of the process, be it a ring or spare pages: a reader that has loaded `ring` may sleep
-//!    as long as it likes before it looks there. It then sees an old or another thread's ring, or zeros, and is wrong once, which
-//!    it may be anyway. Hence rings are replaced in one step (`mremap`, `mmap` with `MAP_FIXED`), never unmapped.
-//! 3. A ring that is not in use is replaced by spare pages at once, which gives its locked memory back to the user's account.
-//! 4. A replacement that fails may have unmapped what it was to replace, and the hole is anybody's: `home` is null from then on, never used again.
-//!    Here Invariant 2 ends, for want of memory: a reader that loaded `ring` before the thread's last registration ended, and looks only
-//!    now, may find the hole.
+//! 2. What `home` points to is readable for the rest of the process, be it a ring or spare pages: a
+//!    reader that has loaded `ring` may sleep as long as it likes before it looks there. It then
+//!    sees an old or another thread's ring, or zeros, and is wrong once, which it may be anyway.
+//!    Hence rings are replaced in one step (`mremap`, `mmap` with `MAP_FIXED`), never unmapped.
+//! 3. A ring that is not in use is replaced by spare pages at once, which gives its locked memory
+//!    back to the user's account.
+//! 4. A replacement that fails may have unmapped what it was to replace, and any later mapping may
+//!    fill the hole. `home` is null from then on, and never used again. Here Invariant 2 ends, for
+//!    want of memory: a reader that loaded `ring` before the thread's last registration ended, and
+//!    looks only now, may find the hole.
 
 use super::super::switches::{Mapped, View, page_size, wiped};
 use super::cpu_clock;
@@ -30,8 +33,11 @@ use wiped::Slot;
 /// A registration.
 #[derive(Debug)]
 pub(crate) struct Ticket {
+    /// The thread's index, and that of its slot.
     index: usize,
+    /// The number of the registration.
     generation: u64,
+    /// The reason for which there are no records.
     refused: Option<Refused>,
 }
 
@@ -53,8 +59,8 @@ pub(crate) fn register() -> Result<Ticket, Refused> {
 
     let index = crate::thread::index().ok_or(Refused::NoIndex)?;
     let slot = &wiped::get()?.slots[index];
-    // Relaxed, here and below where not said otherwise: by Invariant 1 these are the calling thread's own words, and a former holder of the
-    // index has happened before (`thread::index`).
+    // Relaxed, here and below where not said otherwise: by Invariant 1 these are the calling
+    // thread's own words, and a former holder of the index has happened before (`thread::index`).
     if slot.generation.load(Ordering::Relaxed) == 0 {
         // Relaxed: only uniqueness is wanted.
         let generation = GENERATIONS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -92,14 +98,16 @@ fn record(slot: &Slot) -> Result<(), Refused> {
             home
         }
     };
-    // Release pairs with the Acquire in `of`: whoever sees the pointer sees `PAGE` and the mapping.
+    // Release pairs with the Acquire in `of`: a thread that sees the pointer sees
+    // `PAGE` and the mapping.
     slot.ring.store(home.as_ptr(), Ordering::Release);
     Ok(())
 }
 
 pub(crate) fn unregister(ticket: &Ticket) {
     let Some(slot) = wiped::existing().map(|wiped| &wiped.slots[ticket.index]) else { return };
-    // Not so if this thread's end came first, or if this process is a child of the one that registered.
+    // Not so if this thread's end came first, or if this process is a child of the one that
+    // registered.
     if slot.generation.load(Ordering::Relaxed) != ticket.generation {
         return;
     }
@@ -126,7 +134,8 @@ fn forget(slot: &Slot) {
     if ring.is_null() {
         return;
     }
-    // SAFETY: the slot's home, replaced in one step by pages that are as readable. This ends the event and gives its locked memory back.
+    // SAFETY: the slot's home, replaced in one step by pages that are as readable. This ends the
+    // event and gives its locked memory back.
     let spare = unsafe {
         libc::mmap(
             ring.cast(),
@@ -139,7 +148,8 @@ fn forget(slot: &Slot) {
     };
     ring_given_back();
     if spare == libc::MAP_FAILED {
-        // No memory for the kernel's own bookkeeping: the ring is still there, or a hole is (Invariant 4).
+        // No memory for the kernel's own bookkeeping: the ring is still there, or a hole is
+        // (Invariant 4).
         slot.home.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
@@ -154,7 +164,7 @@ pub(crate) fn since(index: usize) -> Option<u64> {
     view(index)?.since()
 }
 
-/// How often that thread has been switched since it registered, if it has records.
+/// Returns the number of switches of that thread since it registered, if it has records.
 pub(in crate::backend) fn count(index: usize) -> Option<u64> {
     view(index).map(View::count)
 }

@@ -1,7 +1,8 @@
 //! A thread's alternate signal stack: on the stack that has overflowed no handler can run.
 //!
-//! The standard library gives one to each thread that it starts, if it has a handler of its own, which is so if `main` is a Rust program's. Threads of C,
-//! and those of a library in a C program, have none.
+//! If the standard library has a handler of its own, it gives such a stack to each thread that it
+//! starts. It has one if `main` is a Rust program's. Threads of C, and those of a library in a C
+//! program, have none.
 
 use core::ptr::{self, NonNull};
 use std::alloc::{Layout, alloc, dealloc};
@@ -9,7 +10,8 @@ use std::alloc::{Layout, alloc, dealloc};
 use super::refusal::failed;
 use crate::stack::StackError;
 
-/// Enough for any processor's registers and a handler that writes a line, or one of another's that does more.
+/// Enough for any processor's registers and for a handler that writes a line, or for a handler of
+/// another library that does more.
 const LAYOUT: Layout = match Layout::from_size_align(64 << 10, 64) {
     Ok(layout) => layout,
     Err(_) => panic!("64 is a power of two"),
@@ -43,7 +45,7 @@ impl Drop for Alternate {
     fn drop(&mut self) {
         let Some(memory) = self.0 else { return };
         match now() {
-            // Somebody has replaced it.
+            // Other code has replaced it.
             Ok(now) if now.ss_sp != memory.as_ptr().cast() => {}
             Ok(_) => {
                 let none = libc::stack_t {
@@ -51,7 +53,8 @@ impl Drop for Alternate {
                     ss_flags: libc::SS_DISABLE,
                     ss_size: LAYOUT.size(),
                 };
-                // SAFETY: takes the memory away from the thread, which is not on it: this is ordinary code.
+                // SAFETY: takes the memory away from the thread, which is not on it: this is
+                // ordinary code.
                 if unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) } != 0 {
                     return;
                 }
@@ -59,7 +62,7 @@ impl Drop for Alternate {
             // Not known to be ours alone: better lost.
             Err(_) => return,
         }
-        // SAFETY: allocated with this layout, and nobody has it any more.
+        // SAFETY: allocated with this layout, and no thread uses it any more.
         unsafe { dealloc(memory.as_ptr(), LAYOUT) };
     }
 }

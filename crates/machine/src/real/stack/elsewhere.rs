@@ -1,4 +1,4 @@
-//! Systems whose memory protection is another: there are no stacks.
+//! Systems with another memory protection: there are no stacks.
 
 use core::convert::Infallible;
 use core::ptr::NonNull;

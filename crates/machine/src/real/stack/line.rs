@@ -1,8 +1,11 @@
-//! A line of text that a signal handler may put together and write: no allocation, no lock, one system call.
+//! A line of text that a signal handler may put together and write: no allocation, no lock, one
+//! system call.
 
 /// As much as fits; the rest is lost.
 pub(super) struct Line {
+    /// Room for the text.
     bytes: [u8; Self::MOST],
+    /// The length of the text.
     length: usize,
 }
 
@@ -46,7 +49,8 @@ impl Line {
         }
     }
 
-    /// To standard error. Who reads it may be gone, and nobody could be told.
+    /// Writes it to standard error. If that fails, for want of a reader say, there is no place to
+    /// report it.
     pub(super) fn write(&self) {
         let mut rest = &self.bytes[..self.length];
         while !rest.is_empty() {

@@ -4,11 +4,11 @@
 //! | --- | --- | --- |
 //! | mapped, not given out | readable and writable, nothing in it | the same |
 //! | the guard of a stack that was given out | marked in the page table | without access |
-//! | a stack | readable and writable; pages come when they are touched, and go by `discard` | the same |
+//! | a stack | readable and writable; pages come when touched, and go by `discard` | the same |
 //!
 //! # Invariants
 //!
-//! 1. The mapping is this structure's from `new` to `drop`, and nobody else's.
+//! 1. The mapping is this structure's from `new` to `drop`, and no other's.
 //! 2. The table knows the mapping while it is there, and no longer: it leaves the table first.
 
 use core::mem::ManuallyDrop;
@@ -30,7 +30,7 @@ pub(crate) fn page() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// What this kernel has, tried on a page of its own.
+/// Returns the kind of guards that this kernel has. It is tried on a page of its own.
 pub(crate) fn guards() -> Guards {
     const UNKNOWN: u8 = 0;
     const INSTALLED: u8 = 1;
@@ -45,7 +45,7 @@ pub(crate) fn guards() -> Guards {
             let Ok(scratch) = map(page()) else { return Guards::Protected };
             // SAFETY: a page of ours, with nothing in it.
             let has = unsafe { installs_guards(scratch) };
-            // SAFETY: as above; nobody knows it any more.
+            // SAFETY: as above; no code uses it any more.
             unsafe { unmap(scratch, page()) };
             KIND.store(if has { INSTALLED } else { PROTECTED }, Ordering::Relaxed);
             if has { Guards::Installed } else { Guards::Protected }
@@ -56,10 +56,15 @@ pub(crate) fn guards() -> Guards {
 /// A mapping and its entry in the table of those that are watched.
 #[derive(Debug)]
 pub(crate) struct Memory {
+    /// The lowest address of the mapping.
     low: NonNull<u8>,
+    /// The length of the mapping.
     bytes: usize,
+    /// The sizes of a stack and of its guard.
     size: Size,
+    /// The kind of its guards.
     guards: Guards,
+    /// Its entry in the table. It is dropped before the mapping (Invariant 2).
     ticket: ManuallyDrop<Ticket>,
 }
 
@@ -99,7 +104,7 @@ impl Memory {
         self.guards
     }
 
-    /// Sets the guard of stack `number`, which nobody has yet.
+    /// Sets the guard of stack `number`, which has not been given out.
     pub(crate) fn open(&self, number: usize) -> Result<(), StackError> {
         // SAFETY: Invariant 1: the number is less than that of the stacks, so the guard lies in the
         // mapping.
@@ -107,7 +112,7 @@ impl Memory {
         let bytes = self.size.guard();
         match self.guards {
             Guards::Installed => {
-                // SAFETY: the guard's pages, in which nobody has put anything.
+                // SAFETY: the guard's pages, which are still empty.
                 if unsafe { install(at, bytes) } { Ok(()) } else { Err(failed("madvise")) }
             }
             Guards::Protected => {
@@ -118,14 +123,14 @@ impl Memory {
         }
     }
 
-    /// Gives pages back. If the system refuses, they stay: they are in nobody's way.
+    /// Gives pages back. If the system refuses, they stay, and do no harm.
     ///
     /// # Safety
     ///
-    /// `from` and `bytes` are whole pages of a stack, in which nobody uses anything any more.
+    /// `from` and `bytes` are whole pages of a stack, and nothing in them is used any more.
     pub(crate) unsafe fn discard(&self, from: usize, bytes: usize) {
         // At once where that is sure to empty them: pages that are only free to be taken count as
-        // the process's until somebody needs them.
+        // the process's until the system needs them.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         const GIVE_BACK: i32 = libc::MADV_DONTNEED;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -142,7 +147,7 @@ impl Drop for Memory {
         // SAFETY: the ticket is dropped here only. Invariant 2: afterwards no handler looks at the
         // mapping.
         unsafe { ManuallyDrop::drop(&mut self.ticket) };
-        // SAFETY: Invariant 1; who drops a slab's memory is the last who knows it.
+        // SAFETY: Invariant 1; the thread that drops a slab's memory is the last to know it.
         unsafe { unmap(self.low, self.bytes) };
     }
 }
@@ -199,7 +204,7 @@ fn map(bytes: usize) -> Result<NonNull<u8>, StackError> {
 
 /// # Safety
 ///
-/// The range was mapped by [`map`], and nobody uses it any more.
+/// The range was mapped by [`map`], and is not used any more.
 unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
@@ -223,7 +228,8 @@ unsafe fn installs_guards(scratch: NonNull<u8>) -> bool {
     }
 }
 
-/// Marks pages so that whoever touches them gets a signal; says whether the system did.
+/// Marks pages, so that a thread that touches them gets a signal. Returns whether the system did
+/// so.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Stacks of the real machine: on a Unix system, whose memory protection makes guards.
+//! Stacks of the real machine: on a Unix system, with guards made by its memory protection.
 
 #[cfg(all(unix, not(miri)))]
 mod alternate;

@@ -1,18 +1,26 @@
-//! The handler: is this fault the overflow of a stack of ours? If so it says whose, and the process ends; if not it is handled as if we were not there.
+//! The handler: is this fault the overflow of a stack of ours? If so, the handler names the thread
+//! and the process ends. If not, the fault is handled as if we were not there.
 //!
-//! | what was there before | what happens to a fault that is not ours |
-//! | --- | --- |
-//! | a handler, with `SA_SIGINFO` or without | it is called with the same arguments, under its own mask and flags; with `SA_RESETHAND` once |
-//! | `SIG_DFL`, or a handler with `SA_RESETHAND` that was called | the default is restored and the instruction runs again, which ends the process at the right place; a signal that somebody sent is sent again |
-//! | `SIG_IGN` | a signal that was sent is ignored; a fault is not ignored by the kernel either: as `SIG_DFL` |
+//! A fault that is not ours goes to the action that was there before:
 //!
-//! One thing differs: a handler without `SA_ONSTACK` runs on the thread's alternate stack, as ours does.
+//! - A handler, with `SA_SIGINFO` or without, is called with the same arguments, under its own mask
+//!   and flags. If it has `SA_RESETHAND`, it is called once.
+//! - For `SIG_DFL`, or a handler with `SA_RESETHAND` that was called, the default is restored and
+//!   the instruction runs again. That ends the process at the right place. A signal that was sent
+//!   is sent again.
+//! - For `SIG_IGN`, a signal that was sent is ignored. The kernel does not ignore a fault, so a
+//!   fault is treated as with `SIG_DFL`.
 //!
-//! Installed once: who has been called before us and passes faults on would otherwise be called by us, and call us, for ever.
+//! One thing differs: a handler without `SA_ONSTACK` runs on the thread's alternate stack, as ours
+//! does.
+//!
+//! Installed once. A handler that was installed after ours and passes faults on to ours would
+//! otherwise become the former action of ours: the two would call each other for ever.
 //!
 //! # Invariants
 //!
-//! 1. The former action of a signal is in `BEFORE` when our handler is installed for it, and stays there.
+//! 1. The former action of a signal is in `BEFORE` when our handler is installed for it, and stays
+//!    there.
 //! 2. The handler does what a handler may: loads, stores, `write`, `sigaction`, `abort`.
 
 use core::ffi::c_void;
@@ -29,10 +37,11 @@ use crate::stack::{Head, StackError};
 
 const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// What was there before us, for each of [`SIGNALS`].
+/// The action that was there before ours, for each of [`SIGNALS`].
 static BEFORE: [Before; 2] = [const { Before::new() }; 2];
 
 struct Before {
+    /// The action; null until our handler is installed.
     action: AtomicPtr<libc::sigaction>,
     /// It was to be called once, and has been.
     spent: AtomicBool,
@@ -50,7 +59,7 @@ impl Before {
     }
 }
 
-/// What a thread holds whose overflows are reported.
+/// Held by a thread as long as its overflows are reported.
 #[derive(Debug)]
 pub(crate) struct Watched(
     #[expect(dead_code, reason = "held until the thread is not watched any more")] Alternate,
@@ -74,7 +83,7 @@ fn install() -> Result<(), StackError> {
         };
         let replaced = action(signal, &raw const ours)?;
         if replaced.sa_sigaction != there.sa_sigaction || replaced.sa_flags != there.sa_flags {
-            // Somebody was faster by a hair.
+            // Another thread has changed the action since it was read.
             before.keep(replaced);
         }
     }
@@ -85,14 +94,15 @@ fn install() -> Result<(), StackError> {
 fn action(signal: i32, to: *const libc::sigaction) -> Result<libc::sigaction, StackError> {
     // SAFETY: all zeroes is a valid `sigaction`.
     let mut there: libc::sigaction = unsafe { core::mem::zeroed() };
-    // SAFETY: `there` is writable, and `to` is null or whole, with a handler that does what a handler may (Invariant 2).
+    // SAFETY: `there` is writable, and `to` is null or whole, with a handler that does what a
+    // handler may (Invariant 2).
     if unsafe { libc::sigaction(signal, to, &raw mut there) } != 0 {
         return Err(failed("sigaction"));
     }
     Ok(there)
 }
 
-/// Ours, so that who was there before finds the world as it would have been.
+/// Returns the flags of our handler, so that the handler of before finds all as it would have been.
 fn flags(there: &libc::sigaction) -> i32 {
     let kept = match there.sa_sigaction {
         // A signal without a handler interrupts no system call.
@@ -103,7 +113,8 @@ fn flags(there: &libc::sigaction) -> i32 {
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes it to a handler with `SA_SIGINFO`; so does a handler that passes on what it got.
+    // SAFETY: the kernel passes it to a handler with `SA_SIGINFO`; so does a handler that passes on
+    // what it got.
     let Some(what) = (unsafe { info.as_ref() }) else { return };
     let is_fault = what.si_code > 0;
     if is_fault {
@@ -114,7 +125,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut c_vo
     pass_on(signal, info, context, is_fault);
 }
 
-/// How far below the stack pointer a frame may reach before the pointer is moved: probes go page by page, and the kernel once granted as much.
+/// The most bytes below the stack pointer that a frame may reach before the pointer is moved:
+/// probes go page by page, and the kernel once granted as much.
 const REACH: usize = 64 << 10;
 
 /// Ends the process if that is an overflow; returns if it is another's business.
@@ -156,14 +168,14 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, is_fau
     match action.sa_sigaction {
         libc::SIG_IGN if !is_fault => {}
         libc::SIG_DFL | libc::SIG_IGN => default(signal, is_fault),
-        // Relaxed: one of those who exchange it is the first.
+        // Relaxed: exactly one of the threads that exchange it is the first.
         _ if action.sa_flags & libc::SA_RESETHAND != 0
             && before.spent.swap(true, Ordering::Relaxed) =>
         {
             default(signal, is_fault);
         }
         handler if action.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: who installed it with this flag said that it is such a function.
+            // SAFETY: the code that installed it with this flag said that it is such a function.
             let handler = unsafe {
                 core::mem::transmute::<usize, extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void)>(
                     handler,
@@ -172,14 +184,15 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, is_fau
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: who installed it without the flag said that it is such a function.
+            // SAFETY: the code that installed it without the flag said that it is such a function.
             let handler = unsafe { core::mem::transmute::<usize, extern "C" fn(i32)>(handler) };
             handler(signal);
         }
     }
 }
 
-/// The default action, which ends the process: by the instruction that faulted, when it runs again; by the signal, if it was sent.
+/// The default action, which ends the process: by the instruction that faulted, when it runs again;
+/// by the signal, if it was sent.
 fn default(signal: i32, is_fault: bool) {
     // SAFETY: all zeroes is the default action.
     let action: libc::sigaction = unsafe { core::mem::zeroed() };
@@ -187,7 +200,7 @@ fn default(signal: i32, is_fault: bool) {
     unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     if !is_fault {
         // Delivered when this handler has returned.
-        // SAFETY: sends a signal to this thread, whose default action it has.
+        // SAFETY: sends a signal to this thread; the signal has its default action.
         unsafe { libc::raise(signal) };
     }
 }
@@ -200,7 +213,8 @@ fn stack_pointer(context: *mut c_void) -> Option<usize> {
     ))]
     {
         let context = context.cast::<libc::ucontext_t>();
-        // SAFETY: the kernel passes it to a handler with `SA_SIGINFO`; so does a handler that passes on what it got.
+        // SAFETY: the kernel passes it to a handler with `SA_SIGINFO`; so does a handler that
+        // passes on what it got.
         let context = unsafe { context.as_ref() }?;
         let registers = &context.uc_mcontext;
         #[cfg(target_arch = "x86_64")]

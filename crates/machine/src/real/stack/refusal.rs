@@ -1,4 +1,4 @@
-//! What it means when the system refuses memory.
+//! The meaning of a refusal of memory by the system.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -37,7 +37,7 @@ fn limit_of_mappings() -> Option<usize> {
     std::fs::read_to_string("/proc/sys/vm/max_map_count").ok()?.trim().parse().ok()
 }
 
-/// How many there are: a line for each, in some megabytes of text.
+/// Counts the mappings: a line for each, in some megabytes of text.
 fn mappings() -> Option<usize> {
     let mut maps = File::open("/proc/self/maps").ok()?;
     let mut part = [0; 4096];

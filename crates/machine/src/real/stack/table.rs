@@ -1,17 +1,19 @@
-//! Which addresses are slabs, for a handler that may look at any moment and may not wait.
+//! The addresses that are slabs, for a handler that may look at any moment and may not wait.
 //!
-//! Chunks of entries, the first a static, the others made when needed and never freed: so a reader may walk over them at its leisure.
+//! Chunks of entries, the first a static, the others made when needed and never freed: so a reader
+//! may walk over them at its leisure.
 //!
-//! | `state` | `low` … `advice` | who writes the entry |
+//! | `state` | `low` … `advice` | writer of the entry |
 //! | --- | --- | --- |
-//! | `FREE` | what they were | nobody; who exchanges it to `TAKEN` has it |
-//! | `TAKEN` | are being written, or were and are not shown any more | who has it |
-//! | `SHOWN` | a slab that is mapped | nobody |
+//! | `FREE` | as they were | none; the thread that exchanges it to `TAKEN` owns it |
+//! | `TAKEN` | are being written, or are not shown any more | its owner |
+//! | `SHOWN` | a slab that is mapped | none |
 //!
 //! # Invariants
 //!
 //! 1. A slab is mapped while its entry is shown, and after that until `readers` was 0.
-//! 2. A reader that has counted itself and then sees `SHOWN` reads what belongs to a mapped slab, until it takes itself out of the count.
+//! 2. A reader that has counted itself and then sees `SHOWN` reads what belongs to a mapped slab,
+//!    until it takes itself out of the count.
 //!
 //! # Orderings
 //!
@@ -37,19 +39,29 @@ const SHOWN: u8 = 2;
 const ENTRIES: usize = 64;
 
 struct Chunk {
+    /// Its entries.
     entries: [Entry; ENTRIES],
+    /// The next chunk; null until one is needed.
     next: AtomicPtr<Chunk>,
 }
 
 #[derive(Debug)]
 struct Entry {
+    /// `FREE`, `TAKEN` or `SHOWN`.
     state: AtomicU8,
+    /// The number of handlers that read the entry.
     readers: AtomicU32,
+    /// The lowest address of the slab.
     low: AtomicPtr<u8>,
+    /// The length of the slab.
     bytes: AtomicUsize,
+    /// The bytes of a stack.
     stack: AtomicUsize,
+    /// The bytes of a guard.
     guard: AtomicUsize,
+    /// The text that a report of an overflow ends with.
     advice: AtomicPtr<u8>,
+    /// The length of that text.
     advice_length: AtomicUsize,
 }
 
@@ -68,7 +80,8 @@ impl Chunk {
     /// The chunk behind the last one, which another may have made meanwhile.
     fn grow(&self) -> &'static Self {
         let fresh = Box::into_raw(Box::new(Self::new()));
-        // Release: who sees the chunk sees it made. Acquire: so do we, if it is another's.
+        // Release: a thread that sees the chunk sees it made. Acquire: so do we, if another thread
+        // has put one.
         let put = self.next.compare_exchange(
             ptr::null_mut(),
             fresh,
@@ -78,7 +91,7 @@ impl Chunk {
         let chunk = match put {
             Ok(_) => fresh,
             Err(other) => {
-                // SAFETY: it came from a box, and nobody has seen it.
+                // SAFETY: it came from a box, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
                 other
             }
@@ -134,7 +147,8 @@ fn take() -> &'static Entry {
     let mut chunk = &FIRST;
     loop {
         for entry in &chunk.entries {
-            // Acquire pairs with the Release of who left it: its fields are written after theirs were read.
+            // Acquire pairs with the Release of the thread that left it: its fields are written
+            // after the old ones were read.
             let taken =
                 entry.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
             if taken.is_ok() {
@@ -161,9 +175,13 @@ impl Drop for Ticket {
 
 /// A place in a slab, which stays mapped meanwhile.
 pub(super) struct Place {
+    /// The lowest address of the slab.
     low: *const u8,
+    /// The distance of the address from `low`.
     offset: usize,
+    /// The sizes of a stack and of its guard.
     pub(super) size: Size,
+    /// The text that a report of an overflow ends with.
     pub(super) advice: &'static str,
 }
 
@@ -172,12 +190,12 @@ impl Place {
         self.offset / self.size.stride()
     }
 
-    /// Whether it is in the guard of its stack.
+    /// Returns whether it is in the guard of its stack.
     pub(super) fn is_guard(&self) -> bool {
         self.offset % self.size.stride() < self.size.guard()
     }
 
-    /// Whether `address` is in the same stack, or in its guard.
+    /// Returns whether `address` is in the same stack, or in its guard.
     pub(super) fn is_beside(&self, address: usize) -> bool {
         let first = self.low.addr() + self.number() * self.size.stride();
         // A stack pointer may stand at the very end.
@@ -208,7 +226,8 @@ pub(super) fn find<R>(address: usize, mut body: impl FnMut(&Place) -> R) -> Opti
             let shown = entry.state.load(Ordering::SeqCst) == SHOWN;
             let found = shown.then(|| place(entry, address)).flatten();
             let result = found.map(|place| body(&place));
-            // Release: what was read is read before the slab goes; pairs with the load in `Ticket::drop`.
+            // Release: what was read is read before the slab goes; pairs with the load in
+            // `Ticket::drop`.
             entry.readers.fetch_sub(1, Ordering::Release);
             if result.is_some() {
                 return result;
@@ -219,7 +238,7 @@ pub(super) fn find<R>(address: usize, mut body: impl FnMut(&Place) -> R) -> Opti
     None
 }
 
-/// What a shown entry says; Invariant 2 holds.
+/// Returns the place of an address by a shown entry; Invariant 2 holds.
 fn place(entry: &Entry, address: usize) -> Option<Place> {
     let offset = entry.offset(address)?;
     // Relaxed, here and below: the state was loaded before.
@@ -313,7 +332,7 @@ mod tests {
                             leaves,
                             &mut <Patient>::start(),
                         );
-                        // Time enough for who would not wait.
+                        // Time enough for a thread that would not wait.
                         (0..20).for_each(|_| thread::yield_now());
                         gone.load(Ordering::Relaxed)
                     })

@@ -7,13 +7,20 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
+    /// `type`.
     kind: u32,
+    /// The size of this structure.
     size: u32,
+    /// The event of that type.
     config: u64,
+    /// 0: no samples.
     sample_period: u64,
+    /// The identification in each record.
     sample_type: u64,
     read_format: u64,
+    /// The bit field, with the flags below.
     flags: u64,
+    /// The bytes of records after which a thread that polls is woken.
     wakeup_watermark: u32,
     breakpoint_kind: u32,
     config1: u64,
@@ -21,6 +28,7 @@ struct Attributes {
     branch_sample_type: u64,
     sample_regs_user: u64,
     sample_stack_user: u32,
+    /// The clock of the records.
     clockid: i32,
 }
 
@@ -35,14 +43,16 @@ const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
-/// Opens an event that counts nothing and records the calling thread's switches. Of all identification (`sample_id_all`) records carry the time only, so
-/// each is a header and a word, 16 bytes. Excluding the kernel is what makes it permitted without privilege.
+/// Opens an event that counts nothing and records the calling thread's switches. Records carry the
+/// time, and no other identification (`sample_id_all`), so each is a header and a word, 16 bytes.
+/// The kernel is excluded, and so the event is permitted without privilege.
 pub(super) fn open() -> Result<OwnedFd, Refused> {
-    // Nobody polls: wake as seldom as can be said.
+    // No thread polls it: wake as seldom as can be said.
     open_for(THIS_THREAD, i32::MAX as u32)
 }
 
-/// Opens an event as [`open`] does, for thread `tid` of this process, whose ring wakes those who poll it at each record. It records once it is mapped.
+/// Opens an event as [`open`] does, for thread `tid` of this process. Its ring wakes the threads
+/// that poll it at each record. It records once it is mapped.
 pub(in crate::backend) fn open_to_wake(tid: u32) -> Result<OwnedFd, Refused> {
     open_for(tid as libc::pid_t, 1)
 }
@@ -68,7 +78,8 @@ fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refus
     };
     const ANY_PROCESSOR: libc::c_int = -1;
     const NO_GROUP: libc::c_int = -1;
-    // SAFETY: the structure is live and of the size that it states; the other arguments are numbers.
+    // SAFETY: the structure is live and of the size that it states; the other arguments are
+    // numbers.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -82,11 +93,11 @@ fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refus
     if descriptor < 0 {
         return Err(not_opened(last_error(), paranoia()));
     }
-    // SAFETY: the call has just made it, and nobody else knows it.
+    // SAFETY: the call has just made it, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// What a refusal to open means.
+/// Interprets a refusal to open.
 fn not_opened(errno: i32, paranoia: Option<i32>) -> Refused {
     match (errno, paranoia) {
         (libc::EACCES | libc::EPERM, Some(level @ 3..)) => Refused::Paranoid { level },
@@ -99,7 +110,8 @@ fn not_opened(errno: i32, paranoia: Option<i32>) -> Refused {
     }
 }
 
-/// Maps the records of an event, read-only: one page of state and one of records. Returns their address.
+/// Maps the records of an event, read-only: one page of state and one of records. Returns their
+/// address.
 pub(super) fn map(event: &OwnedFd, page: usize) -> Result<*mut libc::c_void, Refused> {
     // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing.
     let address = unsafe {
@@ -118,7 +130,7 @@ pub(super) fn map(event: &OwnedFd, page: usize) -> Result<*mut libc::c_void, Ref
     Ok(address)
 }
 
-/// What a refusal to map means.
+/// Interprets a refusal to map.
 fn not_mapped(errno: i32) -> Refused {
     match errno {
         libc::EPERM | libc::EAGAIN => Refused::MemoryLimit {
@@ -129,7 +141,8 @@ fn not_mapped(errno: i32) -> Refused {
     }
 }
 
-/// Stops an event's ring from taking records, or lets it take them again; says whether it could. Wakes nobody and interrupts nobody.
+/// Stops an event's ring from taking records, or lets it take them again. Returns whether it could.
+/// Wakes and interrupts no thread.
 pub(in crate::backend) fn pause(event: &OwnedFd, paused: bool) -> bool {
     // `_IOW('$', 9, __u32)`, Linux 4.7.
     const PAUSE_OUTPUT: libc::c_ulong = 0x4004_2409;

@@ -10,13 +10,16 @@ use std::os::fd::OwnedFd;
 /// Two pages of the kernel's, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapped {
+    /// The address of the first page.
     base: NonNull<u8>,
+    /// The size of a page.
     page: usize,
     /// Of the process that has it mapped.
     generation: u32,
 }
 
-// SAFETY: reading a ring is loading atomics, from whatever thread; unmapping is not bound to a thread either.
+// SAFETY: reading a ring is loading atomics, from whatever thread; unmapping is not bound to a
+// thread either.
 unsafe impl Send for Mapped {}
 // SAFETY: as above; no operation through a shared reference writes.
 unsafe impl Sync for Mapped {}
@@ -48,7 +51,8 @@ impl Mapped {
     ///
     /// # Safety
     ///
-    /// At `home` there must be two pages that are this crate's to replace, and that are read by nobody who minds.
+    /// At `home` there must be two pages that are this crate's to replace. Their readers must cope
+    /// with the change.
     pub(in crate::backend) unsafe fn move_to(self, home: NonNull<u8>) -> Result<(), Refused> {
         // SAFETY: ours to move, and the target is ours to replace by the caller's promise.
         let moved = unsafe {

@@ -18,14 +18,17 @@ const PREEMPTED: u16 = 1 << 14;
 /// A mapped ring: a page of state, then a page of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
+    /// The address of the first page.
     base: NonNull<u8>,
+    /// The size of a page.
     page: usize,
 }
 
 impl View {
     /// # Safety
     ///
-    /// At `base` there must be two readable pages of `page` bytes for as long as the view is used, written by nobody but the kernel.
+    /// At `base` there must be two readable pages of `page` bytes for as long as the view is used.
+    /// Only the kernel writes them.
     #[inline]
     pub(crate) unsafe fn new(base: NonNull<u8>, page: usize) -> Self {
         Self { base, page }
@@ -37,8 +40,9 @@ impl View {
         debug_assert!(offset.is_multiple_of(8) && offset < 2 * self.page);
         // SAFETY: inside the two pages, by the promise made to `new` and the callers' bounds.
         let word = unsafe { self.base.add(offset) };
-        // SAFETY: readable and aligned (pages are, and the offset is a multiple of 8). It is only loaded, which is allowed of an
-        // atomic in read-only memory; the kernel's writes are single stores.
+        // SAFETY: readable and aligned (pages are, and the offset is a multiple of 8). It is only
+        // loaded, which is allowed of an atomic in read-only memory; the kernel's writes are single
+        // stores.
         unsafe { word.cast().as_ref() }
     }
 
@@ -49,7 +53,7 @@ impl View {
         self.word(DATA_HEAD).load(Ordering::Relaxed) / RECORD
     }
 
-    /// How many records the ring holds.
+    /// Returns the number of records that the ring holds.
     #[inline]
     fn kept(self) -> u64 {
         self.page as u64 / RECORD
@@ -135,7 +139,8 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// Two pages as the kernel would have written them, with so many switches and these last records.
+    /// Two pages as the kernel would have written them, with so many switches and these last
+    /// records.
     #[repr(align(4096))]
     struct Pages([u64; 2 * PAGE / 8]);
 

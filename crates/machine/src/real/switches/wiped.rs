@@ -21,8 +21,8 @@ pub(in crate::backend) struct Wiped {
     pub(in crate::backend) slots: [Slot; INDICES],
 }
 
-/// What is known of the registered thread with some index. Written by that thread alone, but for
-/// `ring`, which others read.
+/// The facts about the registered thread with some index. That thread alone writes them. Others
+/// read `ring`.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(in crate::backend) struct Slot {
@@ -33,7 +33,7 @@ pub(in crate::backend) struct Slot {
     pub(in crate::backend) home: AtomicPtr<u8>,
     /// Which registration this is; 0 when there is none.
     pub(in crate::backend) generation: AtomicU64,
-    /// How many registrations of this thread are held.
+    /// The number of registrations of this thread that are held.
     pub(in crate::backend) holders: AtomicU32,
     /// The kernel's number for the thread; 0 when it is not registered.
     pub(in crate::backend) tid: AtomicU32,
@@ -42,7 +42,7 @@ pub(in crate::backend) struct Slot {
 /// Published once, never unmapped.
 static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::null_mut());
 
-/// The mapping, if anybody has needed it yet.
+/// Returns the mapping, if a thread has needed it yet.
 #[inline]
 pub(in crate::backend) fn existing() -> Option<&'static Wiped> {
     // Acquire pairs with the Release in `get`.
@@ -62,7 +62,7 @@ pub(in crate::backend) fn get() -> Result<&'static Wiped, Refused> {
     let first = WIPED
         .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Acquire)
         .unwrap_or_else(|other| {
-            // SAFETY: ours, and nobody has seen it.
+            // SAFETY: ours, and no other thread has seen it.
             unsafe { libc::munmap(made.cast(), size_of::<Wiped>()) };
             other
         });
@@ -92,7 +92,7 @@ fn map() -> Result<*mut Wiped, Refused> {
     // SAFETY: the range just mapped.
     if unsafe { libc::madvise(address, length, libc::MADV_WIPEONFORK) } != 0 {
         let errno = last_error();
-        // SAFETY: ours, and nobody has seen it.
+        // SAFETY: ours, and no other thread has seen it.
         unsafe { libc::munmap(address, length) };
         return Err(Refused::Other { call: "madvise(MADV_WIPEONFORK)", errno });
     }

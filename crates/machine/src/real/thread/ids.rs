@@ -10,7 +10,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A set bit belongs to exactly one live thread, the one whose thread-local [`MINE`] says so.
+//! 1. A set bit belongs to exactly one live thread, the one with the thread-local [`MINE`] that
+//!    says so.
 //! 2. A bit is cleared only by that thread in [`thread_ends`], after whatever was kept under the
 //!    number is gone.
 

@@ -8,7 +8,7 @@
 //!
 //! A group's limit binds all groups below it, so the smallest on the way to the root counts. In a
 //! container the mount usually shows only the group's own part of the tree. The mount's *root*
-//! (fourth field) is then what the path must be stripped of. Paths that lead out of the visible part
+//! (fourth field) must then be removed from the path. Paths that lead out of the visible part
 //! (`/../..`) or are not below the root are taken as the mount point itself.
 //!
 //! The files are read as bytes. A path need not be UTF-8, and one such path, of whatever mount,
@@ -52,7 +52,9 @@ enum Version {
 /// A mounted hierarchy with a processor controller, and this process's place in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
+    /// The version of the interface.
     version: Version,
+    /// The directory where it is mounted.
     mount: PathBuf,
     /// Below the mount.
     group: PathBuf,
@@ -87,8 +89,11 @@ fn names(list: &[u8], wanted: &[u8]) -> bool {
 /// A line of `mountinfo` about control groups.
 #[derive(Debug)]
 struct Mount {
+    /// The version of the interface.
     version: Version,
+    /// The root of the visible part.
     root: PathBuf,
+    /// The directory where it is mounted.
     point: PathBuf,
 }
 
@@ -107,7 +112,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
 }
 
 impl Mount {
-    /// Finds the group in `/proc/self/cgroup`, whose lines are `number:controllers:path`. Version 2
+    /// Finds the group in `/proc/self/cgroup`. Its lines are `number:controllers:path`. Version 2
     /// has the number 0 and no controllers.
     fn place(self, groups: &[u8]) -> Option<Hierarchy> {
         let path = lines(groups).find_map(|line| {

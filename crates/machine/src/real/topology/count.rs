@@ -1,8 +1,9 @@
-//! How many processors this process may use, asked by waiters: without memory, without files.
+//! The number of processors that this process may use. Waiters ask for it, so it needs neither
+//! memory nor files.
 //!
 //! Why not `sysconf`: it counts the processors of the machine, and opens a file for it. A process
 //! that was started under `taskset` or in a cpuset may use fewer. Why not the calling thread's
-//! mask: a program whose every worker is pinned to a processor of its own has several processors
+//! mask: a program that pins every worker to a processor of its own has several processors
 //! all the same.
 //!
 //! The process's mask is that of its first thread, which it inherited when it was started. If the

@@ -1,4 +1,4 @@
-//! What the sleeper sleeps in: an epoll of rings, and of a bell that is rung for it.
+//! The epoll in which the sleeper sleeps: of rings, and of a bell that is rung for it.
 
 use super::super::switches::last_error;
 use crate::clock::Deadline;
@@ -7,19 +7,21 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// What the bell is called among the events; no thread has that index.
+/// The name of the bell among the events; no thread has that index.
 const RUNG: u64 = u64::MAX;
 
-/// How many events are fetched at once; the others come with the next wait.
+/// The number of events that are fetched at once; the others come with the next wait.
 const BATCH: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Bell {
+    /// The epoll of all rings and of `rung`.
     epoll: OwnedFd,
+    /// The eventfd by which the sleeper is woken.
     rung: OwnedFd,
 }
 
-/// What has happened.
+/// An event of the sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happened {
     Rung,
@@ -60,11 +62,13 @@ impl Bell {
     /// Ends the sleep that goes on, or the next.
     pub(super) fn ring(&self) {
         let one = 1_u64;
-        // SAFETY: reads the eight bytes of `one`. It cannot fail: nobody rings 2^64 times.
+        // SAFETY: reads the eight bytes of `one`. It cannot fail: the bell is never rung 2^64
+        // times.
         unsafe { libc::write(self.rung.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
     }
 
-    /// Sleeps until something happens, a signal comes, or the deadline has passed; tells what has happened.
+    /// Sleeps until something happens, a signal comes, or the deadline has passed; tells what has
+    /// happened.
     pub(super) fn sleep(&self, deadline: Deadline, mut tell: impl FnMut(Happened)) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
         let count = self.fetch(&mut events, deadline);
@@ -83,13 +87,15 @@ impl Bell {
     /// It has been heard.
     fn rest(&self) {
         let mut rung = 0_u64;
-        // SAFETY: writes at most the eight bytes of `rung`. It fails if it has been heard already, which is as well.
+        // SAFETY: writes at most the eight bytes of `rung`. It fails if it has been heard already,
+        // which is as well.
         unsafe { libc::read(self.rung.as_raw_fd(), (&raw mut rung).cast(), size_of::<u64>()) };
     }
 
-    /// How many events there are; none if the deadline passed or a signal came first.
+    /// Returns the number of events: none if the deadline passed or a signal came first.
     fn fetch(&self, events: &mut [libc::epoll_event; BATCH], deadline: Deadline) -> usize {
-        /// Whether the kernel has the call that takes nanoseconds (Linux 5.11), and nothing forbids it.
+        /// True while the kernel seems to have the call that takes nanoseconds (Linux 5.11), and
+        /// nothing forbids it.
         static FINE: AtomicBool = AtomicBool::new(true);
 
         let left = deadline.remaining();
@@ -99,7 +105,8 @@ impl Bell {
                 tv_sec: left.as_secs().try_into().unwrap_or(libc::time_t::MAX),
                 tv_nsec: left.subsec_nanos().into(),
             });
-            // SAFETY: the kernel writes at most `BATCH` events, and `timeout` is null or outlives the call.
+            // SAFETY: the kernel writes at most `BATCH` events, and `timeout` is null or outlives
+            // the call.
             let count = unsafe {
                 libc::syscall(
                     libc::SYS_epoll_pwait2,
@@ -140,7 +147,7 @@ fn owned(call: &'static str, descriptor: i32) -> Result<OwnedFd, Refused> {
     if descriptor < 0 {
         return Err(failed(call));
     }
-    // SAFETY: the call has just made it, and nobody else knows it.
+    // SAFETY: the call has just made it, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 

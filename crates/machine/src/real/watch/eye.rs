@@ -1,25 +1,28 @@
 //! Watching threads by a ring of switch records for each that has been armed.
 //!
-//! | an entry | its ring | who changes it |
-//! | --- | --- | --- |
-//! | none | | armed for the first time, or after its thread has ended: a ring, listened to |
-//! | armed | takes records; each rings the bell | the sleeper, after the first, or the thread that disarms: paused |
-//! | not armed | paused | the thread that arms: takes records again; one that arms another, for want of descriptors: closed |
+//! An entry is in one of three states:
+//!
+//! - None: there is no ring. If the thread is armed for the first time, or again after a thread of
+//!   that index has ended, it gets a ring, which the sleeper listens to.
+//! - Armed: the ring takes records, and each rings the bell. The sleeper pauses the ring after the
+//!   first record, or the thread that disarms pauses it.
+//! - Not armed: the ring is paused. The thread that arms lets it take records again. A thread that
+//!   arms another entry may close it, for want of descriptors.
 //!
 //! # Invariants
 //!
 //! 1. An entry stands for one registration: its `generation` is that of the slot while that thread
 //!    is registered. Another is another thread's, or a later time of the same, and its ring is
 //!    replaced.
-//! 2. A ring whose thread has ended hangs up, which is an event like others; its entry goes when
+//! 2. If a thread has ended, its ring hangs up, which is an event like others. Its entry goes when
 //!    that is heard, or when the index is armed again.
 //! 3. A switch that falls into the arming is seen all the same. The kernel writes the records of
 //!    one switch one after the other, into the watch's ring first, which drops it while it is
-//!    paused, and into the one that `presence` reads last. Who arms in between, and looks there
-//!    before the second, would see neither. So each entry keeps the count of switches from before
-//!    it was armed, and the sleeper compares before it sleeps, and after a first short sleep, and a
-//!    longer one: by then no switch is half written, unless a processor of a virtual machine stands
-//!    still for that long.
+//!    paused, and into the one that `presence` reads last. A thread that arms in between, and looks
+//!    there before the second, would see neither. So each entry keeps the count of switches from
+//!    before it was armed, and the sleeper compares before it sleeps, and after a first short
+//!    sleep, and a longer one: by then no switch is half written, unless a processor of a virtual
+//!    machine stands still for that long.
 //! 4. A child of a fork has the parent's descriptors, and shares what they stand for with it: it
 //!    must not touch them. A word that a fork wipes tells.
 
@@ -39,21 +42,22 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-/// How long the sleeper sleeps before it compares again.
+/// The times that the sleeper sleeps before it compares again.
 const NAPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 
 /// One in so many of the descriptors that the process may have is for rings.
 const SHARE: u64 = 8;
 
-/// How many rings all watches of the process have.
+/// The number of rings of all watches of the process.
 static RINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// What watches, or why nothing does.
+/// The watcher, or the reason why there is none.
 #[derive(Debug)]
 pub(crate) struct Eye(Result<Open, Refused>);
 
 #[derive(Debug)]
 struct Open {
+    /// The bell and the epoll of the sleeper.
     bell: Bell,
     /// Of the process that has opened it.
     generation: u32,
@@ -63,14 +67,18 @@ struct Open {
 
 #[derive(Debug)]
 struct Entry {
+    /// The registration that the entry stands for; Invariant 1.
     generation: u64,
+    /// The event of the ring.
     event: OwnedFd,
+    /// True while the ring takes records.
     armed: bool,
     /// Switches of the thread before it was armed; Invariant 3.
     count: Option<u64>,
     /// Keeps the ring, which is never read: an event without one records nothing, and so wakes
-    /// nobody.
+    /// no thread.
     _ring: Mapped,
+    /// Counts the ring in `RINGS`.
     _counted: Counted,
 }
 
@@ -110,7 +118,7 @@ impl Eye {
         self.0.as_ref().err()
     }
 
-    /// What is open, in the process that has opened it; Invariant 4.
+    /// Returns what is open, in the process that has opened it; Invariant 4.
     fn open(&self) -> Option<&Open> {
         self.0.as_ref().ok().filter(|open| open.generation == fork::generation())
     }
@@ -263,7 +271,7 @@ impl Open {
             if switched {
                 return Slept::Switched;
             }
-            // Relaxed: who finds another value acquires it.
+            // Relaxed: the caller that finds another value acquires it.
             if word.load(Ordering::Relaxed) != expected {
                 return Slept::Changed;
             }

@@ -1,4 +1,5 @@
-//! Watching by a second ring of switch records on Linux; sleeping on the word alone elsewhere, and where records are refused.
+//! Watching by a second ring of switch records on Linux; sleeping on the word alone elsewhere, and
+//! where records are refused.
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
@@ -19,7 +20,7 @@ pub(crate) use elsewhere::Eye;
 
 /// Sleeps until the word has another value.
 fn sleep_blind(word: &AtomicU32, expected: u32, deadline: Deadline) -> Slept {
-    // Relaxed: who finds another value acquires it.
+    // Relaxed: the caller that finds another value acquires it.
     while word.load(Ordering::Relaxed) == expected {
         if park::wait(word, expected, deadline) == park::Woken::TimedOut {
             return Slept::TimedOut;
