@@ -5,9 +5,9 @@
 //! Debian's, see [`debian`].
 //!
 //! qemu emulates the program, and passes its system calls on to the kernel of this machine. Some
-//! calls it does not know, and then a test cannot see what it is about. [`EXCLUDED`] names each such
-//! test, with the reason. If fewer tests were left out than are named there, then a name is wrong, and
-//! the task fails.
+//! calls it does not know, and then a test cannot see what it is about. [`EXCLUDED`] names each
+//! such test, with the reason. If fewer tests were left out than are named there, then a name is
+//! wrong, and the task fails.
 //!
 //! Tests that start a program of the emulated architecture find it emulated, too: see `started.rs`.
 
@@ -26,14 +26,14 @@ use excluded::{EXCLUDED, Excluded, LEFT_OUT};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// How many bytes of addresses an emulated program has. The emulator keeps some six bytes for each
+/// The bytes of addresses that an emulated program has. The emulator keeps some six bytes for each
 /// page that is mapped, and a simulated machine maps 16 TiB where it may.
 const ADDRESSES: &str = "0x8000000000";
 
 /// The crates that CI tests; all others are tested by the forge.
 const BRIEF: [&str; 3] = ["spin", "machine", "competitive"];
 
-/// What to test.
+/// The crates to test.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Folders of `crates`; all of them if none is named
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     required: bool,
 }
 
-/// What CI runs.
+/// Runs what CI runs.
 pub(crate) fn brief() -> Result {
     let crates = BRIEF.map(str::to_owned).to_vec();
     aarch64(&Options { crates, required: false })
@@ -155,7 +155,8 @@ impl Emulated {
         command.env("CARGO_TARGET_DIR", &self.build);
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags);
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &self.emulator);
-        // Emulated threads are slow, and tests have threads of their own. A backtrace takes seconds.
+        // Emulated threads are slow, and tests have threads of their own. A backtrace takes
+        // seconds.
         command.env("RUST_TEST_THREADS", "2").env("RUST_BACKTRACE", "0");
         let (status, output) = shell::run_seen(&mut command)?;
         let [passed, failed, ignored, left_out] = crate::ci::tally(&output);
@@ -163,7 +164,8 @@ impl Emulated {
             return Ok(Err(format!("{failed} failed of {}", passed + failed)));
         }
         let listed: usize = excluded.iter().map(|excluded| excluded.tests.len()).sum();
-        // More is no fault: a test that starts its program again for one test leaves out the others.
+        // More is no fault: a test that starts its program again for one test leaves out the
+        // others.
         if left_out < listed as u64 {
             let why = format!(
                 "{left_out} tests were excluded and {listed} are listed in excluded.rs: a name is wrong"

@@ -1,7 +1,8 @@
 //! `cargo xtask check-targets`: the crates compile for other systems.
 //!
-//! Types are checked, nothing is linked or run. std is built from its source, so no toolchain of the
-//! other system is needed; the source and the compiler that fits it are Debian's, see [`debian`].
+//! Types are checked, nothing is linked or run. std is built from its source, so no toolchain of
+//! the other system is needed; the source and the compiler that fits it are Debian's, see
+//! [`debian`].
 
 use clap::Args;
 
@@ -29,7 +30,7 @@ const PACKAGES: [&str; 8] = [
     "stanchion",
 ];
 
-/// What to check.
+/// The targets to check.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these targets

@@ -1,7 +1,8 @@
 //! `cargo xtask ci`: everything that CI runs, task by task, with what each took.
 //!
-//! All tasks but `aarch64`, `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
-//! compiled once. A failing task does not stop the ones after it: a run of CI says all that is wrong.
+//! All tasks but `aarch64`, `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and
+//! one set of flags, so that a dependency is compiled once. A failing task does not stop the ones
+//! after it: a run of CI says all that is wrong.
 
 mod lanes;
 
@@ -15,8 +16,11 @@ use crate::{
 
 /// A task that CI runs.
 struct Task {
+    /// Its name, for `--only`.
     name: &'static str,
+    /// One line on what it demands.
     about: &'static str,
+    /// Runs it.
     run: fn() -> Result,
 }
 
@@ -93,7 +97,8 @@ const TASKS: &[Task] = &[
     },
 ];
 
-/// What `--whole` adds: what takes too long for every change, and tools that not every machine has.
+/// The tasks that `--whole` adds: those that take too long for every change, and those with tools
+/// that not every machine has.
 const WHOLE: &[Task] = &[
     Task {
         name: "loom-whole",
@@ -204,10 +209,13 @@ pub(crate) fn run(only: &[String], whole: bool) -> Result {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Tasks(failed)) }
 }
 
-/// What became of a task.
+/// The result of a task.
 struct Ran {
+    /// Its name.
     name: &'static str,
+    /// The time that it took.
     took: Duration,
+    /// Its result.
     result: Result,
     /// The lines in which it said what it left out.
     skipped: Vec<String>,
@@ -313,7 +321,8 @@ fn test() -> Result {
 enum Section {
     #[default]
     Progress,
-    /// What the tests that passed printed: pages of panics that were wanted, in which one that was not would drown.
+    /// Output of the tests that passed: pages of panics that were wanted. Among them one that was
+    /// not would go unseen.
     Successes,
     Failures,
 }
@@ -333,7 +342,7 @@ impl Section {
 /// The most lines of failures that are repeated at the end.
 const REPEATED: usize = 200;
 
-/// What the tests that failed printed, and their names.
+/// Returns the output of the tests that failed, and their names.
 fn failures(output: &str) -> String {
     let mut section = Section::default();
     let lines = output.lines().filter(|line| section.of(line) == Section::Failures);

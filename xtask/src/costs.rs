@@ -1,7 +1,9 @@
-//! `cargo xtask costs`: what each public operation costs on the simulated machine, and the committed table of it.
+//! `cargo xtask costs`: the cost of each public operation on the simulated machine, and the
+//! committed table of it.
 //!
-//! The numbers are the same on every computer, so the table is compared byte for byte: a change that adds one cache miss or one
-//! read-modify-write to a hot path shows in review as a changed line of `twins/simulated/costs.txt`.
+//! The numbers are the same on every computer, so the table is compared byte for byte: a change
+//! that adds one cache miss or one read-modify-write to a hot path shows in review as a changed
+//! line of `twins/simulated/costs.txt`.
 
 use std::path::PathBuf;
 
@@ -14,10 +16,10 @@ const HEADER: &str = "\
 # for 25 ns. Written by `cargo xtask costs --update`; a different number fails `cargo xtask costs`.
 ";
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only operations whose names contain this, printed and compared
+    /// Only operations with this in their names, printed and compared
     filter: Option<String>,
     /// Accept the numbers of this run as the committed table
     #[arg(long)]
@@ -58,7 +60,7 @@ pub(crate) fn costs(options: &Options) -> Result {
     )))
 }
 
-/// The lines that are only in one of the two, of operations whose names contain `filter`.
+/// Returns the lines that are only in one of the two, of operations with `filter` in their names.
 fn changes(then: &str, now: &str, filter: &str) -> Vec<String> {
     let rows = |text: &str| -> Vec<String> {
         let rows = text.lines().filter(|line| !line.starts_with('#') && line.contains(filter));

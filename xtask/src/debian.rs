@@ -1,10 +1,11 @@
-//! Debian's Rust compiler with the source of its std, a std and a linker for AArch64, and an emulator.
+//! Debian's Rust compiler with the source of its std, a std and a linker for AArch64, and an
+//! emulator.
 //!
 //! Three tasks need what a toolchain of one machine does not have: `aarch64`, `check-targets`, and
-//! `tsan` for user-level threads. Debian has all of it, built from one source package, so versions fit.
-//! Nothing is installed. The packages are downloaded by `apt-get` as this machine has it configured,
-//! and unpacked into the folder `debian` of the target folder. `apt-get` keeps its own state there
-//! too, because it needs the lists of a second architecture.
+//! `tsan` for user-level threads. Debian has all of it, built from one source package, so versions
+//! fit. Nothing is installed. The packages are downloaded by `apt-get` as this machine has it
+//! configured, and unpacked into the folder `debian` of the target folder. `apt-get` keeps its own
+//! state there too, because it needs the lists of a second architecture.
 //!
 //! # Invariants
 //!
@@ -12,8 +13,9 @@
 //!    `stamp` says what is in it.
 //! 2. Only the process that has locked `debian.lock` makes or removes the folder.
 //!
-//! If the packages cannot be had, then [`provide`] says why, and that is no error: a task skips what
-//! it needed them for. If they were had and something is wrong with them, then that is an error.
+//! If the packages cannot be had, then [`provide`] says why, and that is no error: a task skips
+//! what it needed them for. If they were had and something is wrong with them, then that is an
+//! error.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -42,17 +44,18 @@ const OURS: &[&str] = &["rust", "llvm", "qemu", "aarch64", "arm64", "mingw"];
 /// Changes whenever the folder would be made differently.
 const RECIPE: &str = "recipe 1";
 
-/// What nothing here reads, and is large.
+/// Large files that nothing here reads.
 const LEFT_OUT: &[&str] =
     &["usr/share", "usr/src/rustc-*/src", "usr/src/rustc-*/compiler", "usr/lib/python3"];
 
 /// The unpacked packages.
 #[derive(Debug)]
 pub(crate) struct Debian {
+    /// The folder with the unpacked packages.
     folder: PathBuf,
 }
 
-/// What came of asking for the packages.
+/// The result of asking for the packages.
 #[derive(Debug)]
 pub(crate) enum Provided {
     /// They are there.
@@ -98,8 +101,8 @@ pub(crate) fn provide_or_skip(what: &str, required: bool) -> Result<Option<Debia
 }
 
 impl Debian {
-    /// A script that runs the compiler, for `RUSTC`. It sets what the compiler finds its libraries by,
-    /// and only for the compiler.
+    /// A script that runs the compiler, for `RUSTC`. It sets what the compiler finds its libraries
+    /// by, and only for the compiler.
     pub(crate) fn rustc(&self) -> PathBuf {
         self.folder.join("rustc")
     }
@@ -153,7 +156,7 @@ impl Debian {
         Ok(())
     }
 
-    /// What the compiler says of its release.
+    /// Returns the release that the compiler states.
     fn release(&self) -> Result<String, String> {
         let told = Command::new(self.rustc()).arg("-vV").output().map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&told.stdout);
@@ -264,6 +267,7 @@ pub(crate) fn script(path: &Path, text: &str) -> Result {
 struct Apt {
     /// Where it works; what it downloads goes to the folder `archives` there.
     folder: PathBuf,
+    /// The folder with the state of `apt-get`.
     state: PathBuf,
 }
 
@@ -355,11 +359,13 @@ impl Apt {
 /// A package that `apt-get` would install.
 #[derive(Debug, PartialEq)]
 struct Package {
+    /// Its name.
     name: String,
+    /// Its version.
     version: String,
 }
 
-/// What a simulated `apt-get install` says: `Inst NAME (VERSION ARCHIVE [ARCHITECTURE])`.
+/// Reads the output of a simulated `apt-get install`: `Inst NAME (VERSION ARCHIVE [ARCHITECTURE])`.
 fn to_install(simulated: &str) -> Vec<Package> {
     let lines = simulated.lines().filter_map(|line| line.strip_prefix("Inst "));
     let package = |line: &str| {
@@ -418,7 +424,7 @@ fn remove(path: &Path) -> Result {
     removed.map_err(Failure::file(path))
 }
 
-/// What is in a folder, sorted.
+/// Returns the entries of a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = fs::read_dir(folder).map_err(Failure::file(folder))?;
     let paths: Result<Vec<_>, _> = read.map(|entry| Ok(entry?.path())).collect();

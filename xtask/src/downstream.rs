@@ -1,7 +1,9 @@
-//! `cargo xtask downstream`: strangers' crates, which use our locks and our machine and are no part of the workspace.
+//! `cargo xtask downstream`: strangers' crates, which use our locks and our machine and are no part
+//! of the workspace.
 //!
-//! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole
-//! build. The second of them also simulates itself and draws what it saw.
+//! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or
+//! simulated when the flag is set for the whole build. The second of them also simulates itself and
+//! draws what it saw.
 
 mod first;
 
@@ -14,7 +16,7 @@ use crate::shell;
 pub(crate) const MANIFESTS: [&str; 2] =
     ["examples/downstream/Cargo.toml", "examples/bounded_buffer/Cargo.toml"];
 
-/// That of a program without an allocator, which is built with the features apart.
+/// The manifest of a program without an allocator, which is built with the features apart.
 pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
 
 /// Runs their tests for real, then under loom, then on the simulated machine; then the simulation
@@ -45,7 +47,8 @@ fn on_all_machines(manifest: &str) -> Result {
     Ok(())
 }
 
-/// On another machine a model must have been run otherwise: other counts than the real machine's fixed number of runs.
+/// On another machine a model must have been run otherwise: other counts than the real machine's
+/// fixed number of runs.
 fn ran_otherwise(manifest: &str, real: &str, modelled: &str) -> Result {
     let (real, modelled) = (crate::explored::reported(real), crate::explored::reported(modelled));
     for (name, runs) in &real {

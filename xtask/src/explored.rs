@@ -1,8 +1,9 @@
-//! How much of each model's state space the explorer looked at, and the committed table of it.
+//! The part of each model's state space that the explorer looked at, and the committed table of it.
 //!
-//! A model prints `model NAME: N executions`. The table `twins/loom/explored.txt` holds the last accepted N of each. A search that
-//! shrinks is an error until somebody says why by committing the new number: a bound set too low, a wait that prunes
-//! too much or an assertion that moved before the race all look like a faster, greener model.
+//! A model prints `model NAME: N executions`. The table `twins/loom/explored.txt` holds the last
+//! accepted N of each. A search that shrinks is an error until a commit changes the number and says
+//! why: a bound set too low, a wait that prunes too much or an assertion that moved before the race
+//! all look like a faster, greener model.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +18,8 @@ const HEADER: &str = "\
 # Executions that loom explored of each model. Written by `cargo xtask loom --update`; a smaller number fails `cargo xtask loom`.
 ";
 
-/// The models that `output` reports. The words may follow anything on their line: libtest prints `test NAME ... ` first.
+/// The models that `output` reports. The words may follow anything on their line: libtest prints
+/// `test NAME ... ` first.
 pub(crate) fn reported(output: &str) -> Explored {
     output.lines().filter_map(report).collect()
 }
@@ -77,10 +79,12 @@ pub(crate) fn commit(explored: &Explored) -> Result {
     std::fs::write(&path, text).map_err(Failure::file(&path))
 }
 
-/// What is wrong with `now` beside `then`. With `whole`, a model that is in one table only is wrong too.
+/// Returns what is wrong with `now` beside `then`. With `whole`, a model that is in one table only
+/// is wrong too.
 pub(crate) fn complaints(then: &Explored, now: &Explored, whole: bool) -> Vec<String> {
     let mut complaints = Vec::new();
-    // One that the table has accepted touches nothing that both threads share, which is what it shows.
+    // One that the table has accepted touches nothing that both threads share, which is what it
+    // shows.
     let alone = |name: &String, count: u64| count <= 1 && then.get(name) != Some(&count);
     for (name, _) in now.iter().filter(|&(name, &count)| alone(name, count)) {
         complaints.push(format!(

@@ -1,7 +1,7 @@
 //! Checks by tools that not every machine has: cargo-deny, cargo-semver-checks, typos, and other
 //! versions of the compiler.
 //!
-//! A task whose tool is missing prints `SKIPPED: …`, which `cargo xtask ci` repeats at its end,
+//! If its tool is missing, a task prints `SKIPPED: …`, which `cargo xtask ci` repeats at its end,
 //! and passes. `cargo install cargo-deny cargo-semver-checks typos-cli` installs the three tools.
 
 use std::fs;
@@ -129,14 +129,14 @@ pub(crate) fn msrv() -> Result {
     shell::run(&mut check)
 }
 
-/// Whether the compiler of this build is of version `wanted`, whatever its last number.
+/// Returns whether the compiler of this build is of version `wanted`, whatever its last number.
 fn ours(wanted: &str) -> Result<bool> {
     let version = shell::output(Command::new("rustc").arg("--version").current_dir(shell::root()))?;
     let number = version.split_whitespace().nth(1).unwrap_or_default().to_owned();
     Ok(number == wanted || number.starts_with(&format!("{wanted}.")))
 }
 
-/// Whether cargo has no such subcommand; says so.
+/// Returns whether cargo has no such subcommand. If so, it prints that.
 fn missing(arguments: &[&str], tool: &str) -> bool {
     let installed = shell::cargo(arguments).output();
     let missing = !installed.is_ok_and(|output| output.status.success());

@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     Start {
         /// The command line.
         command: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A command ran and said no.
@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     Command {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
     },
     /// A file could not be read or written.
@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The task's own verdict.

@@ -1,10 +1,13 @@
-//! `cargo xtask fuzz`: the fuzz targets, guided by coverage and under AddressSanitizer, on the stable compiler and without cargo-fuzz.
+//! `cargo xtask fuzz`: the fuzz targets, guided by coverage and under AddressSanitizer, on the
+//! stable compiler and without cargo-fuzz.
 //!
-//! Why not cargo-fuzz in CI: it wants a nightly compiler, and CI has one compiler. What it passes to the compiler can be passed here: the coverage of LLVM
-//! is a pass like others, and `RUSTC_BOOTSTRAP=1` admits the sanitizer, as in `tsan`. For long searches and for minimizing, the targets are
-//! those of cargo-fuzz: `cargo +nightly fuzz run TARGET`.
+//! Why not cargo-fuzz in CI: it wants a nightly compiler, and CI has one compiler. What it passes
+//! to the compiler can be passed here: the coverage of LLVM is a pass like others, and
+//! `RUSTC_BOOTSTRAP=1` admits the sanitizer, as in `tsan`. For long searches and for minimizing,
+//! the targets are those of cargo-fuzz: `cargo +nightly fuzz run TARGET`.
 //!
-//! What is found stays in `fuzz/artifacts/TARGET`; `cargo xtask fuzz TARGET --input FILE` runs it again.
+//! What is found stays in `fuzz/artifacts/TARGET`; `cargo xtask fuzz TARGET --input FILE` runs it
+//! again.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -24,14 +27,14 @@ const TARGETS: [(&str, &str); 4] = [
 /// Where AddressSanitizer's runtime comes with the toolchain and the recipe was tried.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// What cargo-fuzz passes.
+/// The flags that cargo-fuzz passes.
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer \
     -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Ccodegen-units=1";
 
-/// What to fuzz, and for how long.
+/// The targets to fuzz, and the time for it.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only this target
@@ -44,7 +47,7 @@ pub(crate) struct Options {
     input: Option<PathBuf>,
 }
 
-/// What CI runs.
+/// Runs what CI runs.
 pub(crate) fn brief() -> Result {
     fuzz(&Options { target: None, seconds: 10, input: None })
 }

@@ -9,8 +9,8 @@
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
 //!
-//! Other rules are met by some folders and not yet by others. Each folder has a committed figure for
-//! each of them, which never rises: see [`figures`].
+//! Other rules are met by some folders and not yet by others. Each folder has a committed figure
+//! for each of them, which never rises: see [`figures`].
 //!
 //! | figures | |
 //! | --- | --- |
@@ -39,7 +39,7 @@ pub(crate) use modules::is_test;
 use places::Places;
 use prose::Prose;
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Lower the committed figures to those of today; raises none
@@ -130,7 +130,9 @@ fn list(now: &Figures, folder: &str, rule: Option<&str>) -> Result {
 
 /// The files of the workspace with their texts, by path from the root.
 struct Files {
+    /// The text of each Rust file, by path.
     rust: BTreeMap<String, String>,
+    /// The text of each Markdown file, by path.
     markdown: BTreeMap<String, String>,
 }
 
@@ -233,7 +235,7 @@ impl Files {
     }
 }
 
-/// Returns the folder whose figures a file counts in.
+/// Returns the folder that has the figures of a file.
 fn folder_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
         Some("crates") => 2,

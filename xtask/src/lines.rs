@@ -1,8 +1,8 @@
 //! `cargo xtask lines`: lines of code of each crate, apart from comments, blank lines and tests.
 //!
 //! A line is of code if a token stands on it that is no comment. It is of a test if that token is
-//! inside an item under `#[cfg(test)]`, or if the file has tests only. Counted are the `src` folders
-//! of the crates; their `tests`, twins and examples are not.
+//! inside an item under `#[cfg(test)]`, or if the file has tests only. Counted are the `src`
+//! folders of the crates; their `tests`, twins and examples are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
@@ -13,7 +13,7 @@ use crate::orderings::lexer::Token;
 use crate::orderings::sites::File;
 use crate::shell;
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these crates
@@ -27,7 +27,9 @@ pub(crate) struct Options {
 /// The lines of a file, or of a crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lines {
+    /// The number of files.
     files: usize,
+    /// The lines of code.
     code: usize,
     /// Lines with nothing but a comment.
     comments: usize,

@@ -4,7 +4,7 @@ use crate::explored;
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// The packages whose tests are models, lowest floor first: every package under `twins/loom`.
+/// Returns the packages with models as tests, lowest floor first: every package under `twins/loom`.
 pub(crate) fn twins() -> Result<Vec<String>> {
     let folder = shell::root().join("twins/loom");
     let entries = std::fs::read_dir(&folder).map_err(Failure::file(&folder))?;
@@ -22,7 +22,8 @@ pub(crate) fn twins() -> Result<Vec<String>> {
 /// Asks the models that `twins/loom/brief.rs` makes brief for all that there is to explore.
 const WHOLE: (&str, &str) = ("STANCHION_MODELS", "whole");
 
-/// Runs the models whose names contain `filter`, and compares (or with `update` commits) the executions explored.
+/// Runs the models with `filter` in their names, and compares (or with `update` commits) the
+/// executions explored.
 pub(crate) fn loom(filter: Option<&str>, whole: bool, update: bool) -> Result {
     if update && filter.is_some() {
         return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
@@ -36,7 +37,8 @@ pub(crate) fn loom(filter: Option<&str>, whole: bool, update: bool) -> Result {
     }
     command.arg("--");
     command.args(filter);
-    // Shown after the tests of a program, each report on a line of its own whatever runs at the same time.
+    // Shown after the tests of a program, each report on a line of its own whatever runs at the
+    // same time.
     command.arg("--show-output");
     let output = shell::run_teed(&mut command)?;
     let now = explored::reported(&output);

@@ -2,27 +2,27 @@
 //!
 //! | task | what it demands |
 //! | --- | --- |
-//! | `ci` | all that CI runs, with what each took; `--list` names them, `--whole` adds what takes too long for every change |
-//! | `lint`, `docs` | formatting, clippy with every feature alone, `house`; documentation; no warning anywhere |
-//! | `house` | algorithms name no real primitive; no file too long; nothing left for later; circles, prose and dead references no more than committed |
+//! | `ci` | all that CI runs, with the time of each; `--whole` adds the slow tasks |
+//! | `lint`, `docs` | formatting, clippy with every feature alone, `house`; docs; no warning |
+//! | `house` | no real primitive, long file or work left; circles and prose never get worse |
 //! | `loom` | every model passes, and none explores less than it used to |
 //! | `weaken` | every memory ordering is needed: weakened, some model fails |
-//! | `costs` | no operation costs another number of misses, transfers or exchanges on the simulated machine than it used to |
+//! | `costs` | each operation has as many misses, transfers and exchanges, simulated, as before |
 //! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
-//! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks and user-level threads, and something in what is broken |
+//! | `tsan` | ThreadSanitizer finds races in broken locks only |
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `aarch64` | the tests pass on AArch64, under an emulator; needs Debian's packages |
-//! | `check-targets` | the crates compile for Windows, macOS, FreeBSD and Linux on AArch64; needs Debian's packages |
-//! | `downstream` | strangers' crates build outside of the workspace, and are modelled by our loom machine |
+//! | `check-targets` | the crates compile for other systems; needs Debian's packages |
+//! | `downstream` | crates outside of the workspace build, and our loom machine models them |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | our peers' own tests pass with our types in the place of theirs |
 //! | `times` | nothing: measures what the first hour takes, and rewrites the places that say so |
-//! | `deny`, `semver`, `typos` | licences and advisories, interfaces, spelling; each needs its tool, and says so |
-//! | `minimal`, `msrv` | the oldest dependencies and the oldest Rust that the manifests admit will do |
-//! | `package` | the crates as packaged build, run and install, feature by feature, with no workspace around them |
-//! | `lines` | nothing: prints the lines of code of each crate, and how many more or fewer than at a revision |
-//! | `renamed` | every test of a revision is still there, or the map of renamed tests says where it went |
+//! | `deny`, `semver`, `typos` | licences, advisories, interfaces, spelling; each needs its tool |
+//! | `minimal`, `msrv` | the oldest dependencies and the oldest Rust that the manifests admit |
+//! | `package` | the packages build, run and install, feature by feature, without the workspace |
+//! | `lines` | nothing: prints the lines of code of each crate, and the change since a revision |
+//! | `renamed` | every test of a revision is there, or in the map of renamed tests |
 
 mod aarch64;
 mod check_targets;
@@ -51,11 +51,12 @@ mod weaken;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// What CI runs, locally and under the same names.
+/// Runs the tasks of CI, locally and under the same names.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
+    /// The task to run.
     task: Task,
 }
 
@@ -81,7 +82,7 @@ enum Task {
     Docs,
     /// Run the loom models and compare how much they explored
     Loom {
-        /// Only models whose names contain this
+        /// Only models with this in their names
         filter: Option<String>,
         /// Also what every run of CI leaves out of the longest models
         #[arg(long, conflicts_with = "update")]
@@ -90,7 +91,8 @@ enum Task {
         #[arg(long)]
         update: bool,
     },
-    /// Count what each operation costs on the simulated machine, and compare with the committed table
+    /// Count what each operation costs on the simulated machine, and compare with the committed
+    /// table
     Costs(costs::Options),
     /// Weaken each memory ordering in turn and demand that a named model fails
     Weaken(weaken::Options),
@@ -116,7 +118,8 @@ enum Task {
     Mpi,
     /// Run our peers' own tests over our types
     Peers(peers::Options),
-    /// Measure `cargo study --quick`, `cargo test` and `cargo bench -- --quick`, and rewrite the pages and the help that say how long they take
+    /// Measure `cargo study --quick`, `cargo test` and `cargo bench -- --quick`, and rewrite the
+    /// pages and the help that say how long they take
     Times(times::Options),
     /// Licences, advisories, duplicates and sources of all dependencies; needs cargo-deny
     Deny,

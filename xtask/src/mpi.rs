@@ -1,14 +1,15 @@
-//! `cargo xtask mpi`: gangs whose members are the ranks of an MPI job.
+//! `cargo xtask mpi`: gangs that have the ranks of an MPI job as members.
 //!
-//! The program of `crates/gang/examples` does everything that a member can do, and everything that can go wrong. Then the example `heat` warms the same
-//! plate by threads and by ranks: to the same checksum.
+//! The program of `crates/gang/examples` does everything that a member can do, and everything that
+//! can go wrong. Then the example `heat` warms the same plate by threads and by ranks: to the same
+//! checksum.
 
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// What member 1 does, and with how many ranks that is tried.
+/// The acts of member 1, and the numbers of ranks with which each is tried.
 const RUNS: &[(&str, &[&str])] = &[
     ("all", &["1", "4"]),
     ("returns", &["3"]),
@@ -48,7 +49,7 @@ fn example(name: &str) -> std::path::PathBuf {
 fn job(ranks: &str, name: &str) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--oversubscribe", "-n", ranks]).arg(example(name));
-    // Open MPI asks this of whoever is root, as CI is in a container.
+    // Open MPI asks this of root, as which CI runs in a container.
     for allow in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         command.env(allow, "1");
     }

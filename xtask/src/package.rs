@@ -44,7 +44,7 @@ const STRANGER: &str = "journal";
 /// for programs that want a lock and not much else.
 const SMALL: [(&str, usize); 2] = [("stanchion-spin", 9), ("stanchion-competitive", 9)];
 
-/// What to do beside making and checking the packages.
+/// The acts beside making and checking the packages.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Stop when the archives are made and checked

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// The peers whose tests are run.
+/// The peers. Their tests are run.
 const PEERS: [&Peer; 3] = [&crossbeam_channel::PEER, &parking_lot::PEER, &rayon_core::PEER];
 
 /// A selection of peers and of their tests.
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// A package whose tests are run over ours.
+/// A package with tests that are run over ours.
 struct Peer {
     /// The name of the package.
     name: &'static str,

@@ -17,20 +17,20 @@ use std::process::Command;
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The crates; all that have a map, if none is named
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
-    /// The revision whose tests must be accounted for
+    /// The revision with the tests that must be accounted for
     #[arg(long, value_name = "REV")]
     since: String,
 }
 
 const MAPS: &str = "xtask/renamed";
 
-/// How often each test is there, by name.
+/// The number of tests of each name.
 type Tests = BTreeMap<String, usize>;
 
 /// A line of a map.

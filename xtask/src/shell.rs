@@ -86,7 +86,8 @@ pub(crate) fn run_seen(command: &mut Command) -> Result<(ExitStatus, String)> {
     run_showing(command, |_| true)
 }
 
-/// Runs `command` and returns its standard output, however it ends; the lines that `shown` says are on this terminal too.
+/// Runs `command` and returns its standard output, however it ends; the lines that `shown` says are
+/// on this terminal too.
 pub(crate) fn run_showing(
     command: &mut Command,
     mut shown: impl FnMut(&str) -> bool,
@@ -111,7 +112,8 @@ pub(crate) fn run_showing(
     Ok((status, seen))
 }
 
-/// Runs `command` quietly and returns its standard output; its standard error stays on this terminal.
+/// Runs `command` quietly and returns its standard output; its standard error stays on this
+/// terminal.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let text = line(command);
     let output = command
@@ -129,7 +131,7 @@ const ASLEEP: Duration = Duration::from_secs(600);
 const OUT_OF_TIME: i32 = 24;
 const KILLED: i32 = 9;
 
-/// How a command with a time limit ended.
+/// The end of a command with a time limit.
 pub(crate) struct Ended {
     /// `None`: it ran out of time and was killed.
     pub(crate) status: Option<ExitStatus>,
@@ -139,7 +141,8 @@ pub(crate) struct Ended {
 
 /// Runs `command` for at most `limit` of processor time, its output going through the file `log`.
 ///
-/// Not of the clock's time: what a busy computer makes slow is not late. Only what sleeps for ever is ended by the clock, after [`ASLEEP`].
+/// Not of the clock's time: what a busy computer makes slow is not late. Only what sleeps for ever
+/// is ended by the clock, after [`ASLEEP`].
 pub(crate) fn run_limited(command: &Command, limit: Duration, log: &Path) -> Result<Ended> {
     let text = line(command);
     let mut limited = Command::new("sh");

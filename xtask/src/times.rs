@@ -21,14 +21,16 @@ use crate::shell;
 /// The pages that say times.
 const PAGES: [&str; 4] =
     ["README.md", "CONTRIBUTING.md", "crates/cli/README.md", "crates/study/README.md"];
-/// What the help of the command says.
+/// The file with the times in the help of the command.
 const HELP: &str = "crates/cli/src/times.rs";
-/// What the bar of a study goes by.
+/// The file with the times for the bar of a study.
 const BAR: &str = "crates/cli/src/study/times.txt";
 
 /// A step of the first hour.
 struct Step {
+    /// Its name on the command line.
     name: &'static str,
+    /// One line on what it measures.
     about: &'static str,
     /// Measures it, with builds in that folder; adds what was found to the list.
     run: fn(&Path, &mut Vec<Found>) -> Result,
@@ -51,7 +53,7 @@ const STEPS: &[Step] = &[
 /// A time by the name that pages and help know it by.
 type Found = (&'static str, Duration);
 
-/// What to measure.
+/// The steps to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only these steps: study, test, bench
@@ -219,7 +221,7 @@ fn between(text: &str, open: &str, close: &str, new: &str) -> String {
     whole
 }
 
-/// What each experiment took, a line for each, if a study was measured.
+/// Returns the time of each experiment, a line for each, if a study was measured.
 fn bar(folder: &Path) -> Result<Option<String>> {
     let path = folder.join("report/results.json");
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };

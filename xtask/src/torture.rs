@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Which locks, `pool`, `barrier` or `gang`; all if none is named
@@ -23,7 +23,8 @@ pub(crate) struct Options {
     list: bool,
 }
 
-/// The `torture` command. Not in release, so that CI compiles its dependencies once; the root's manifest optimises the package itself.
+/// Returns the `torture` command. It is not built in release, so that CI compiles its dependencies
+/// once; the root's manifest optimises the package itself.
 fn command() -> std::process::Command {
     shell::cargo(["run", "--quiet", "--package", "torture", "--bin", "torture", "--"])
 }
@@ -48,7 +49,7 @@ pub(crate) fn brief() -> Result {
 const BUSTED: &[(&str, &str)] =
     &[("busted", "exclusion"), ("busted-wake", "progress"), ("busted-fair", "starvation")];
 
-/// How often a broken lock may get away.
+/// The number of tries in which a broken lock must be caught.
 const TRIES: usize = 3;
 
 /// Tortures the broken locks; one that passes is a failure.

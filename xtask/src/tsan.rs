@@ -1,13 +1,16 @@
-//! `cargo xtask tsan`: the fence-free locks and user-level threads under ThreadSanitizer, on stable.
+//! `cargo xtask tsan`: the fence-free locks and user-level threads under ThreadSanitizer, on
+//! stable.
 //!
-//! `RUSTC_BOOTSTRAP=1` admits the flag, `-Cunsafe-allow-abi-mismatch=sanitizer` admits a std that is not instrumented. The price of the
-//! latter is that only a program which keeps away from std's own synchronization is judged fairly: see `torture`'s `sanitized`. User-level threads are
-//! judged by the tests of their crate, which do not keep away, so std is built with them. Their switches of stacks ThreadSanitizer is told of by the crate itself,
-//! with the cfg `stanchion_tsan`.
+//! `RUSTC_BOOTSTRAP=1` admits the flag, `-Cunsafe-allow-abi-mismatch=sanitizer` admits a std that
+//! is not instrumented. The price of the latter is that only a program which keeps away from std's
+//! own synchronization is judged fairly: see `torture`'s `sanitized`. User-level threads are judged
+//! by the tests of their crate, which do not keep away, so std is built with them. The crate itself
+//! tells ThreadSanitizer of their switches of stacks, with the cfg `stanchion_tsan`.
 //!
-//! What must be reported and is not fails the task, so a lane that has gone blind does not look green.
+//! If a race that must be reported is not, the task fails. So a lane that has gone blind does not
+//! look green.
 //!
-//! Not `simulator`, whose coroutines switch stacks as well: all of a run is one kernel thread.
+//! Not `simulator`: its coroutines switch stacks as well, but all of a run is one kernel thread.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,14 +23,14 @@ use crate::shell;
 /// Where ThreadSanitizer's runtime comes with the toolchain and the recipe was tried.
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
-/// How often a lock that is broken on purpose is tried before it counts as not caught.
+/// The number of tries after which a lock that is broken on purpose counts as not caught.
 const ATTEMPTS: u32 = 10;
 
 /// A lock of two threads takes about a second.
 const TIME: Duration = Duration::from_secs(60);
 
-/// What user-level threads are tested by. Not `fork`, because ThreadSanitizer starts no thread in a child that was forked beside others, and not `many`, because
-/// it knows some 8,000 stacks at a time.
+/// The tests of user-level threads. Not `fork`, because ThreadSanitizer starts no thread in a child
+/// that was forked beside others, and not `many`, because it knows some 8,000 stacks at a time.
 const TESTS: [&str; 17] = [
     "blocking",
     "foreign",
@@ -52,7 +55,7 @@ const REPORT: &str = "WARNING: ThreadSanitizer: data race";
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 const OPTIONS: &str = "halt_on_error=1:exitcode=66";
 
-/// What is no race, and why; `tsan_suppressions.txt`.
+/// The file of reports that are no races, with the reasons.
 const SUPPRESSIONS: &str = "xtask/src/tsan_suppressions.txt";
 
 /// Builds and runs; says loudly why not where it cannot.
@@ -68,7 +71,8 @@ pub(crate) fn tsan() -> Result {
     }
 }
 
-/// The locks, in a program that keeps away from std; the names of those that are not as they must be.
+/// Checks the locks, in a program that keeps away from std. Returns the names of those that are not
+/// as they must be.
 fn locks(host: &str) -> Result<Vec<String>> {
     let build = shell::target().join("tsan");
     let mut command = shell::cargo([
@@ -94,13 +98,15 @@ fn locks(host: &str) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// The tests of user-level threads, with a std that is built for it, and their switches of stacks told; the names of those that are not as they must be.
+/// Runs the tests of user-level threads, with a std that is built for it. The crate tells
+/// ThreadSanitizer of their switches of stacks. Returns the names of the tests that are not as they
+/// must be.
 ///
-/// These use std's locks and channels, so nothing less would do. What is reported in them is a race: the fences of `activations` decide who is woken, and
-/// order no plain memory.
+/// These use std's locks and channels, so nothing less would do. Each report in them is a race: the
+/// fences of `activations` decide which thread is woken, and order no plain memory.
 ///
-/// If the toolchain has std's source, then std is built from that. Otherwise Debian's compiler, source
-/// and runtime are used.
+/// If the toolchain has std's source, then std is built from that. Otherwise Debian's compiler,
+/// source and runtime are used.
 fn threads(host: &str) -> Result<Vec<String>> {
     let sysroot = shell::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
@@ -147,10 +153,12 @@ fn threads(host: &str) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Runs `command`, says what has come of it, and whether that is as it must be: a report from what is `busted`, none and success from all else.
+/// Runs `command`, and prints the result. Returns whether that is as it must be: a report if it is
+/// `busted`, else no report and success.
 fn judged(name: &str, command: &Command, busted: bool) -> Result<bool> {
     let log = shell::target().join("tsan").join("report");
-    // On a busy machine the threads of a short run may never meet, and then there is nothing to report.
+    // On a busy machine the threads of a short run may never meet, and then there is nothing to
+    // report.
     let mut attempts = if busted { ATTEMPTS } else { 1 };
     let (ended, reported) = loop {
         let ended = shell::run_limited(command, TIME, &log)?;

@@ -4,7 +4,7 @@
 pub(super) struct Excluded {
     /// The folder of the crate.
     pub(super) of: &'static str,
-    /// What the emulator does not do.
+    /// The act that the emulator does not do.
     pub(super) why: &'static str,
     /// The tests, with their modules.
     pub(super) tests: &'static [&'static str],

@@ -1,15 +1,16 @@
 //! Lets a program that qemu emulates start programs of its own architecture.
 //!
-//! `qemu-aarch64` emulates one program. When that program executes another one, qemu passes the call on
-//! to the kernel, and the kernel of another architecture refuses the file. (`binfmt_misc` would help, but
-//! only root can set it up, and for the whole machine.) Tests that start themselves again would fail.
+//! `qemu-aarch64` emulates one program. When that program executes another one, qemu passes the
+//! call on to the kernel, and the kernel of another architecture refuses the file. (`binfmt_misc`
+//! would help, but only root can set it up, and for the whole machine.) Tests that start themselves
+//! again would fail.
 //!
-//! `cargo xtask aarch64` compiles this file to a library of the emulated architecture and has it loaded
-//! into each emulated program. It stands before libc's functions that execute a file. If the file is
-//! built for AArch64, then the emulator is executed instead, with the file as its argument.
+//! `cargo xtask aarch64` compiles this file to a library of the emulated architecture and has it
+//! loaded into each emulated program. It stands before libc's functions that execute a file. If the
+//! file is built for AArch64, then the emulator is executed instead, with the file as its argument.
 //!
-//! `STANCHION_EMULATOR` (when this is compiled) is the path of a script: it runs its arguments under the
-//! emulator, with this library loaded.
+//! `STANCHION_EMULATOR` (when this is compiled) is the path of a script: it runs its arguments
+//! under the emulator, with this library loaded.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io::Read as _;
@@ -18,7 +19,8 @@ use std::path::{Path, PathBuf};
 
 const EMULATOR: &str = env!("STANCHION_EMULATOR");
 
-/// The fields of an ELF header that say "AArch64": the magic number, and `e_machine` with its offset.
+/// The fields of an ELF header that say "AArch64": the magic number, and `e_machine` with its
+/// offset.
 const MAGIC: &[u8] = b"\x7fELF";
 const MACHINE: (usize, [u8; 2]) = (18, 183_u16.to_le_bytes());
 
@@ -140,10 +142,13 @@ pub unsafe extern "C" fn posix_spawnp(
     unsafe { posix_spawn(process, path.as_ptr(), actions, attributes, args, vars) }
 }
 
-/// What is executed in the end.
+/// The program that is executed in the end.
 struct Call {
+    /// The file.
     path: CString,
+    /// The arguments, with the name of the program.
     args: Vec<CString>,
+    /// The environment.
     vars: Vec<CString>,
 }
 
@@ -158,7 +163,8 @@ impl Call {
         let mut args = unsafe { strings(args) };
         // SAFETY: the caller's promise.
         let mut vars = unsafe { strings(vars) };
-        // The emulator's script sets it for emulated programs. In others it would only give a warning.
+        // The emulator's script sets it for emulated programs. In others it would only give a
+        // warning.
         vars.retain(|var| !var.to_bytes().starts_with(b"LD_PRELOAD="));
         if !is_emulated(&path) {
             return Self { path, args, vars };

@@ -1,11 +1,13 @@
 //! All tasks of CI, two at a time.
 //!
-//! Why not one after the other: a build ends with its largest crate and a test program with its longest model, and one processor of two has
-//! nothing to do then. Why not more at a time: each task uses the processors itself.
+//! Why not one after the other: a build ends with its largest crate and a test program with its
+//! longest model, and one processor of two has nothing to do then. Why not more at a time: each
+//! task uses the processors itself.
 //!
-//! A task is this program again with `ci --only TASK`, and what it prints goes to a file of the target folder's `ci`. It is printed here, undivided, when the task has
-//! ended. The lanes share no target folder except at their ends, and cargo lets one build at a time into a folder; whoever waits there leaves the
-//! processors to the other.
+//! A task is this program again with `ci --only TASK`, and what it prints goes to a file of the
+//! target folder's `ci`. It is printed here, undivided, when the task has ended. The lanes share no
+//! target folder except at their ends, and cargo lets one build at a time into a folder. A lane
+//! that waits there leaves the processors to the other.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,8 +21,8 @@ use super::{Ran, Task, count, tasks};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`tasks`]. A lane that is at its end takes the
-/// last of the other's.
+/// The tasks of the second lane, in the order in which they run; all others are in the first, in
+/// the order of [`tasks`]. A lane that is at its end takes the last of the other's.
 const SECOND: &[&str] = &["weaken", "downstream", "tsan", "aarch64", "fuzz"];
 
 /// Runs all tasks, and says what became of each in the order of [`tasks`].
@@ -82,7 +84,7 @@ fn apart(task: &Task, program: &Path, log: &Path) -> Result {
     if status.success() { Ok(()) } else { Err(Failure::verdict(why(log, &text))) }
 }
 
-/// What a task's own last lines say: all after the table of what it took.
+/// Returns a task's own last lines: all after the table of what it took.
 fn why(log: &Path, command: &str) -> String {
     let text = String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned();
     let said = text.rsplit_once(" FAILED: ").map(|(_, said)| said.trim_end().to_owned());

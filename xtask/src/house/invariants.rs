@@ -1,5 +1,5 @@
-//! A reference to an invariant by number names one that exists: in that file, or in the file that is
-//! named.
+//! A reference to an invariant by number names one that exists: in that file, or in the file that
+//! is named.
 //!
 //! An invariant is an item of a numbered list under a heading with that word, in a comment. A
 //! reference names another file after "of" or "in": as "of `switches.rs`", or "of
@@ -16,9 +16,11 @@ pub(crate) struct Invariants(BTreeMap<String, BTreeSet<usize>>);
 /// A reference to invariants.
 #[derive(Debug, PartialEq, Eq)]
 struct Reference {
+    /// Its line, from 1.
     line: usize,
+    /// The numbers of the invariants.
     numbers: Vec<usize>,
-    /// What is named after "of".
+    /// The file or module that is named after "of".
     of: Option<String>,
 }
 

@@ -87,7 +87,8 @@ pub(crate) fn astray(path: &str, text: &str, is_source: &dyn Fn(&str) -> bool) -
                 }
             } else if is_path(code) {
                 for target in alternatives(code) {
-                    // `spin/mcs.rs` is a file of that crate, and `sync/mutex.rs` of the one spoken of.
+                    // `spin/mcs.rs` is a file of that crate, and `sync/mutex.rs` of the one spoken
+                    // of.
                     let in_crate = target
                         .split_once('/')
                         .map(|(name, inside)| format!("/{name}/src/{inside}"));

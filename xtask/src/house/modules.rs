@@ -20,11 +20,11 @@ pub(crate) type Imports = BTreeMap<Module, BTreeSet<Module>>;
 /// Names that a re-export leads through before the search gives up.
 const DEEPEST: usize = 12;
 
-/// What introduces an item that a glob re-export may bring.
+/// Keywords of the items that a glob re-export may bring.
 const ITEMS: [&str; 9] =
     ["struct", "enum", "trait", "fn", "type", "const", "static", "union", "macro_rules"];
 
-/// What one module has.
+/// The items and imports of one module.
 #[derive(Default)]
 struct Contents {
     /// Each path that begins with `crate`, `super` or `self`.

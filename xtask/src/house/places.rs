@@ -9,7 +9,7 @@ pub(crate) struct Place {
     path: String,
     /// Counted from 1.
     pub(crate) line: usize,
-    /// What is wrong there.
+    /// The fault there.
     why: String,
 }
 

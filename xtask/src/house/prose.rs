@@ -1,4 +1,4 @@
-//! How plain the comments, messages and Markdown files are, counted line by line.
+//! Counts, line by line, habits that make comments, messages and Markdown files hard to read.
 //!
 //! The numbers are symptoms: a sentence that names its actor and opens with its verb has none of
 //! them.
@@ -18,7 +18,7 @@ const OPENERS: [&str; 8] = ["What", "How", "Whether", "That", "Who", "Whose", "W
 /// The fewest words of a string that is read as a message.
 const MESSAGE: usize = 3;
 
-/// What was counted in the files of one folder.
+/// The counts of the files of one folder.
 #[derive(Debug, Default)]
 pub(crate) struct Prose {
     /// Words in comments, or in Markdown outside of code blocks.
@@ -112,8 +112,8 @@ impl Prose {
         }
     }
 
-    /// Returns the figures: `persons` in tenths per 1,000 words, `openers` and `untold` in per cent,
-    /// all rounded up.
+    /// Returns the figures: `persons` in tenths per 1,000 words, `openers` and `untold` in per
+    /// cent, all rounded up.
     pub(crate) fn figures(self) -> [(&'static str, Figure); 5] {
         let of = |places: &Places, scale: u64, all: u64| {
             (scale * places.len() as u64).div_ceil(all.max(1))

@@ -1,9 +1,9 @@
 //! Rust source as a row of tokens with their places.
 //!
-//! Not a parser, and no checker: it has to be right about what is *not* code (comments that nest, raw strings with their
-//! hashes, `'a'` against `'a`) and may be naive about the rest.
+//! Not a parser, and no checker: it has to be right about what is *not* code (comments that nest,
+//! raw strings with their hashes, `'a'` against `'a`) and may be naive about the rest.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A name or keyword, raw or not.
@@ -19,6 +19,7 @@ pub(crate) enum Kind {
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
+    /// Its kind.
     pub(crate) kind: Kind,
     /// Its text.
     pub(crate) text: &'a str,
@@ -32,12 +33,12 @@ impl Token<'_> {
         self.begin + self.text.len()
     }
 
-    /// Whether it is the word `word`.
+    /// Returns whether it is the word `word`.
     pub(crate) fn is_word(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text == word
     }
 
-    /// Whether it is the character `mark`.
+    /// Returns whether it is the character `mark`.
     pub(crate) fn is(&self, mark: char) -> bool {
         self.kind == Kind::Mark(mark)
     }
@@ -93,7 +94,8 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a string literal at the start of `rest`, if there is one: `""`, `b""`, `c""`, `r""`, `br#""#` and so on.
+/// The length of a string literal at the start of `rest`, if there is one: `""`, `b""`, `c""`,
+/// `r""`, `br#""#` and so on.
 fn string(rest: &str) -> Option<usize> {
     let prefix =
         rest.find(|c: char| !matches!(c, 'b' | 'c' | 'r')).filter(|&length| length <= 2)?;

@@ -1,9 +1,10 @@
 //! The places where a file asks for a memory ordering, and what each could be weakened to.
 //!
-//! A fence of a handshake (`SLEEP.heavy()`, see `machine::handshake`) is a site too: it names no ordering, and can be removed.
+//! A fence of a handshake (`SLEEP.heavy()`, see `machine::handshake`) is a site too: it names no
+//! ordering, and can be removed.
 //!
-//! A site is known by file, function, operation and its number among the sites of the function: `RawTicket::unlock store#1` stays
-//! itself when lines above it come and go.
+//! A site is known by file, function, operation and its number among the sites of the function:
+//! `RawTicket::unlock store#1` stays itself when lines above it come and go.
 
 mod handshakes;
 
@@ -16,7 +17,7 @@ use super::lexer::{Kind, Token, tokens};
 /// Orderings that ask for something. `Relaxed` asks for nothing, so it is no site.
 const ASKING: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// What the ordering is given to.
+/// The operation that the ordering is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Load,
@@ -38,9 +39,10 @@ pub(crate) struct Site {
     pub(crate) function: String,
     /// Name of what is called; with the name of the constant for a handshake.
     pub(crate) operation: String,
-    /// Number among the sites of the function, from 1. Fences of asymmetric handshakes have numbers of their own, so that the orderings beside them
-    /// keep theirs.
+    /// Number among the sites of the function, from 1. Fences of asymmetric handshakes have numbers
+    /// of their own, so that the orderings beside them keep theirs.
     pub(crate) ordinal: usize,
+    /// The operation that the ordering is given to.
     pub(crate) role: Role,
     /// The ordering asked for; the word `handshake` for a fence that is light or heavy.
     pub(crate) ordering: String,
@@ -53,7 +55,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// What it can be weakened to. `Removed` is for fences, which cannot be relaxed.
+    /// Returns what it can be weakened to. `Removed` is for fences, which cannot be relaxed.
     pub(crate) fn weaker(&self) -> &'static [&'static str] {
         match (self.role, self.ordering.as_str()) {
             (Role::Fence | Role::SymmetricHandshake, "SeqCst") => {
@@ -137,6 +139,7 @@ fn role(name: &str, argument: usize) -> Role {
 }
 
 struct Call {
+    /// The name of the function.
     name: String,
     /// Which argument the ordering is, from 0.
     argument: usize,
@@ -146,13 +149,17 @@ struct Call {
 
 /// A named stretch of tokens: the body of a function or of an `impl`.
 struct Body {
+    /// The name of the function or type.
     name: String,
+    /// Its tokens.
     range: Range<usize>,
 }
 
 /// A file's tokens, and what they belong to.
 pub(crate) struct File<'a> {
+    /// The text.
     source: &'a str,
+    /// Its tokens.
     tokens: Vec<Token<'a>>,
     /// For each token the opening bracket around it.
     around: Vec<Option<usize>>,
@@ -162,7 +169,9 @@ pub(crate) struct File<'a> {
     tests: Vec<bool>,
     /// `use` items, and tests.
     skipped: Vec<bool>,
+    /// The bodies of its functions.
     functions: Vec<Body>,
+    /// The bodies of its `impl` blocks.
     impls: Vec<Body>,
 }
 
@@ -204,7 +213,8 @@ impl<'a> File<'a> {
         self.functions.iter().map(|body| self.function_of(body.range.start)).collect()
     }
 
-    /// Lines and segments of the paths outside of tests that begin with one of `roots`; a `use` with braces is one path of them all.
+    /// Lines and segments of the paths outside of tests that begin with one of `roots`; a `use`
+    /// with braces is one path of them all.
     pub(crate) fn paths_from(&self, roots: &[&str]) -> Vec<(usize, Vec<&'a str>)> {
         let begins = (0..self.tokens.len()).filter(|&at| {
             let root = roots.iter().any(|root| self.is_word(at, root));
@@ -267,7 +277,7 @@ impl<'a> File<'a> {
         self.tokens.get(at).is_some_and(|token| token.is_word(word))
     }
 
-    /// Whether `::` ends just before `at`.
+    /// Returns whether `::` ends just before `at`.
     fn after_path(&self, at: usize) -> bool {
         at >= 2 && self.is(at - 1, ':') && self.is(at - 2, ':')
     }
@@ -363,7 +373,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Whether the statement or item around `at` is a const or static.
+    /// Returns whether the statement or item around `at` is a const or static.
     fn in_constant(&self, at: usize) -> bool {
         let statement = (0..at)
             .rev()
@@ -375,7 +385,8 @@ impl<'a> File<'a> {
         })
     }
 
-    /// The orderings that the file's `use` items bring in by themselves; those items are skipped from then on.
+    /// The orderings that the file's `use` items bring in by themselves; those items are skipped
+    /// from then on.
     fn imported(&self) -> Result<HashSet<&'a str>, String> {
         let mut names = HashSet::new();
         for at in 0..self.tokens.len() {
@@ -411,7 +422,7 @@ impl<'a> File<'a> {
         Ok(names)
     }
 
-    /// Whether a `use` item begins there, and not what a type captures (`+ use<>`).
+    /// Returns whether a `use` item begins there, and not what a type captures (`+ use<>`).
     fn is_import(&self, at: usize) -> bool {
         self.is_word(at, "use") && !self.is(at + 1, '<')
     }
@@ -436,7 +447,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Whether the attribute opened at `open` is `cfg(test)` or `cfg(all(…test…))`.
+    /// Returns whether the attribute opened at `open` is `cfg(test)` or `cfg(all(…test…))`.
     fn is_test_cfg(&self, open: usize) -> bool {
         if !self.is_word(open + 1, "cfg") {
             return false;
@@ -517,7 +528,7 @@ impl<'a> File<'a> {
         None
     }
 
-    /// The type of an `impl` whose head is `head`.
+    /// Returns the type of an `impl` with the head `head`.
     fn implemented(&self, head: Range<usize>) -> String {
         // `for` before a type, not the `for<'a>` of a bound; and only before the `where`.
         let end = head.clone().find(|&at| self.is_word(at, "where")).unwrap_or(head.end);
@@ -559,7 +570,8 @@ impl<'a> File<'a> {
 
 /// For each token the opening bracket around it, and for each opening bracket its closing one.
 ///
-/// Brackets of one kind match each other whatever stands between: the compiler has accepted the file.
+/// Brackets of one kind match each other whatever stands between: the compiler has accepted the
+/// file.
 fn brackets(tokens: &[Token<'_>]) -> (Vec<Option<usize>>, Vec<usize>) {
     let mut around = vec![None; tokens.len()];
     let mut closes = vec![tokens.len(); tokens.len()];

@@ -99,7 +99,7 @@ fn workspace_manifest(manifest: &str, folders: &[String]) -> Result<String> {
     Ok(format!("{start}members = {folders:?}\n{rest}"))
 }
 
-/// Whether `section` is a whole profile, and not what it says of one package.
+/// Returns whether `section` is a whole profile, and not a part of it for one package.
 fn is_profile(section: &str) -> bool {
     section.starts_with("[profile.") && section.matches('.').count() == 1
 }
@@ -122,7 +122,7 @@ fn installed_profile(manifest: &str) -> String {
     format!("[profile.release]\n{}", lines.collect::<String>())
 }
 
-/// Returns the sections of `manifest` whose first line `wanted` admits.
+/// Returns the sections of `manifest` with a first line that `wanted` admits.
 fn sections(manifest: &str, wanted: &dyn Fn(&str) -> bool) -> String {
     let mut kept = String::new();
     let mut keep = false;

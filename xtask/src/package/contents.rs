@@ -1,4 +1,4 @@
-//! What crates.io and docs.rs ask of a package, and what we ask of ours.
+//! The demands of crates.io and docs.rs on a package, and our own.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ const LETTERS: usize = 20;
 /// The largest archive of ours, in KiB. crates.io takes 10 MiB.
 const LARGEST: u64 = 640;
 
-/// What every package has, beside its sources.
+/// The files of every package, beside its sources.
 const FILES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Folders of a member that its package leaves out.

@@ -75,7 +75,7 @@ fn records(program: &Path, registry: &Registry) -> Result {
     Ok(())
 }
 
-/// A program in C whose two threads want one mutex.
+/// A program in C with two threads that want one mutex.
 const STRANGER: &str = r#"
 #include <pthread.h>
 #include <unistd.h>

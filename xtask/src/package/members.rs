@@ -22,9 +22,9 @@ pub(crate) struct Member {
     pub(crate) twin_of: Option<PathBuf>,
     /// The programs that it installs.
     pub(crate) programs: Vec<String>,
-    /// Whether it has a library with documentation tests.
+    /// True if it has a library with documentation tests.
     pub(crate) doc_tests: bool,
-    /// Whether it has a library.
+    /// True if it has a library.
     pub(crate) library: bool,
     /// All that `cargo metadata` says of it.
     pub(crate) metadata: Value,
@@ -125,7 +125,7 @@ fn member(package: &Value, root: &Path) -> Result<Member> {
     })
 }
 
-/// Returns the folder of the crate whose library `package` compiles, if that is not its own.
+/// Returns the folder of the crate that has the library of `package`, if that is another crate.
 fn twin_of(package: &Value) -> Option<PathBuf> {
     let own = folder(package);
     let targets = package["targets"].as_array()?;

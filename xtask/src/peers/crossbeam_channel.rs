@@ -38,7 +38,7 @@ const RANDOM: [(&str, &str); 2] = [
 const LEAKED: (&str, &str) =
     ("// Elements after the panicked element will leak.\n    assert!(!b);", "assert!(b);");
 
-/// What the tests begin threads with, and what begins user-level threads.
+/// The calls by which the tests begin threads, and those that begin user-level threads.
 const USER: [(&str, &str); 3] = [
     ("use std::thread;", "use crossbeam_channel::user::thread;"),
     ("use std::thread::JoinHandle;", "use crossbeam_channel::user::thread::JoinHandle;"),
@@ -69,7 +69,7 @@ const LIBRARY: &str = r"//! Written by `cargo xtask peers`.
 pub use stanchion_activations::select;
 pub use stanchion_activations::sync::channel::*;
 
-/// What the tests call `select!` through.
+/// The macro through which the tests call `select!`.
 #[macro_export]
 macro_rules! crossbeam_channel_internal {
     ($($arms:tt)*) => { $crate::select! { $($arms)* } };
@@ -88,7 +88,7 @@ pub mod user {
         runtime.processors(2).stack_size(4 << 20).build().unwrap().run(test)
     }
 
-    /// A scope, with threads whose closures have an argument that none of the tests uses.
+    /// A scope. The closures of its threads have an argument that none of the tests uses.
     pub struct Scope<'scope, 'env>(&'scope stanchion_activations::Scope<'scope, 'env>);
 
     impl<'scope, 'env> Scope<'scope, 'env> {

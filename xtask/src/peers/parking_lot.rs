@@ -26,7 +26,8 @@ pub(super) const PEER: Peer = Peer {
     ],
 };
 
-/// The sources whose tests are run, with what asks our locks what they ask theirs.
+/// The sources with the tests that are run. Each has the replacements that ask our locks what the
+/// tests ask theirs.
 const SOURCES: [(&str, &[(&str, &str)]); 6] = [
     ("condvar", &[]),
     ("fair_mutex", &[]),
@@ -72,7 +73,7 @@ const LIBRARY: &str = r"//! Written by `cargo xtask peers`.
 
 pub use stanchion_competitive::*;
 
-/// Whether a thread sleeps until that is done: a bit of its one word.
+/// Returns whether a thread sleeps until that is done: a bit of its one word.
 #[cfg(test)]
 fn is_waited_for(once: &Once) -> bool {
     assert_eq!(size_of::<Once>(), 4);

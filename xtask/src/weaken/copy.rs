@@ -1,9 +1,9 @@
 //! The copy of the workspace in which every ordering asks a seam what to be.
 //!
-//! In the copy, `Ordering::Acquire` reads `::machine::__weaken::order(17, Ordering::Acquire)`, and `fence(…)` reads
-//! `::machine::__weaken::fence(18, …)`. A call on a handshake, `SLEEP.light()`, reads
-//! `::machine::__weaken::handshake(19, || SLEEP.light())`. The environment then names one site and what it asks for instead. Lines stay where they
-//! were. The user's own tree is only read.
+//! In the copy, `Ordering::Acquire` reads `::machine::__weaken::order(17, Ordering::Acquire)`, and
+//! `fence(…)` reads `::machine::__weaken::fence(18, …)`. A call on a handshake, `SLEEP.light()`,
+//! reads `::machine::__weaken::handshake(19, || SLEEP.light())`. The environment then names one
+//! site and what it asks for instead. Lines stay where they were. The user's own tree is only read.
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,7 +24,8 @@ pub(crate) fn folder() -> PathBuf {
     shell::target().join("weaken")
 }
 
-/// Makes or refreshes the copy, and says where it is. Files that did not change keep their times, so builds stay warm.
+/// Makes or refreshes the copy, and says where it is. Files that did not change keep their times,
+/// so builds stay warm.
 pub(crate) fn make(files: &[File]) -> Result<PathBuf> {
     let copy = folder().join("tree");
     let mut kept = HashSet::new();
@@ -125,9 +126,11 @@ pub mod __weaken {
     use std::sync::OnceLock;
 
     struct Plan {
+        // The number of the site that is weakened.
         site: usize,
         // `None`: a fence, or a handshake's, that is to be removed.
         weaker: Option<Ordering>,
+        // The file to which the model writes the sites that it reaches.
         reached: Option<String>,
     }
 

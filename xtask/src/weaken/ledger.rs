@@ -1,10 +1,12 @@
-//! The two committed tables: `WEAKEN.md`, what killed each mutant; `twins/loom/survivors.txt`, what nothing killed, and why it stays.
+//! The two committed tables. `WEAKEN.md` names the model that killed each mutant.
+//! `twins/loom/survivors.txt` has the mutants that no model killed, with the reason why each stays.
 //!
 //! The list of survivors is written by people:
 //!
 //! ```text
 //! crates/spin/src/clh.rs | RawClh::lock swap#1 AcqRel -> Acquire
-//!     Why the ordering is needed although no model shows it: a litmus test, and what loom does not explore of it.
+//!     Why the ordering is needed although no model shows it: a litmus test,
+//!     and what loom does not explore of it.
 //! ```
 
 use std::collections::BTreeMap;
@@ -87,7 +89,8 @@ fn named(table: &str, mutant: &Mutant) -> Option<String> {
     Some(fate.trim_start().strip_prefix('`')?.split_once('`')?.0.to_owned())
 }
 
-/// Compares what happened with the list of survivors and with the table. `whole`: `results` are of all mutants.
+/// Compares what happened with the list of survivors and with the table. `whole`: `results` are of
+/// all mutants.
 pub(crate) fn check(survivors: &Survivors, results: &[(&Mutant, Outcome)], whole: bool) -> Result {
     let complaints = complaints(survivors, &read(TABLE)?, results, whole);
     if complaints.is_empty() {
@@ -144,7 +147,8 @@ fn complaints(
     complaints
 }
 
-/// How the table's row of `mutant` begins. The file is in the row, so that a row can be found by it.
+/// Returns the beginning of the table's row of `mutant`. The file is in the row, so that a row can
+/// be found by it.
 fn row_begin(mutant: &Mutant) -> String {
     let file = mutant.file.strip_prefix("crates/").unwrap_or(&mutant.file).replace("/src/", "/");
     format!("| `{file}` | `{}` |", mutant.change)

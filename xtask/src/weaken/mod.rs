@@ -1,19 +1,23 @@
 //! `cargo xtask weaken`: is every memory ordering needed?
 //!
-//! Each ordering that asks for something is weakened in turn, and some model must then fail, by name. A fence of a handshake (`SLEEP.heavy()`) is weakened by
-//! leaving it out. An ordering that no model
-//! misses is either not needed, or needed for a reason that no model shows: then [`ledger`]'s list of survivors must say which.
+//! Each ordering that asks for something is weakened in turn, and some model must then fail, by
+//! name. A fence of a handshake (`SLEEP.heavy()`) is weakened by leaving it out. An ordering that
+//! no model misses is either not needed, or needed for a reason that no model shows: then
+//! [`ledger`]'s list of survivors must say which.
 //!
-//! Why not compile each mutant: loom takes orderings as values, so [`copy`] makes a copy of the sources in which every site asks a
-//! table of one entry what to use, and [`models`] runs that one build with a different entry each time. A sweep costs one
-//! build and some milliseconds a mutant, instead of a build a mutant. Nor are all models run on all mutants: the same
-//! seam notes which sites a model reaches, and only those models can fail.
+//! Why not compile each mutant: loom takes orderings as values, so [`copy`] makes a copy of the
+//! sources in which every site asks a table of one entry what to use, and [`models`] runs that one
+//! build with a different entry each time. A sweep costs one build and some milliseconds a mutant,
+//! instead of a build a mutant. Nor are all models run on all mutants: the same seam notes which
+//! sites a model reaches, and only those models can fail.
 //!
-//! CI does not sweep (`--named`): a sweep has written down in WEAKEN.md which model fails for which ordering, and those models must fail again. Only what the table
-//! does not know needs another sweep, and then CI says so.
+//! CI does not sweep (`--named`): a sweep has written down in WEAKEN.md which model fails for which
+//! ordering, and those models must fail again. Only what the table does not know needs another
+//! sweep, and then CI says so.
 //!
-//! What counts: a model that fails, aborts or reaches its limit of branches (the report says which). A model that runs out of time
-//! counts for nothing, since weaker orderings have more executions: the mutant is undecided, and that is a failure.
+//! What counts: a model that fails, aborts or reaches its limit of branches (the report says
+//! which). A model that runs out of time counts for nothing, since weaker orderings have more
+//! executions: the mutant is undecided, and that is a failure.
 
 mod copy;
 mod ledger;
@@ -25,19 +29,22 @@ use std::time::Instant;
 use crate::failure::{Failure, Result};
 use models::Outcome;
 
-/// What the user asked for.
+/// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations or applications
+    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations or
+    /// applications
     #[arg(value_name = "CRATE")]
     room: Option<String>,
-    /// Only files changed since the merge base with main, or in the last commit if there is no other
+    /// Only files changed since the merge base with main, or in the last commit if there is no
+    /// other
     #[arg(long, conflicts_with = "update")]
     changed: bool,
     /// Name the orderings and end
     #[arg(long)]
     list: bool,
-    /// Run only the models that WEAKEN.md names, and none for the orderings that no model can miss: what CI does
+    /// Run only the models that WEAKEN.md names, and none for the orderings that no model can miss:
+    /// what CI does
     #[arg(long, conflicts_with = "update")]
     named: bool,
     /// Write WEAKEN.md anew from this run, which must then be of all crates
@@ -58,7 +65,7 @@ pub(crate) struct Mutant {
     pub(crate) line: usize,
     /// The number of its site in the copy.
     pub(crate) site: usize,
-    /// What the site asks for instead.
+    /// The ordering that the site asks for instead.
     pub(crate) weaker: &'static str,
 }
 
@@ -118,8 +125,9 @@ pub(crate) fn weaken(options: &Options) -> Result {
     ledger::check(&survivors, &results, whole)
 }
 
-/// What CI runs: each ordering in the model that is known to need it. That those on the list of survivors still survive, which takes all models and most of a
-/// sweep's time, is asked by a sweep.
+/// Runs what CI runs: each ordering in the model that is known to need it. Only a sweep asks
+/// whether the orderings on the list of survivors still survive, because that takes all models and
+/// most of a sweep's time.
 pub(crate) fn all() -> Result {
     weaken(&Options { room: None, changed: false, list: false, named: true, update: false })
 }

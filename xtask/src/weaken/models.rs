@@ -14,13 +14,18 @@ use crate::shell;
 
 /// A test of a twin.
 pub(crate) struct Model {
-    /// The crate whose twin it belongs to.
+    /// The crate to which its twin belongs.
     room: String,
+    /// The test program that has it.
     program: PathBuf,
+    /// Its name in that program.
     name: String,
-    /// Executions explored when nothing is weakened; the measure of how long it takes that is the same everywhere.
+    /// Executions explored when nothing is weakened; the measure of how long it takes that is the
+    /// same everywhere.
     executions: u64,
+    /// The time that it took when nothing was weakened.
     took: Duration,
+    /// The sites that it reaches.
     reaches: HashSet<usize>,
 }
 
@@ -34,12 +39,12 @@ impl Model {
     }
 }
 
-/// What became of a mutant.
+/// The fate of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// That model failed.
+    /// The model that failed.
     Killed { model: String, how: How },
-    /// That many models reach the site and none failed.
+    /// The number of models that reach the site. None failed.
     Survived { models: usize },
     /// No model reaches the site.
     Unreached,
@@ -49,7 +54,7 @@ pub(crate) enum Outcome {
     Unnamed,
 }
 
-/// How a model failed.
+/// The way in which a model failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// A race, an assertion, a deadlock.
@@ -58,21 +63,26 @@ pub(crate) enum How {
     BranchLimit,
 }
 
-/// What loom says then.
+/// The message of loom then.
 const BRANCH_LIMIT: &str = "Model exceeded maximum number of branches";
 
-/// The most processor time that a model may take on a mutant, beyond four times what it takes unweakened.
+/// The most processor time that a model may take on a mutant, beyond four times what it takes
+/// unweakened.
 const TIME: Duration = Duration::from_secs(20);
 
 /// A test that has not been run.
 #[derive(Clone)]
 struct Test {
+    /// The crate to which its twin belongs.
     room: String,
+    /// The test program that has it.
     program: PathBuf,
+    /// Its name in that program.
     name: String,
 }
 
-/// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it reaches.
+/// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it
+/// reaches.
 pub(crate) fn build(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Model>> {
     unweakened_all(&tests(tree, mutants)?)
 }
@@ -116,12 +126,15 @@ fn unweakened_all(tests: &[Test]) -> Result<Vec<Model>> {
     Ok(models)
 }
 
-/// What becomes of each mutant in the model that `killer` names for it, which must pass when nothing is weakened.
+/// Returns the fate of each mutant in the model that `killer` names for it. That model must pass
+/// when nothing is weakened.
 ///
-/// Why not all models that reach it: the sweep has done that, and written down who fails. That model failing again is all the proof there is of the ordering.
+/// Why not all models that reach it: the sweep has done that, and written down which model fails.
+/// That model failing again is all the proof there is of the ordering.
 ///
-/// That a named model passes unweakened is what `cargo test` says of the sources that are copied. Only whether the copy asks as they do is tried here: one named model of each
-/// program, the one that explores the least, must pass. (All of them were two thirds of the time.)
+/// `cargo test` shows of the original sources that a named model passes unweakened. Here it is only
+/// tried that the copy asks as they do: one named model of each program, the one that explores the
+/// least, must pass. (All of them were two thirds of the time.)
 pub(crate) fn named(
     tree: &Path,
     mutants: &[Mutant],
@@ -159,8 +172,9 @@ pub(crate) fn named(
 
 /// The test programs of the twins of `rooms`, each with its room, in their order.
 ///
-/// One build for all, so that what is not ours is built once. Not into the folder of the other tasks: to cargo the copy's packages are those of this
-/// workspace, and the two would take each other's programs.
+/// One build for all, so that what is not ours is built once. Not into the folder of the other
+/// tasks: to cargo the copy's packages are those of this workspace, and the two would take each
+/// other's programs.
 fn programs(tree: &Path, rooms: &[&'static str]) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut command =
         shell::cargo(["test", "--quiet", "--no-run", "--tests", "--message-format=json"]);
@@ -168,7 +182,7 @@ fn programs(tree: &Path, rooms: &[&'static str]) -> Result<Vec<(&'static str, Pa
     command.current_dir(tree).env("CARGO_TARGET_DIR", copy::folder().join("build"));
     // The seams trip lints that the sources themselves do not.
     command.env("CARGO_TERM_QUIET", "true");
-    // Nobody debugs a copy.
+    // The copy is never debugged.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let messages = shell::output(&mut command)?;
     let mut programs = Vec::new();
@@ -248,8 +262,8 @@ fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome>
     if reaching.is_empty() {
         return Ok(Outcome::Unreached);
     }
-    // The crate's own models before those of crates above, small ones before large ones; never by time, so that the table is the
-    // same on every run.
+    // The crate's own models before those of crates above, small ones before large ones; never by
+    // time, so that the table is the same on every run.
     let module = mutant
         .file
         .rsplit('/')
@@ -267,7 +281,7 @@ fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome>
     fate(&reaching, mutant, worker)
 }
 
-/// What becomes of `mutant` in `models`, one after the other until one fails.
+/// Returns the fate of `mutant` in `models`, one after the other until one fails.
 fn fate(models: &[&Model], mutant: &Mutant, worker: usize) -> Result<Outcome> {
     let log = copy::folder().join(format!("log-{worker}"));
     let mut late = None;

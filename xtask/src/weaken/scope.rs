@@ -21,17 +21,22 @@ pub(crate) const ROOMS: [&str; 8] = [
     "applications",
 ];
 
-/// The backends implement the atomics and run on one machine each; no model can tell anything about the real one.
+/// The backends implement the atomics and run on one machine each; no model can tell anything about
+/// the real one.
 const BACKENDS: [&str; 3] =
     ["crates/machine/src/real/", "crates/machine/src/loom/", "crates/machine/src/simulated/"];
 
 /// A source file with the number of its first site.
 pub(crate) struct File {
+    /// Its crate.
     pub(crate) room: &'static str,
     /// From the root, with `/`.
     pub(crate) path: String,
+    /// Its text.
     pub(crate) source: String,
+    /// Its sites.
     pub(crate) sites: Vec<Site>,
+    /// The number of its first site among those of all files.
     pub(crate) first: usize,
 }
 
@@ -87,7 +92,8 @@ pub(crate) fn room(name: &str) -> Result<&'static str> {
 /// Every so manieth mutant is tried when there is no history that says what changed.
 const SAMPLE: usize = 8;
 
-/// Those in files that changed, and all of a crate whose models changed. Without history, a fixed sample.
+/// Returns the mutants in files that changed, and all of a crate if its models changed. Without
+/// history, it returns a fixed sample.
 pub(crate) fn changed(mutants: Vec<Mutant>) -> Result<Vec<Mutant>> {
     let Some(changed) = changed_files()? else {
         println!("no earlier commit to compare with: a fixed sample, every {SAMPLE}th");
@@ -106,7 +112,8 @@ pub(crate) fn changed(mutants: Vec<Mutant>) -> Result<Vec<Mutant>> {
         .collect())
 }
 
-/// What differs from the merge base with main, or from the last commit but one; `None` if there is no such commit.
+/// Returns the files that differ from the merge base with main, or from the last commit but one;
+/// `None` if there is no such commit.
 fn changed_files() -> Result<Option<HashSet<String>>> {
     let head = git(&["rev-parse", "HEAD"]);
     let bases = ["origin/main", "main"]
@@ -121,7 +128,7 @@ fn changed_files() -> Result<Option<HashSet<String>>> {
     Ok(Some(text.lines().map(str::to_owned).collect()))
 }
 
-/// What git prints; `None` if it refuses or is not there.
+/// Returns the output of git; `None` if it refuses or is not there.
 fn git(arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     let output = command.current_dir(Path::new(&shell::root())).args(arguments).output().ok()?;

@@ -7,7 +7,8 @@ use crate::orderings::lexer::Kind;
 const HANDSHAKE: [&str; 4] = ["light", "light_while_free", "heavy", "fence"];
 
 impl File<'_> {
-    /// The site, if token `at` is a fence that is called on a handshake: `SLEEP.light()`. It has no number yet.
+    /// The site, if token `at` is a fence that is called on a handshake: `SLEEP.light()`. It has no
+    /// number yet.
     pub(super) fn handshake_at(&self, at: usize) -> Option<Site> {
         let fence = &self.tokens[at];
         let called = fence.kind == Kind::Word
