@@ -16,8 +16,8 @@
 //!
 //! A switch, from the last step of one member to the first of the next on the same processor, takes
 //! 5.3, 8.7 and 9.3 µs in the median, in this order, on two CPUs that no other program uses (`cargo
-//! contest slots`). Where a dozen other threads want them, the 99th of a hundred takes 7 ms and 4 ms,
-//! because the system runs the others first, but 0.1 ms by priorities.
+//! contest slots`). Where a dozen other threads want them, the 99th of a hundred takes 7 ms and 4
+//! ms, because the system runs the others first, but 0.1 ms by priorities.
 //!
 //! A refusal of the system is not an error: the executor then switches cooperatively, and reports
 //! it.
