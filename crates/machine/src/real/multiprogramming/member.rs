@@ -14,8 +14,8 @@
 //!
 //! 1. Only the member's own thread writes its record, in ordinary code or in the handler, except
 //!    `released` and `signalled`.
-//! 2. `CURRENT` points to the record that `MEMBERSHIP` holds, or is null. It is null before
-//!    `MEMBERSHIP` drops the record.
+//! 2. `CURRENT` points to the record that `MEMBERSHIP` holds, or is null. It is set to
+//!    null before `MEMBERSHIP` lets go of the record.
 //! 3. A stop ends by itself, at a time that was fixed when it began, or when `released` is set. No
 //!    other thread needs to be alive for that.
 //!
@@ -38,7 +38,7 @@ use crate::multiprogramming::{Account, Refused, Times};
 pub(super) struct Record {
     /// The kernel's number of the thread.
     pub(super) tid: i32,
-    /// The quantum and the grace.
+    /// The times of its scheduler.
     pub(super) times: Times,
     /// When it joined, in nanoseconds of the monotonic clock, as all times here.
     joined: u64,
@@ -58,7 +58,7 @@ pub(super) struct Record {
     stops: AtomicU64,
     /// The number of times that it was lent time.
     graces: AtomicU64,
-    /// The number of stops although it had asked.
+    /// The number of stops that came although it had asked to stay.
     breaches: AtomicU64,
 }
 

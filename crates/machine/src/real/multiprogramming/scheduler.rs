@@ -14,7 +14,7 @@ use crate::multiprogramming::{Refused, Times};
 /// A running scheduler; dropping it releases its members and ends its thread.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
-    /// The quantum and the grace.
+    /// The quantum, the time of the others between two slices, and the grace.
     times: Times,
     /// The state that its thread shares with those that join.
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Members {
-    /// The records of the members of now.
+    /// The records of the present members.
     there: Vec<Arc<Record>>,
     /// The number of members that have ever joined.
     joined: u64,

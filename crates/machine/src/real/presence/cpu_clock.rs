@@ -2,7 +2,7 @@
 //! processor, and stands still otherwise.
 
 /// The time between the two readings, in ns: more than the clock's own unit, and too short for a
-/// caller to notice.
+/// caller to mind.
 const GAP_NS: u64 = 2_000;
 
 /// Returns whether thread `tid` of this process is on a processor; `None` if there is no such

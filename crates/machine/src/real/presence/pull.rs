@@ -13,7 +13,7 @@ const BITS: usize = usize::BITS as usize;
 pub(crate) struct Pulled {
     /// The kernel's number of the thread.
     tid: i32,
-    /// Its mask of before.
+    /// Its mask before it was pulled.
     before: [usize; WORDS],
     /// The number of bytes of it that the kernel wrote.
     bytes: usize,

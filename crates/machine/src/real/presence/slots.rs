@@ -37,7 +37,7 @@ pub(crate) struct Ticket {
     index: usize,
     /// The number of the registration.
     generation: u64,
-    /// The reason for which there are no records.
+    /// The reason why there are no records, if there are none.
     refused: Option<Refused>,
 }
 

@@ -14,8 +14,8 @@
 //! One thing differs: a handler without `SA_ONSTACK` runs on the thread's alternate stack, as ours
 //! does.
 //!
-//! Installed once. A handler that was installed after ours and passes faults on to ours would
-//! otherwise become the former action of ours: the two would call each other for ever.
+//! Installed once. Otherwise a handler that was installed after ours and passes faults on to ours
+//! would become the former action of ours: the two would call each other for ever.
 //!
 //! # Invariants
 //!
@@ -102,7 +102,7 @@ fn action(signal: i32, to: *const libc::sigaction) -> Result<libc::sigaction, St
     Ok(there)
 }
 
-/// Returns the flags of our handler, so that the handler of before finds all as it would have been.
+/// Returns the flags of our handler, so that the former handler finds all as it would have been.
 fn flags(there: &libc::sigaction) -> i32 {
     let kept = match there.sa_sigaction {
         // A signal without a handler interrupts no system call.

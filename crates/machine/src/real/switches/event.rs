@@ -7,13 +7,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
-    /// `type`.
+    /// The type of the event; `type` in C.
     kind: u32,
     /// The size of this structure.
     size: u32,
     /// The event of that type.
     config: u64,
-    /// 0: no samples.
+    /// The events between two samples; 0 for no samples.
     sample_period: u64,
     /// The identification in each record.
     sample_type: u64,
