@@ -1,13 +1,16 @@
-//! What is asked of our default, and whether it was met.
+//! The requirements on our default mutex, and the judgement of each.
 //!
-//! | bar | asked | taken over |
-//! | --- | --- | --- |
-//! | worst regret | at most 1.20, and less than every other contestant's | all cells |
-//! | geometric mean of regrets | at most 1.05, and less than every other contestant's | all cells |
-//! | processor time for an acquisition | at most 1.1 times that of the best blocking lock: the one with the least geometric mean | cells of 8 and 32 threads, by geometric mean |
-//! | the gain of seeing the holder | the best lock that sees it has 1.5 times the throughput of the best that does not | cells with hogs and sections of 1 µs, two threads or more, by geometric mean |
+//! - *Worst regret*: at most 1.20, and less than every other contestant's, over all cells.
+//! - *Geometric mean of regrets*: at most 1.05, and less than every other contestant's, over all
+//!   cells.
+//! - *Processor time for an acquisition*: at most 1.1 times that of the best blocking lock, which
+//!   is the one with the least geometric mean. It is the geometric mean over the cells of 8 and 32
+//!   threads.
+//! - *The gain of seeing the holder*: the best lock that sees the holder has 1.5 times the
+//!   throughput of the best that does not. It is the geometric mean over the cells with hogs,
+//!   sections of 1 µs, and two threads or more.
 //!
-//! Locks with another step of a policy, which enter only if asked for, count in no bar, and neither
+//! Locks with another step of a policy enter only if asked for. They count in no bar, and neither
 //! does the double.
 
 use super::contestants::{Contestant, Role};
@@ -19,8 +22,11 @@ use stanchion_study::units::significant;
 /// One requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bar {
+    /// The figure that is judged.
     pub(crate) what: &'static str,
+    /// The limit, as text.
     pub(crate) asked: &'static str,
+    /// The figure of this run, as text.
     pub(crate) here: String,
     /// Nothing if it cannot be told from this run.
     pub(crate) met: Option<bool>,
@@ -43,9 +49,13 @@ pub(crate) fn bars(plan: &Plan, cells: &[Vec<Figures>], regrets: &[Vec<f64>]) ->
 }
 
 struct Run<'a> {
+    /// The cells and contestants of the run.
     plan: &'a Plan,
+    /// Medians, by cell and contestant.
     cells: &'a [Vec<Figures>],
+    /// Losses to the best lock of the cell, by cell and contestant.
     regrets: &'a [Vec<f64>],
+    /// The column of our default mutex.
     ours: usize,
 }
 
@@ -171,7 +181,7 @@ impl Run<'_> {
                     met: Some(mean >= 1.5),
                 }
             }
-            _ => Bar::unknown(what, asked, "no such cell, or nobody sees, or everybody"),
+            _ => Bar::unknown(what, asked, "no such cell, or no lock sees the holder, or all do"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Who takes part, a line each.
+//! The contestants, a line each.
 //!
-//! Of our policies one is not here: `OptimalOnline` is for a lock whose distribution of waits is
-//! known beforehand, and without one it is `FixedSpin`.
+//! One of our policies is not here. `OptimalOnline` needs the distribution of a lock's waits
+//! beforehand, and without one it is `FixedSpin`.
 
 use stanchion_competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples,
@@ -14,25 +14,28 @@ use stanchion_study_locks::contender::{Contender, Raw, Shared};
 
 /// A mutex and its race, compiled for it.
 pub(crate) struct Contestant {
+    /// The text by which a user chooses it, and its label in tables.
     pub(crate) name: &'static str,
+    /// Its part in the judgement.
     pub(crate) role: Role,
     /// A waiter may give its processor away until it is woken.
     pub(crate) blocks: bool,
     /// It asks whether the holder is on a processor.
     pub(crate) sees_holder: bool,
+    /// Runs a race on a new mutex of this type.
     pub(crate) race: fn(&Race<'_>) -> Figures,
 }
 
-/// What a contestant is in the study.
+/// The part of a contestant in the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Ours with the policy that a user gets who names none; the one that is judged.
+    /// Ours with the policy that a user gets without naming one. This contestant is judged.
     Default,
     /// Ours with another policy.
     Policy,
     /// Ours with another step or limit of an adaptive policy; takes part if asked for.
     Step,
-    /// Somebody else's.
+    /// A mutex of another crate.
     Peer,
 }
 
@@ -148,7 +151,7 @@ mod tests {
                 .into_iter()
                 .map(race)
                 .find(|figures| figures.p50 > 0.0)
-                .unwrap_or_else(|| panic!("{name}: nobody had the lock in 5 s"));
+                .unwrap_or_else(|| panic!("{name}: no thread had the lock in 5 s"));
             assert!(figures.throughput > 0.0 && figures.throughput.is_finite(), "{name}");
             assert!(figures.cost > 0.0, "{name}");
             assert!((0.3..=1.0).contains(&figures.fairness), "{name}: {figures:?}");

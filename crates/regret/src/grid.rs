@@ -9,7 +9,8 @@
 //! | `1t` to `32t` | so many threads |
 //! | `0ns` to `200us` | so much work in a critical section, beside one increment |
 //! | `tight`, `4x` | no work outside, or four times that of the section |
-//! | `quiet`, `hogs` | alone on the machine, or with a process that computes for ever on each of two processors |
+//! | `quiet` | alone on the machine |
+//! | `hogs` | beside a process that computes for ever on each of two processors |
 
 use std::collections::BTreeSet;
 
@@ -20,9 +21,9 @@ const THREADS: [usize; 5] = [1, 2, 4, 8, 32];
 const SECTIONS: [(u64, &str); 5] =
     [(0, "0ns"), (100, "100ns"), (1_000, "1us"), (10_000, "10us"), (200_000, "200us")];
 
-/// What the work outside is four times of where the section has none beside its increment: the time
-/// of an uncontended lock, increment and unlock, about. Four times nothing would make two cells the
-/// same.
+/// The assumed work of a section that only increments, in nanoseconds: about the time of an
+/// uncontended lock, increment and unlock. In `4x` cells the work outside is four times this. Four
+/// times nothing would make two cells the same.
 const BARE_SECTION: u64 = 25;
 
 /// Nanoseconds that a phase of `phases` lasts.
@@ -37,24 +38,29 @@ pub(crate) const SECTIONS_A_NAP: u64 = 64;
 /// Work of one section and between two, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lap {
+    /// Work under the lock.
     pub(crate) inside: u64,
+    /// Work between an unlock and the next lock.
     pub(crate) outside: u64,
 }
 
 /// One cell of the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
+    /// The tokens, joined by hyphens.
     pub(crate) name: String,
+    /// The number of threads that take the lock.
     pub(crate) threads: usize,
     /// The work of a lap; the second for the workload that alternates.
     pub(crate) laps: [Lap; 2],
     /// One section of so many sleeps for [`NAP`].
     pub(crate) naps: Option<u64>,
+    /// Other processes compute on some processors meanwhile.
     pub(crate) hogs: bool,
 }
 
 impl Cell {
-    /// Whether `filter` is some of the tokens of the name.
+    /// Returns whether every token of `filter` is a token of the name.
     fn has(&self, filter: &str) -> bool {
         let tokens: BTreeSet<&str> = self.name.split('-').collect();
         filter.split('-').all(|token| tokens.contains(token))

@@ -1,13 +1,13 @@
 //! Other programs on the machine: processes that compute for ever, one on each of two processors.
 //!
-//! They are processes of their own, not threads of this one, for two reasons: the processor time of
-//! this process is then that of the threads under test, and a lock that interrupts all running
+//! They are processes of their own, not threads of this one, for two reasons. The processor time of
+//! this process is then that of the threads under test. And a lock that interrupts all running
 //! threads of its process (an expedited `membarrier`) does not also interrupt the hogs.
 //!
 //! A hog is this program again, run as `stanchion hog PROCESSOR`. It writes one line when it
-//! computes and ends when its standard input does: the pipe closes when its [`Hogs`] is dropped and
-//! also when this process ends in any way, `SIGKILL` included. So no hog outlives a study, on any
-//! system, without a signal.
+//! computes, and ends when its standard input does. The pipe closes when its [`Hogs`] is dropped.
+//! It also closes when this process ends in any way, `SIGKILL` included. So no hog outlives a
+//! study, on any system, without a signal.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use super::work::work;
 
-/// How many hogs there are, if there are as many processors.
+/// The number of hogs, on a machine with at least as many processors.
 const HOGS: usize = 2;
 
 /// Running hogs; they end when this is dropped.
@@ -23,7 +23,7 @@ const HOGS: usize = 2;
 pub(crate) struct Hogs(Vec<Child>);
 
 impl Hogs {
-    /// Starts one on each of the first two of `processors` and waits until both compute.
+    /// Starts a hog on each of the first two of `processors` and waits until both compute.
     pub(crate) fn start(processors: &[usize]) -> Result<Self, String> {
         let mut hogs = Self(Vec::new());
         for processor in processors.iter().take(HOGS) {
@@ -42,7 +42,7 @@ impl Hogs {
 }
 
 impl Hogs {
-    /// Their process numbers.
+    /// Returns the process numbers of the hogs.
     pub(crate) fn processes(&self) -> Vec<u32> {
         self.0.iter().map(Child::id).collect()
     }
@@ -69,7 +69,8 @@ fn start(processor: usize) -> Result<Child, String> {
         .map_err(|error| format!("cannot start a processor hog: {error}"))
 }
 
-/// The running program's file: on Linux also when that has been replaced since.
+/// Returns the path of the running program's file. On Linux it is right even if the file has been
+/// replaced since.
 fn this_program() -> Result<PathBuf, String> {
     if cfg!(target_os = "linux") {
         return Ok(PathBuf::from("/proc/self/exe"));
@@ -78,7 +79,7 @@ fn this_program() -> Result<PathBuf, String> {
         .map_err(|error| format!("cannot find this program's file to start a hog: {error}"))
 }
 
-/// What a hog does: computes on `processor` until its standard input ends.
+/// Computes on `processor` until the standard input ends: the main function of a hog.
 pub fn run(processor: usize) -> ExitCode {
     std::thread::spawn(move || {
         // A refusal leaves it where the kernel puts it; it hogs there as well.

@@ -2,17 +2,22 @@
 //! each loses to the best lock of the cell.
 //!
 //! ```text
-//! options ──▶ Plan: cells (grid), contestants ──trial──▶ one race each, interleaved ──▶ medians ──standing──▶ regrets ──▶ bars, show
-//!                                                          │ waits, work, hogs, others
+//! options ──▶ Plan: cells (grid), contestants
+//!                     │ trial
+//!                     ▼
+//!             one race each, interleaved (waits, work, hogs, others)
+//!                     │
+//!                     ▼
+//!                  medians ──standing──▶ regrets ──▶ bars, show
 //! ```
 //!
-//! Why regret and not a mean of throughputs: a mean is decided by the cells with the largest
-//! figures, and a lock that is best in half of them may be thirty times slower in one that a user's
-//! program happens to be. The worst regret is what choosing this lock without knowing the program
+//! Why regret and not a mean of throughputs: the cells with the largest figures decide a mean. A
+//! lock that is best in half of the cells may be thirty times slower in the cell that resembles a
+//! user's program. The worst regret is the most that choosing this lock without knowing the program
 //! can cost.
 //!
-//! Rule of the verdict: see [`bars`]. They are meant for `--full`; a smaller run is judged by the
-//! same rules over the cells that it took.
+//! Rule of the verdict: see [`bars`]. The rules are meant for `--full`. A smaller run is judged by
+//! the same rules over the cells that it took.
 
 mod bars;
 mod contestants;

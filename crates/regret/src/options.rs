@@ -1,26 +1,26 @@
-//! What a user may ask of the study of regret, and the plan that it comes to.
+//! The options of the study of regret, and the plan that follows from them.
 
 use std::time::Duration;
 
 use super::contestants::{self, CONTESTANTS, Contestant, Role};
 use super::grid::{self, Cell};
 
-/// What a user asks for.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether to take few cells and rounds.
+    /// Takes few cells and rounds.
     pub quick: bool,
-    /// Whether to take the whole grid.
+    /// Takes the whole grid.
     pub full: bool,
     /// Tokens of the names of the cells to take; the scale decides if there are none.
     pub cells: Vec<String>,
     /// Parts of the names of the contestants to take, or `ours` and `peers`; all if there are none.
     pub contestants: Vec<String>,
-    /// How often each contestant runs in each cell.
+    /// The number of runs of each contestant in each cell.
     pub rounds: Option<u8>,
-    /// How long acquisitions are counted, each time, in milliseconds.
+    /// The length of the counted window of one run, in milliseconds.
     pub window_ms: Option<u64>,
-    /// Whether to enter our adaptive policies with other steps and limits as well.
+    /// Enters our adaptive policies with other steps and limits as well.
     pub sweep: bool,
 }
 
@@ -46,11 +46,14 @@ pub enum Refusal {
     },
 }
 
-/// Which cells, who, how often, how long.
+/// The cells, the contestants, the number of rounds and the length of a race.
 #[derive(Clone)]
 pub struct Plan {
+    /// The chosen part of the grid.
     pub(crate) cells: Vec<Cell>,
+    /// The mutexes that race in each cell.
     pub(crate) contestants: Vec<&'static Contestant>,
+    /// The number of races of each contestant in each cell.
     pub(crate) rounds: usize,
     /// The counted window of one race.
     pub(crate) window: Duration,
@@ -58,7 +61,7 @@ pub struct Plan {
     pub(crate) selection: String,
 }
 
-/// Which cells are taken, and how long all of it may last, unless the user says.
+/// The default choice of cells and the time limit of the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     Quick,
@@ -67,7 +70,7 @@ enum Scale {
 }
 
 impl Scale {
-    /// Rounds, and seconds for all.
+    /// Returns the number of rounds, and the seconds for the whole run.
     fn budget(self) -> (usize, u64) {
         match self {
             Self::Quick => (2, 45),
@@ -77,11 +80,11 @@ impl Scale {
     }
 }
 
-/// What a race takes beside its counted window: the threads' start and end, and the other windows.
+/// The time of a race beside its counted window: the threads' start and end, and the other windows.
 const START: Duration = Duration::from_millis(12);
 
 impl Plan {
-    /// The plan that `options` ask for; refused if a filter means nothing.
+    /// Makes the plan for `options`. Refuses a filter that matches nothing.
     pub fn new(options: &Options) -> Result<Self, Refusal> {
         let scale = match (options.quick, options.full) {
             (true, _) => Scale::Quick,
@@ -114,14 +117,14 @@ impl Plan {
         Ok(Self { cells, contestants, rounds, window, selection: selection.to_owned() })
     }
 
-    /// Races in all, the double's included.
+    /// Returns the number of races, the double's included.
     pub(crate) fn races(&self) -> usize {
         let doubles = self.rounds.saturating_sub(1);
         self.cells.len() * (self.contestants.len() * self.rounds + doubles)
     }
 
-    /// The columns of those that may set the best of a cell: all but our policies with other steps,
-    /// unless there is nobody else.
+    /// Returns the columns of the contestants that may set the best of a cell: all but our policies
+    /// with other steps. If there are no other contestants, those may set it too.
     pub(crate) fn setters(&self) -> Vec<usize> {
         let all = 0..self.contestants.len();
         let some: Vec<usize> =
@@ -129,17 +132,17 @@ impl Plan {
         if some.is_empty() { all.collect() } else { some }
     }
 
-    /// Where the lock that is judged stands, if it takes part.
+    /// Returns the column of the lock that is judged, if it takes part.
     pub(crate) fn judged(&self) -> Option<usize> {
         self.contestants.iter().position(|contestant| contestant.role == Role::Default)
     }
 
-    /// How long the threads run before they are counted.
+    /// Returns the time that the threads run before the counted window.
     pub(crate) fn settle(&self) -> Duration {
         self.window / 8
     }
 
-    /// How long every wait is timed.
+    /// Returns the length of the window in which every wait is timed.
     pub(crate) fn timed(&self) -> Duration {
         self.window / 3
     }

@@ -1,9 +1,10 @@
-//! What other programs took of the processors while a cell was measured: regrets on a machine that
+//! The processor time that other programs took while a cell was measured. Regrets on a machine that
 //! does something else say little.
 //!
-//! From the kernel's own account, `/proc/stat` of the processors that the study may use, less what
-//! this process and its hogs took. In ticks of a hundredth of a second: enough for a visit to a
-//! cell, which lasts seconds. A virtual machine's stolen time counts as others'.
+//! The figure comes from the kernel's own account: `/proc/stat` of the processors that the study
+//! may use, less the time of this process and its hogs. The unit is a tick of a hundredth of a
+//! second. That is fine enough for a visit to a cell, which lasts seconds. A virtual machine's
+//! stolen time counts as that of others.
 
 use std::fs::read_to_string;
 
@@ -18,8 +19,11 @@ const LEAST_TICKS: u64 = 40;
 /// The account at one moment, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
+    /// All time of the processors, idle time included.
     total: u64,
+    /// The part of that in which the processors were not idle.
     busy: u64,
+    /// The part that this process and its hogs had.
     ours: u64,
 }
 
@@ -35,7 +39,8 @@ impl Account {
         Some(Self { total, busy, ours })
     }
 
-    /// Which share of the time since `before` others had; nothing if that was too short.
+    /// Returns the share of the time since `before` that other programs had, or nothing if the time
+    /// was too short.
     pub(crate) fn others_since(self, before: Self) -> Option<f64> {
         let total = self.total.saturating_sub(before.total);
         let busy = self.busy.saturating_sub(before.busy);

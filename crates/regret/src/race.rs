@@ -2,20 +2,21 @@
 //! what cost, and how long they waited.
 //!
 //! ```text
-//! start line │ settle │ counted window, no clock is read │ timed window, every acquisition is │ stop
+//! start line │ settle │ counted window:   │ timed window:           │ stop
+//!            │        │ no clock is read  │ all acquisitions timed  │
 //! ```
 //!
 //! One set of threads and one lock go through all of it. *Settling* takes the start out of the
-//! figures, and gives a lock that learns from its waits some to learn from. The *counted window*
-//! gives throughput, processor time and fairness; nobody reads a clock in it, since two readings
-//! would be as long as an uncontended acquisition. The *timed window* gives the waits.
+//! figures. It also gives a lock that learns from its waits some waits to learn from. The *counted
+//! window* gives throughput, processor time and fairness. No thread reads a clock in it, since two
+//! readings would take as long as an uncontended acquisition. The *timed window* gives the waits.
 //!
-//! Each thread publishes where it is in a word of its own: 2n + 1 while it waits for its
-//! acquisition n, 2n + 2 after it has it. The thread that runs the race reads all words at the
-//! borders of a window, so that starts and ends that drag on do not count, and every 10 ms. A word
-//! that is odd and the same as before is one wait: so the longest wait is known over both windows,
-//! to within 20 ms in the counted one, where a starved thread would have nothing else to show for
-//! it. Two stores to a line that no other thread writes cost about a nanosecond.
+//! Each thread publishes its state in a word of its own: 2n + 1 while it waits for its acquisition
+//! n, 2n + 2 after it has it. The thread that runs the race reads all words every 10 ms. It also
+//! reads them at the borders of a window, so that slow starts and ends do not count. If a word is
+//! odd and the same as before, its thread is still in the same wait. So the longest wait is known
+//! over both windows. In the counted window it is known to within 20 ms, and there a starved thread
+//! leaves no other trace. Two stores to a line that no other thread writes cost about a nanosecond.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -29,35 +30,44 @@ use stanchion_study::measure::{Placement, StartLine};
 use stanchion_study::measure::{jain, nanos, processor_time};
 use stanchion_study_locks::contender::{Contender, Shared};
 
-/// What to run.
+/// The parameters of a race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Race<'a> {
+    /// The processors and the number of threads.
     pub(crate) place: Placement<'a>,
     /// The work of a lap in the first and the second phase.
     pub(crate) laps: [Steps; 2],
-    /// How long a phase lasts; without end if the phases are the same.
+    /// The length of a phase; without end if the phases are the same.
     pub(crate) phase: Option<Duration>,
+    /// Sleeps in critical sections, if there are any.
     pub(crate) naps: Option<Naps>,
+    /// The time before the first window.
     pub(crate) settle: Duration,
+    /// The length of the counted window.
     pub(crate) window: Duration,
+    /// The length of the window in which every acquisition is timed.
     pub(crate) timed: Duration,
 }
 
 /// Work in steps of [`work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Steps {
+    /// Steps under the lock.
     pub(crate) inside: u32,
+    /// Steps between an unlock and the next lock.
     pub(crate) outside: u32,
 }
 
 /// The holder of one section in `every` sleeps for `length`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Naps {
+    /// Sections of all threads from one sleep to the next.
     pub(crate) every: u64,
+    /// The time of one sleep.
     pub(crate) length: Duration,
 }
 
-/// What came out.
+/// The results of a race.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
     /// Acquisitions a second; with phases the geometric mean of both, so that each weighs the same.
@@ -67,15 +77,18 @@ pub(crate) struct Figures {
     pub(crate) cost: f64,
     /// Jain's index of the threads' acquisitions.
     pub(crate) fairness: f64,
-    /// Nanoseconds that locking took: the median, then 99 %, 99.9 % and all of the acquisitions
-    /// took no longer.
+    /// The median of the nanoseconds that locking took.
     pub(crate) p50: f64,
+    /// The nanoseconds that 99 % of the acquisitions did not exceed.
     pub(crate) p99: f64,
+    /// The nanoseconds that 99.9 % of the acquisitions did not exceed.
     pub(crate) p999: f64,
+    /// The nanoseconds of the longest wait in both windows.
     pub(crate) longest: f64,
 }
 
-/// What all threads look at before each lap; written some times a second.
+/// The words that all threads read before each lap. The thread that runs the race writes them a few
+/// times a second.
 #[derive(Default)]
 #[repr(align(128))]
 struct Orders {
@@ -152,7 +165,8 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
     figures
 }
 
-/// What one thread does: the waits of the timed window.
+/// Takes the lock until the race is over, on one of its threads. Returns the waits of the timed
+/// window.
 fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>) -> Waits {
     let mut waits = Waits::default();
     let mut had: u64 = 0;
@@ -196,32 +210,44 @@ fn section(shared: &mut Shared, steps: u32, naps: Option<Naps>) {
 
 /// The thread that runs the race, between start and stop.
 struct Watch<'a> {
+    /// The parameters.
     race: &'a Race<'a>,
+    /// Each thread's word.
     words: &'a [Word],
+    /// The words by which this thread directs the others.
     orders: &'a Orders,
+    /// The current one of the two phases.
     phase: usize,
+    /// The start of the current phase.
     phase_began: Instant,
     /// The words when they were last looked at, and since when each has been as it is.
     seen: Vec<(u64, Instant)>,
     /// The longest wait seen, in nanoseconds.
     longest: f64,
-    /// What has been counted in each phase.
+    /// The counts of each phase.
     tallies: [Tally; 2],
+    /// The border from which the next tally counts.
     last: Mark,
 }
 
-/// What happened in one phase.
+/// The counts of one phase.
 #[derive(Clone, Copy, Default)]
 struct Tally {
+    /// Sections of all threads together.
     acquisitions: u64,
+    /// Nanoseconds of wall-clock time.
     elapsed: f64,
+    /// Nanoseconds that all threads together had a processor.
     processor_time: f64,
 }
 
 /// A border of a window.
 struct Mark {
+    /// Sections of all threads since the race began.
     acquisitions: u64,
+    /// The time at which the words were read.
     at: Instant,
+    /// The processor time of this process so far.
     processor_time: Duration,
 }
 
@@ -233,7 +259,7 @@ impl Mark {
 }
 
 impl<'a> Watch<'a> {
-    /// How often it looks. Waits are known to within twice that.
+    /// The time between two looks at the words. Waits are known to within twice that.
     const BEAT: Duration = Duration::from_millis(10);
 
     fn new(race: &'a Race<'a>, words: &'a [Word], orders: &'a Orders) -> Self {
@@ -260,8 +286,8 @@ impl<'a> Watch<'a> {
         self.tally();
         let each: Vec<f64> =
             self.each().iter().zip(&before).map(|(now, before)| (now - before) as f64).collect();
-        // A phase in which nothing was had counts as one acquisition: a mean of nothing says
-        // nothing.
+        // A phase without an acquisition counts as one acquisition, since the logarithm of zero
+        // would decide the mean.
         let mean = |figure: fn(&Tally, f64) -> f64| {
             let seen: Vec<f64> = (self.tallies.iter().filter(|tally| tally.elapsed > 0.0))
                 .map(|tally| figure(tally, tally.acquisitions.max(1) as f64).ln())

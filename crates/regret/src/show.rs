@@ -15,12 +15,17 @@ use stanchion_study::units::{count, grouped, nanos, percent, significant};
 
 /// A trial and what follows from it.
 struct Shown<'a> {
+    /// The cells and contestants of the run.
     plan: &'a Plan,
+    /// The figures of all rounds.
     trial: &'a Trial,
     /// Names of the columns; the last is the double's, if there is one.
     names: Vec<String>,
+    /// Medians, by cell and contestant.
     cells: Vec<Vec<Figures>>,
+    /// Losses to the best lock of the cell, by cell and contestant.
     regrets: Vec<Vec<f64>>,
+    /// The requirements, judged.
     bars: Vec<Bar>,
 }
 
@@ -254,12 +259,12 @@ impl Shown<'_> {
                 significant(mean),
                 significant(most)
             ),
-            _ => "Noise was not measured: after one round nobody enters twice.".to_owned(),
+            _ => "Noise was not measured: after one round no contestant enters twice.".to_owned(),
         });
         notes
     }
 
-    /// What the terminal shows: standings, bars, and the regrets themselves if they fit.
+    /// Returns the lines for the terminal: standings, bars, and the regrets themselves if they fit.
     fn lines(&self) -> Vec<String> {
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(10);
         let mut lines = vec![format!("{:width$}  {:>6}  {:>6}", "contestant", "mean", "worst")];

@@ -1,17 +1,19 @@
-//! Regret: how many times the throughput of a cell's best lock is that of another, and what a
-//! contestant's regrets come to.
+//! Regret: the throughput of a cell's best lock over that of another lock, and the summary of a
+//! contestant's regrets.
 //!
-//! | term | means |
-//! | --- | --- |
-//! | best of a cell | the most throughput among those that may set one |
-//! | may set a best | fairness of 0.5 at least, no wait of more than 100 ms: a lock that starves some threads shows what they lost as throughput |
-//! | regret | the best throughput over one's own; 1 for one that has more than the best but may not set it: what it starved some threads of is no gain |
-//! | worst regret, geometric mean | over all cells |
-//! | double | a contestant that runs a second time under another name and sets no best, so that its regret may be below 1; what parts the two is noise |
-//! | step | one of ours with another step of its policy, in the study only if asked for: sets no best, so that the others' regrets stay the same |
+//! - *Best of a cell*: the most throughput among the contestants that may set a best.
+//! - *May set a best*: a contestant with a fairness of 0.5 at least, and no wait of more than 100
+//!   ms. A lock that starves some threads shows what they lost as throughput.
+//! - *Regret*: the best throughput over the contestant's own. If a contestant has more than the
+//!   best but may not set it, its regret is 1: what it starved some threads of is no gain.
+//! - *Worst regret* and *geometric mean*: taken over all cells.
+//! - *Double*: a contestant that runs a second time under another name. It sets no best, so its
+//!   regret may be below 1. The difference between the two is noise.
+//! - *Step*: one of ours with another step of its policy, in the study only if asked for. It sets
+//!   no best, so that the others' regrets stay the same.
 //!
-//! If no lock of a cell may set a best, the most throughput of all is the best: the cell still
-//! tells them apart.
+//! If no lock of a cell may set a best, the most throughput of all is the best, so that the cell
+//! still tells the locks apart.
 
 use super::race::Figures;
 use stanchion_study::measure::median;
@@ -36,7 +38,7 @@ pub(crate) fn medians(rounds: &[Figures]) -> Figures {
     }
 }
 
-/// Whether these figures may be a cell's best.
+/// Returns whether these figures may be a cell's best.
 pub(crate) fn may_set_best(figures: &Figures) -> bool {
     figures.fairness >= FAIR && figures.longest <= STARVED
 }
@@ -66,12 +68,14 @@ pub(crate) fn regrets(cells: &[Vec<Figures>], entered: &[usize]) -> Vec<Vec<f64>
         .collect()
 }
 
-/// What one contestant's regrets come to.
+/// The summary of one contestant's regrets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
+    /// The largest regret of all cells.
     pub(crate) worst: f64,
-    /// The cell of the worst.
+    /// The cell of the largest regret.
     pub(crate) at: usize,
+    /// The geometric mean over all cells.
     pub(crate) mean: f64,
 }
 

@@ -1,12 +1,12 @@
 //! All races of the plan, interleaved.
 //!
-//! Rounds follow each other; in a round the cells, in a cell the contestants, each time in another
-//! order. So whatever drifts in the minutes or the hour that it takes (a neighbour's load, the
-//! clock rate, the temperature) meets all alike, and none always runs after the same other one.
+//! A round visits each cell, and a visit runs each contestant, each time in another order. The
+//! trial takes minutes or an hour. Whatever drifts meanwhile (a neighbour's load, the clock rate,
+//! the temperature) meets all contestants alike, and none always runs after the same other one.
 //!
 //! After the first round the leader's double enters: the contestant with the least geometric mean
-//! of regrets so far runs a second time in each cell of the rounds that remain. Who is best at the
-//! end is not known before the end; who led after a round is nearly always among the best, and
+//! of regrets so far runs a second time in each cell of the rounds that remain. The best contestant
+//! is not known before the end. The leader after one round is nearly always among the best, and
 //! noise is the same for all of those.
 
 use std::time::Duration;
@@ -29,11 +29,12 @@ pub(crate) struct Trial {
     /// `rounds[cell][contestant]`: one figure a round; the last column is the double's, if there is
     /// one.
     pub(crate) rounds: Vec<Vec<Vec<Figures>>>,
-    /// Who entered twice.
+    /// The contestant that entered twice.
     pub(crate) double: Option<usize>,
     /// Rounds that were run to their end.
     pub(crate) complete: usize,
-    /// Which share of the processors' time others had in each visit to a cell, where that is known.
+    /// The share of the processors' time that other programs had in each visit to a cell, where it
+    /// is known.
     pub(crate) others: Vec<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! How long the acquisitions of a race took: counts in classes, each at most a sixteenth wider than
-//! its start.
+//! A histogram of the acquisition times of a race: counts in classes, each of at most a sixteenth
+//! of its start in width.
 
 /// Classes of one power of two.
 const FINE: u64 = 16;
@@ -7,7 +7,9 @@ const FINE: u64 = 16;
 /// Counts of waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
+    /// The number of waits in each class.
     counts: Vec<u64>,
+    /// The most nanoseconds of one wait.
     longest: u64,
 }
 
@@ -35,14 +37,14 @@ fn start(class: usize) -> u64 {
 }
 
 impl Waits {
-    /// One acquisition took `nanos` nanoseconds.
+    /// Counts an acquisition that took `nanos` nanoseconds.
     #[inline]
     pub(crate) fn note(&mut self, nanos: u64) {
         self.counts[class(nanos)] += 1;
         self.longest = self.longest.max(nanos);
     }
 
-    /// Adds those of another thread.
+    /// Adds the waits of another thread.
     pub(crate) fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
@@ -50,8 +52,8 @@ impl Waits {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// The time that `share` of all acquisitions took no longer than, in nanoseconds, up to the
-    /// width of a class; 0 if there were none.
+    /// Returns the time that `share` of all acquisitions did not exceed, in nanoseconds, up to the
+    /// width of a class. Returns 0 if there were none.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let all: u64 = self.counts.iter().sum();
         let wanted = (share * all as f64).ceil().max(1.0);
@@ -65,7 +67,7 @@ impl Waits {
         0.0
     }
 
-    /// The longest, in nanoseconds.
+    /// Returns the longest wait, in nanoseconds.
     pub(crate) fn longest(&self) -> f64 {
         self.longest as f64
     }

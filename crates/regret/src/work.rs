@@ -8,9 +8,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How fast this processor works.
+/// The speed of [`work`] on this processor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
+    /// Multiplications of the chain in a nanosecond.
     steps_a_nano: f64,
 }
 
@@ -44,9 +45,9 @@ pub(crate) fn work(steps: u32) {
     }
 }
 
-/// Keeps the processor from starting on the work while it still waits for the lock: it looks some
-/// hundred instructions ahead, and a section of 100 ns would be held for half of that. Takes some
-/// nanoseconds.
+/// Keeps the processor from starting on the work while it still waits for the lock. The processor
+/// looks some hundred instructions ahead. Without this fence it would hold the lock for only half
+/// of a section of 100 ns. Takes some nanoseconds.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn let_all_before_end() {
@@ -54,14 +55,14 @@ fn let_all_before_end() {
     unsafe { std::arch::x86_64::_mm_lfence() };
 }
 
-/// Other processors have no instruction for it that can be had without assembly; there short work
-/// is overlapped.
+/// Does nothing: other processors have no instruction for it that can be had without assembly.
+/// There short work is overlapped.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn let_all_before_end() {}
 
-/// One function for all callers: inlined where `steps` is known, it would be another loop than
-/// where it is not, and the pace of the one would not be that of the other.
+/// Multiplies `steps` times. It is one function for all callers, never inlined. Where `steps` is a
+/// constant, an inlined copy would be another loop, with another pace.
 #[inline(never)]
 fn chain(steps: u32) {
     let mut value = black_box(steps);
