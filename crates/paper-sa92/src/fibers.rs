@@ -2,29 +2,33 @@
 //! activations.
 //!
 //! A user-level thread is a coroutine. A virtual processor takes one from the ready list, runs it
-//! until it ends or waits for another, and takes the next. What a virtual processor is, is all in
-//! which the two systems differ:
+//! until it ends or waits for another, and takes the next. The two systems differ only in what a
+//! virtual processor is:
 //!
-//! | | virtual processor | a thread that waits in the kernel | nothing is ready |
-//! | --- | --- | --- | --- |
-//! | over kernel threads | a kernel thread, as many as processors | takes its virtual processor along | looks again and again |
-//! | on activations | whatever activation the kernel has made for an upcall | another activation goes on with the others | looks for a while, then gives the processor back |
+//! - *Over kernel threads* it is a kernel thread, and there are as many as processors. A thread
+//!   that waits in the kernel takes its virtual processor along. If nothing is ready, the virtual
+//!   processor looks again and again.
+//! - *On activations* it is whatever activation the kernel has made for an upcall. If a thread
+//!   waits in the kernel, another activation goes on with the others. If nothing is ready, the
+//!   virtual processor looks for a while, then gives the processor back.
 //!
-//! On activations the ready list holds stopped activations too: a thread that was preempted or has
-//! unblocked is in the middle of one, and goes on with it ([`Next::Resume`]). The upcalls are the
-//! paper's, each with its cost from the description of the machine.
+//! On activations the ready list holds stopped activations too. A thread that was preempted or has
+//! unblocked is in the middle of an activation, and goes on with it ([`Next::Resume`]). The upcalls
+//! are the paper's, each with its cost from the description of the machine.
 //!
-//! What is left out: the scheduler's own sections take no lock here, so none is ever preempted in
-//! one. The paper's are made safe by recovery, which costs nothing while nobody is preempted; over
-//! kernel threads that flatters user-level threads.
+//! One thing is left out. The scheduler's own sections take no lock here, so no thread is ever
+//! preempted in one. The paper makes its sections safe by recovery, which costs nothing while no
+//! thread is preempted. Over kernel threads the omission flatters user-level threads.
 //!
 //! # Invariants
 //!
 //! 1. All threads of a run are on one thread of this computer, and between two calls of the
 //!    simulator nothing else happens. So cells are enough.
-//! 2. A fiber is in one place: on a virtual processor, in the ready list, or with who will make it
-//!    ready. Who puts itself there leaves its coroutine before the simulator is called again.
-//! 3. `join` does not return before the other half has ended, so that may borrow from the caller.
+//! 2. A fiber is in one place: on a virtual processor, in the ready list, or with the fiber that
+//!    will make it ready. A fiber that puts itself there leaves its coroutine before the simulator
+//!    is called again.
+//! 3. `join` does not return before the other half has ended. So the other half may borrow from the
+//!    caller.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -42,23 +46,24 @@ use stanchion_simulator::os::activations::{Next, Space, Upcall};
 /// Bytes of a user-level thread's stack.
 const STACK: usize = 128 << 10;
 
-/// Between two looks of a virtual processor that has nothing to do, in nanoseconds.
+/// The time between two looks of a virtual processor that has nothing to do, in nanoseconds.
 const LOOK_NS: u64 = 100_000;
 
-/// What operations cost on the paper's machine, in nanoseconds: inputs, not results.
+/// The costs of operations on the paper's machine, in nanoseconds: inputs, not results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Null Fork.
     pub(super) fork: u64,
-    /// Signal-Wait, half with the one who signals, half with the one who waits.
+    /// Signal-Wait. The signaller pays one half, the waiter the other.
     pub(super) signal_wait: u64,
     /// Taking a free lock and giving it back.
     pub(super) lock: u64,
-    /// For how long a processor on activations has nothing to do before it goes back to the kernel.
+    /// The time that an idle processor on activations looks for work before it goes back to the
+    /// kernel.
     pub(super) patience: u64,
 }
 
-/// Who can go on.
+/// A thread that can go on.
 enum Ready {
     Fiber(Rc<Fiber>),
     /// A stopped activation, in the middle of a fiber.
@@ -67,15 +72,19 @@ enum Ready {
 
 /// A user-level thread.
 struct Fiber {
+    /// The stack and the state of execution; none while the fiber runs.
     coroutine: RefCell<Option<Coroutine<(), (), (), DefaultStack>>>,
-    /// Of its coroutine, once that has begun.
+    /// The handle by which the coroutine suspends itself; null until the coroutine has begun.
     yielder: Cell<*const Yielder<(), ()>>,
 }
 
 /// A program's user-level threads.
 pub(super) struct Fibers {
+    /// The queue of threads that can go on.
     ready: RefCell<VecDeque<Ready>>,
+    /// Set once the main thread is over.
     ended: Cell<bool>,
+    /// The charges for operations.
     costs: Costs,
     /// Virtual processors that look for work.
     idle: Cell<usize>,
@@ -86,19 +95,19 @@ pub(super) struct Fibers {
 /// A fiber and its program.
 type Running = Option<(Rc<Fibers>, Rc<Fiber>)>;
 
-/// What a virtual thread is running.
+/// The fiber that a virtual thread runs, if it runs one.
 static CURRENT: Local<RefCell<Running>> = Local::new(RefCell::default);
 
 fn running() -> Running {
     CURRENT.with(|current| current.borrow().clone())
 }
 
-/// The fiber that runs, and its program.
+/// Returns the fiber that runs, and its program.
 fn current() -> (Rc<Fibers>, Rc<Fiber>) {
     running().expect("a user-level thread runs")
 }
 
-/// Leaves the processor until somebody makes this fiber ready, which `keep` is handed.
+/// Hands this fiber to `keep`, and leaves the processor until the fiber is made ready.
 fn suspend(keep: impl FnOnce(Rc<Fiber>)) {
     let (_, fiber) = current();
     let yielder = fiber.yielder.get();
@@ -110,7 +119,7 @@ fn suspend(keep: impl FnOnce(Rc<Fiber>)) {
 }
 
 impl Fibers {
-    /// No threads yet.
+    /// Makes a program without threads.
     pub(super) fn new(costs: Costs) -> Rc<Self> {
         Rc::new(Self {
             ready: RefCell::default(),
@@ -199,7 +208,7 @@ impl Fibers {
         }
     }
 
-    /// Somebody can go on.
+    /// Appends `fiber` to the ready list, and requests a processor if none is idle.
     fn make_ready(&self, fiber: Rc<Fiber>) {
         self.ready.borrow_mut().push_back(Ready::Fiber(fiber));
         // "Add more processors": only if those that it has are all busy.
@@ -293,9 +302,11 @@ pub(super) fn both(one: impl FnOnce() + 'static, other: impl FnOnce() + 'static)
     }
 }
 
-/// A lock for user-level threads: who does not get it lets the others run.
+/// A lock for user-level threads. A thread that finds it taken lets the others run.
 pub(super) struct FiberLock {
+    /// Set while a fiber has the lock.
     held: Cell<bool>,
+    /// The fibers that wait for the lock, in order of arrival.
     waiters: RefCell<VecDeque<Rc<Fiber>>>,
 }
 

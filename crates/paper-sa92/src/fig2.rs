@@ -29,15 +29,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// What part of the processors is "scales".
+/// The least speed-up for "scales", as a share of the processors.
 const SCALES: f64 = 0.75;
-/// How far below is "flattens".
+/// The largest speed-up for "flattens", as a share of the least of the systems that scale.
 const BELOW: f64 = 0.9;
 
 /// The speed-ups of a system, by processors from some number up.
 #[derive(Clone, Debug)]
 struct Line {
+    /// The system of threads under test.
     system: System,
+    /// Processors, and the speed-up with so many.
     points: Vec<(usize, f64)>,
 }
 

@@ -43,7 +43,9 @@ const ALIKE: f64 = 1.1;
 /// A system, and what it took with each part in memory.
 #[derive(Clone, Debug)]
 struct Line {
+    /// The system of threads under test.
     system: System,
+    /// The part in memory, in percent, and the measurement with it.
     points: Vec<(u32, Measured)>,
 }
 

@@ -71,13 +71,14 @@ pub(super) fn kernel_signal(times: u32) -> f64 {
     let first = std::thread::current();
     let turn = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let theirs = std::sync::Arc::clone(&turn);
-    // Release and Acquire: a turn comes with what was done in the one before it.
+    // Acquire: pairs with the Release of `pass`, so that a turn sees the writes of the one before.
     let wait = |turn: &std::sync::atomic::AtomicBool, mine: bool| {
         while turn.load(std::sync::atomic::Ordering::Acquire) != mine {
             std::thread::park();
         }
     };
     let pass = |turn: &std::sync::atomic::AtomicBool, to: bool, other: &std::thread::Thread| {
+        // Release: pairs with the Acquire of `wait`.
         turn.store(to, std::sync::atomic::Ordering::Release);
         other.unpark();
     };
@@ -146,8 +147,9 @@ pub(super) fn process_signal(times: u32) -> Result<f64, Stop> {
     told(processes::ended(child) && well, nanos)
 }
 
-/// A process that calls `work` with its ends of two pipes, and our ends. Neither keeps the other's
-/// open: who has ended is read to the end, and not waited for.
+/// Starts a process that calls `work` with its ends of two pipes. Returns the process and our ends.
+/// Neither process keeps the other's ends open. So if one has ended, the other reads the end of the
+/// pipe and does not wait for it.
 #[cfg(unix)]
 fn signaller(work: impl FnOnce(&pipes::Ends) -> bool) -> Result<(libc::pid_t, pipes::Ends), Stop> {
     let (here, there) = pipes::Ends::pair()?;
@@ -168,8 +170,8 @@ mod processes {
 
     /// The calling process ends in [`SECONDS`] at the latest. May be called in a child.
     pub(super) fn end_in_time() {
-        // SAFETY: a call that takes a number; the signal ends the process, as nobody has said
-        // otherwise.
+        // SAFETY: the call takes a number. The signal ends the process, since its default action
+        // is unchanged.
         unsafe { libc::alarm(SECONDS) };
     }
 
@@ -202,9 +204,11 @@ mod pipes {
 
     use super::Stop;
 
-    /// What one of two has of the pipes between them.
+    /// One process's ends of the two pipes between two processes.
     pub(super) struct Ends {
+        /// The end that this process reads.
         from: PipeReader,
+        /// The end that this process writes.
         to: PipeWriter,
     }
 

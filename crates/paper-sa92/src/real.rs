@@ -68,13 +68,13 @@ fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
         copies.into_iter().map(|copy| copy.join().unwrap_or_else(panicked)).collect()
     });
     if is_divided(setting) {
-        // All have ended: nobody shares through it any more.
+        // All copies have ended: no program uses the arbiter's file any more.
         let _ = arbiter().map(|arbiter| std::fs::remove_file(arbiter.path()));
     }
     Ok(Measured::slowest(results.into_iter().collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Whether the copies' processors are divided among them.
+/// Returns whether the processors are divided among the copies.
 fn is_divided(setting: Setting) -> bool {
     setting.copies > 1 && matches!(setting.system, System::Activations | System::Staying)
 }
@@ -175,7 +175,7 @@ pub(super) fn keep_to(_processors: &[usize]) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What a reader must know.
+/// Returns the note on the runtime, for the reader of a figure.
 pub(super) fn note() -> String {
     let told = match runtime(true, 1) {
         Ok(runtime) => runtime.capabilities().to_string(),

@@ -1,4 +1,4 @@
-//! What is run: a system of threads, a machine's processors, and the program.
+//! The settings of a run: a system of threads, a machine's processors, and the program.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(super) enum System {
     /// None: the program on one thread, without a cache.
     Sequential,
-    /// Kernel threads, one for each fork, whose locks sleep at once.
+    /// Kernel threads, one for each fork. A lock that is taken puts its waiter to sleep at once.
     Kernel,
     /// The same with competitive locks.
     Competitive,
@@ -15,7 +15,7 @@ pub(super) enum System {
     User,
     /// User-level threads on activations.
     Activations,
-    /// The same on this computer, whose threads stay on the kernel thread on which they began.
+    /// The same on this computer. Each thread stays on the kernel thread on which it began.
     Staying,
 }
 
@@ -39,11 +39,15 @@ impl System {
 /// The program and its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Program {
+    /// The number of bodies.
     pub(super) bodies: usize,
-    /// Bodies of a task.
+    /// The bodies of a task.
     pub(super) grain: usize,
+    /// The number of time steps.
     pub(super) steps: u64,
+    /// The opening angle of the tree walk.
     pub(super) theta: f64,
+    /// The time that a miss of the buffer cache waits in the kernel.
     pub(super) miss: Duration,
 }
 
@@ -58,21 +62,26 @@ pub(super) const COARSE: Program = Program { bodies: 2_000, grain: 16, steps: 1,
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
+    /// The kind of threads.
     pub(super) system: System,
+    /// The number of processors, for all copies together.
     pub(super) processors: usize,
-    /// How much of the bodies fits, in percent.
+    /// The share of the bodies that fits into memory, in percent.
     pub(super) memory: u32,
-    /// Programs at the same time.
+    /// The number of programs at the same time.
     pub(super) copies: usize,
+    /// The program that each copy runs.
     pub(super) program: Program,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     /// From the beginning of the program to its end; of several, the longest.
     pub(super) seconds: f64,
+    /// The hash of the bodies' final places.
     pub(super) checksum: u64,
+    /// The number of misses of the buffer cache.
     pub(super) misses: u64,
 }
 

@@ -1,9 +1,10 @@
 //! The n-body program on the simulated machine, over each of the paper's three systems of threads,
 //! and kernel threads with competitive locks.
 //!
-//! What operations on user-level threads cost is measured in the paper and put in here ([`costs`]);
-//! what kernel threads, their locks and the upcalls cost is in the machine's description. What is
-//! judged is what follows from that: who waits for a processor, and who for a miss.
+//! The costs of operations on user-level threads are measured in the paper and put in here
+//! ([`costs`]). The costs of kernel threads, their locks and the upcalls are in the machine's
+//! description. The verdict is about what follows from those costs: which threads wait for a
+//! processor, and which for a miss.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,8 +30,8 @@ const THREADS: usize = 1 << 16;
 /// Bytes of a virtual thread's stack.
 const STACK: usize = 64 << 10;
 
-/// What operations cost on the paper's machine, by its table IV; over kernel threads and on
-/// activations.
+/// Returns the costs of operations on the paper's machine, by its table IV, over kernel threads or
+/// on activations.
 pub(super) fn costs(system: System) -> Costs {
     let (fork, signal_wait) = match system {
         System::Activations => (37_000, 42_000),
@@ -92,7 +93,7 @@ impl Copy {
                 let main = move || end(program::<FiberLock, _>(&OnFibers, setting, scale));
                 Fibers::new(costs(setting.system)).over_threads(processors, main);
             }
-            // Simulated threads are nobody's coroutines but ours, and never stay.
+            // Simulated threads are coroutines of this crate, and never stay.
             System::Activations | System::Staying => {
                 let main = move || end(program::<FiberLock, _>(&OnFibers, setting, scale));
                 Fibers::new(costs(setting.system)).on_activations(processors, main);

@@ -28,7 +28,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The program whose tasks miss.
+    /// Returns the program with tasks that miss.
     pub(super) fn coarse(&self, context: &Context) -> Program {
         match self {
             Self::Real => real::coarse(context),
@@ -36,7 +36,7 @@ impl Stage<'_> {
         }
     }
 
-    /// What is compared where threads miss.
+    /// Returns the systems that are compared where threads miss.
     pub(super) fn systems(&self) -> Vec<System> {
         let mut systems = System::COMPARED.to_vec();
         if matches!(self, Self::Real) {
@@ -45,7 +45,7 @@ impl Stage<'_> {
         systems
     }
 
-    /// What each setting comes to; all must come to the same places.
+    /// Runs each setting and returns its measurement. All must bring the bodies to the same places.
     pub(super) fn measure(
         &self,
         context: &Context,
@@ -64,7 +64,7 @@ impl Stage<'_> {
         ))
     }
 
-    /// What a reader must know.
+    /// Returns the notes on the program and the machine, for the reader of a figure.
     pub(super) fn notes(&self, program: Program) -> Vec<String> {
         let Program { bodies, grain, steps, theta, miss } = program;
         let program = format!(

@@ -34,15 +34,18 @@ const ALMOST_NOTHING: f64 = 1.2;
 
 /// A level: its name, the paper's figures in µs, and how it is measured.
 struct Level {
+    /// The row's label.
     name: &'static str,
+    /// The costs that the paper gives.
     paper: &'static str,
+    /// Measures both operations.
     measure: Box<Measure>,
 }
 
 /// Null Fork and Signal-Wait, in nanoseconds.
 type Measure = dyn Fn(&Context) -> Result<[f64; 2], Stop>;
 
-/// What user threads cost over so managed a ready list.
+/// Measures user threads with a ready list managed by strategy `S`.
 fn user<S: Strategy>(
     name: &'static str,
     paper: &'static str,

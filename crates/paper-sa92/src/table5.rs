@@ -1,21 +1,23 @@
 //! Table V: the speed-up of the n-body program when two copies of it run at once.
 //!
-//! Of two copies the slower one counts, so that half of the processors, 3.0 on the paper's machine,
-//! is the most. On this computer the copies are in one process, each with threads of its own.
+//! Of two copies the slower one counts. So the most is half of the processors, 3.0 on the paper's
+//! machine. On this computer the copies are in one process, each with threads of its own.
 //!
-//! Beside them one copy runs alone on half of the processors, on activations: what the division
-//! itself costs is what the two lose beside that. The paper's are within 5 % of it, which it puts
-//! down to the bus and to a daemon of the kernel that takes a processor now and then. The simulated
-//! machine has no such daemon, and of the program's own data nothing on its bus: there the two lose
-//! nothing, and are faster than the paper's as one copy alone is.
+//! Beside them one copy runs alone on half of the processors, on activations. The loss of the two
+//! copies against that one is the cost of the division itself. The paper's two copies are within 5
+//! % of it. The paper puts the difference down to the bus and to a daemon of the kernel that takes
+//! a processor now and then. The simulated machine has no such daemon, and none of the program's
+//! own data is on its bus. There the two copies lose nothing, and are faster than the paper's, as
+//! one copy alone is.
 //!
-//! Also faster there are user threads on kernel threads. Most of what those lose in the paper is
-//! processors that idle, waiting for a lock whose holder was preempted; the simulated scheduler's
-//! sections take no lock (`fibers.rs`), and who waits for one of the program lets others run.
+//! User threads on kernel threads are faster there too. In the paper they lose most by processors
+//! that idle, because the holder of a lock was preempted while others wait for it. The simulated
+//! scheduler's sections take no lock (`fibers.rs`), and a thread that waits for a lock of the
+//! program lets others run.
 //!
 //! Rule of the verdict: *holds* if activations are the fastest, by a tenth over kernel threads and
-//! over user threads on kernel threads; else *differs*. *not judged* with one processor, of which
-//! two copies have half each whatever is done.
+//! over user threads on kernel threads; else *differs*. *not judged* with one processor: there two
+//! copies have half of it each in any case.
 
 use stanchion_simulator::Machine;
 
@@ -59,7 +61,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     Ok(Outcome { notes: stage.notes(program), ..outcome(processors, &speeds, on_half) })
 }
 
-/// What each of two copies has.
+/// Returns the number of processors that each of two copies has.
 fn half(processors: usize) -> usize {
     (processors / 2).max(1)
 }

@@ -115,19 +115,21 @@ fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-/// A game of two threads, by what both look at.
+/// The shared state of a game of two threads that take turns.
 #[derive(Default)]
 struct Game {
-    /// How often it was somebody's turn.
+    /// The number of the current turn, from 0.
     turn: Cell<u64>,
+    /// The virtual time of the first turn, in nanoseconds.
     began: Cell<u64>,
+    /// The virtual time of the latest turn, in nanoseconds.
     ended: Cell<u64>,
-    /// Players that have left.
+    /// The number of players that have left.
     left: Cell<usize>,
 }
 
 impl Game {
-    /// One of the two, whose turns have even or odd numbers.
+    /// Plays every second turn, from turn `first` on: one thread the even turns, the other the odd.
     fn play(&self, first: u64) {
         let word = (&raw const self.turn).cast();
         for mine in (first..2 * TURNS).step_by(2) {
@@ -157,8 +159,8 @@ impl Game {
     }
 }
 
-/// What a turn takes, of two threads that sleep in the kernel and wake each other: kernel threads,
-/// or user-level threads on activations.
+/// Measures a turn of two threads that sleep in the kernel and wake each other: kernel threads, or
+/// user-level threads on activations.
 fn turns(machine: &Machine, activations: bool) -> Result<f64, Failure> {
     let mut machine = machine.clone();
     machine.processors = 1;

@@ -1,23 +1,23 @@
-//! What the program asks of user-level threads on this computer: to fork, and a lock.
+//! Forks and a lock for the program over user-level threads on this computer.
 //!
-//! The paper's threads go on wherever a processor is free. Here safe code's stay on the kernel
-//! thread on which they began, because compilers keep addresses of thread-locals; those of a
-//! program that is known to keep none may migrate.
+//! The paper's threads go on wherever a processor is free. Here the threads of safe code stay on
+//! the kernel thread on which they began, because compilers keep addresses of thread-locals. If a
+//! program is known to keep none, its threads may migrate.
 
 use std::panic::resume_unwind;
 
 use stanchion_activations::{Builder, Runtime, Scope, ScopedJoinHandle, scope};
 use stanchion_applications::nbody::Fork;
 
-/// The lock of what user-level threads share.
+/// The lock around the data that user-level threads share.
 pub(super) type UserLock = stanchion_activations::sync::RawMutex;
 
-/// Forks user-level threads of the runtime that the caller is a thread of.
+/// Forks user-level threads of the caller's runtime.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OnRuntime {
-    /// Which go on on any kernel thread.
+    /// A thread may continue on any kernel thread.
     Migrating,
-    /// Which stay where they began.
+    /// A thread stays where it began.
     Staying,
 }
 
@@ -27,7 +27,7 @@ impl OnRuntime {
         runtime.scope(|scope| joined(self.spawn(scope, main)))
     }
 
-    /// `body` is a part of the n-body program.
+    /// Spawns `body`, which must be a part of the n-body program.
     fn spawn<'scope, R: Send + 'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
