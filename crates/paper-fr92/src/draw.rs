@@ -9,8 +9,8 @@ pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Poin
     points.iter().filter(move |point| point.case.method == method)
 }
 
-/// What was measured, as lines of `methods` over `x`, and the model's for those of which it says
-/// something, as dots.
+/// Returns the measurements of `methods` over `x` as lines. Where the model predicts a method, its
+/// figures follow as dots.
 pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) -> Vec<Series> {
     let mut all = Vec::new();
     for &method in methods {
@@ -75,7 +75,7 @@ pub(super) fn table(points: &[Point]) -> Table {
     }
 }
 
-/// How far the model is from what was measured of `method`, at worst, as a factor of 1 or more.
+/// Returns the largest error of the model for `method`, as a factor of 1 or more.
 pub(super) fn off(points: &[Point], method: Method) -> f64 {
     let factor = |point: &Point| {
         let ratio = point.measured.time / point.model?;

@@ -6,9 +6,9 @@
 //! 6 says within a tenth; else *differs*. On this computer, where other programs and the system run
 //! too, the last is within a fifth. *not judged* with one processor.
 //!
-//! Here gangs are measured twice: blocking adds a yield with nobody to yield to, a fraction of a
-//! microsecond, and where two runs of the same gangs differ by more than that the verdict,
-//! whichever it is, is of something that cannot be seen here, and says so.
+//! Here gangs are measured twice. Blocking adds a yield without another thread to yield to, a
+//! fraction of a microsecond. If two runs of the same gangs differ by more than that, the
+//! difference cannot be seen here, and the verdict, whichever it is, says so.
 
 use stanchion_simulator::Machine;
 

@@ -4,8 +4,8 @@
 //! *The crossover* is the t_p + t_w at which blocking takes as long as gangs, between the points on
 //! either side of it.
 //!
-//! Rule of figure 5: *holds* if the crossover lies within a third of 0.8 ms; else *differs*. On
-//! this computer, whose switches are not the Makbilan's, *holds* if there is a crossover: gangs
+//! Rule of figure 5: *holds* if the crossover lies within a third of 0.8 ms; else *differs*. The
+//! switches of this computer are not the Makbilan's. Here it *holds* if there is a crossover: gangs
 //! ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are
 //! twice as fast at 0.16 ms, between the points on either side; on this computer at the finest
 //! grain. *not judged* with one processor.
@@ -140,7 +140,7 @@ fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     })
 }
 
-/// What the ratio depends on.
+/// The note on the ratio: the quantities that it depends on.
 const WHY: &str = "By equations 6 and 12 blocking takes (t_p + (n-1)/n·α·τcs)/(t_p + t_w) times as long: at 0.16 ms, with the 0.117 ms that a switch of the default library takes at load 3, \
                    twice as long wants α near 2, the upper end of what the paper counted. A shorter barrier lets threads arrive more nearly together than the paper's, so they yield less.";
 

@@ -75,7 +75,7 @@ fn growth(points: &[Point], method: Method) -> f64 {
     top / bottom
 }
 
-/// What the growths without gangs are here.
+/// The remark on the growths without gangs on this computer.
 const SCHEDULER: &str = " (without gangs it is this system's scheduler that chooses which threads are on together and for how long; the quadratic growth is of processors that take \
                          turns strictly and out of step)";
 

@@ -42,13 +42,15 @@ const LOAD: usize = 3;
 /// In the paper's milliseconds.
 const PROCESSING: [f64; 4] = [0.1, 0.2, 0.4, 0.8];
 const WAITING: [f64; 8] = [0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.1, 1.5];
-/// How near a line decides nothing.
+/// The distance from a line of the figure, as a share, within which a point decides nothing.
 const BAND: f64 = 0.2;
 
 /// A measured point, in the paper's milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct At {
+    /// The computation of an iteration, t_p.
     processing: f64,
+    /// The wait of an iteration, t_w.
     waiting: f64,
     /// Blocking's time over the gangs'.
     ratio: f64,
@@ -162,7 +164,7 @@ fn picture(at: &[At]) -> Picture {
     ];
     series.retain(|series| !series.points.is_empty());
     Picture {
-        title: "Who is better where".to_owned(),
+        title: "Which method is better where".to_owned(),
         shape: Shape::Lines,
         x: Axis::linear("t_p (ms of the paper)"),
         y: Axis::linear("t_w (ms of the paper)"),
@@ -170,8 +172,8 @@ fn picture(at: &[At]) -> Picture {
     }
 }
 
-/// What the paper says of a point: the least and the most that blocking's time over the gangs' may
-/// be.
+/// Returns the paper's prediction for a point: the least and the most that blocking's time over the
+/// gangs' may be.
 fn said(at: &At) -> (f64, f64) {
     let (corner, above) = (at.processing + 2.0 * at.waiting, at.waiting - at.processing);
     let ahead = if at.waiting <= 0.3 * (1.0 - BAND) {

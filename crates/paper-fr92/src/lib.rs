@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! methods ──┬─ real (this computer; the system's scheduler) ──┐
-//!           └─ simulated (Makbilan) ──────────────────────────┴─▶ stage ─▶ fig4 … fig9, with model::gang beside
+//!           └─ simulated (Makbilan) ──────────────────────────┴─▶ stage ─▶ fig4 … fig9
+//!                                                                          beside model::gang
 //! ```
 //!
-//! [`points`] has what is measured and what the model says of it. The rules by which the figures
-//! are judged stand in their files.
+//! [`points`] has the measurements and the model's predictions. The file of each figure states the
+//! rule of its verdict.
 
 mod draw;
 mod fig4;

@@ -1,33 +1,35 @@
-//! What is measured: a program of the paper's, by how its threads wait and who is put on the
-//! processors together.
+//! The cases and their points. A case is a program of the paper's, with a way of waiting and a
+//! choice of the threads that are put on the processors together.
 
 use std::time::Duration;
 
 use stanchion_model::gang::{Iteration, System};
 pub(crate) use stanchion_study::settings::gangs::{Measured, Method, Others, Setting};
 
-/// What the model has to know of a machine, in milliseconds.
+/// The model's parameters of a machine, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// Processors, so threads of a gang.
     pub(crate) processors: usize,
+    /// The length of a gang's turn.
     pub(crate) quantum: Duration,
-    /// What it takes to switch: measured here, or in the machine's description.
+    /// The time of a switch: measured here, or in the machine's description.
     pub(crate) switch: f64,
-    /// The same without gangs: this, and so much more once a round.
+    /// The time of a switch without gangs, and what is added to it once a round.
     pub(crate) ungoverned: (f64, f64),
-    /// What a unit of GRAIN takes.
+    /// The time of a unit of GRAIN.
     pub(crate) unit: f64,
-    /// What an iteration without computing takes, by threads that wait busily for nobody else.
+    /// The time of an iteration without computing, by threads that wait busily and only for one
+    /// another.
     pub(crate) barrier: f64,
     /// The same for gangs of two.
     pub(crate) pair: f64,
-    /// What a gang's members take beyond that: they look whether their turn is over.
+    /// The time that a gang's members add to that: they look whether their turn is over.
     pub(crate) look: f64,
 }
 
 impl Place {
-    /// Equation 14 for this machine and gangs of so many.
+    /// Returns an iteration by equation 14, for this machine and the members of `case`.
     pub(crate) fn iteration(&self, case: &Case) -> Iteration {
         let n = case.members as f64;
         let work =
@@ -48,13 +50,13 @@ impl Place {
             .expect("a place has a quantum, programs and processors")
     }
 
-    /// What it costs to switch without gangs.
+    /// Returns the time of a switch without gangs.
     pub(crate) fn switch_of(&self, case: &Case) -> f64 {
         let (each, round) = self.ungoverned;
         case.switch.unwrap_or(each + round / case.load as f64)
     }
 
-    /// What the model says of `method`; nothing where it says nothing.
+    /// Returns the model's time for the method of `case`, or nothing if the model has none.
     pub(crate) fn predicted(&self, case: &Case, measured: Measured) -> Option<f64> {
         let iteration = self.iteration(case);
         let system = self.system(case);
@@ -73,18 +75,24 @@ impl Place {
     }
 }
 
-/// What is to be measured, in the paper's units.
+/// One case to be measured, in the paper's units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
+    /// The way in which threads wait and are scheduled.
     pub(crate) method: Method,
+    /// The number of gangs that share the processors.
     pub(crate) load: usize,
+    /// The number of threads of a gang.
     pub(crate) members: usize,
+    /// The computation between two barriers, in units of GRAIN.
     pub(crate) grain: f64,
+    /// The variation of the computation, in units of GRAIN.
     pub(crate) var: f64,
-    /// Of one member in each iteration, in milliseconds.
+    /// Additional computation of one member in each iteration, in milliseconds.
     pub(crate) slow: f64,
-    /// What it costs to switch without gangs, if not what the machine's own library takes.
+    /// The time of a switch without gangs, if it is not that of the machine's own library.
     pub(crate) switch: Option<f64>,
+    /// The activity of the programs beside the first.
     pub(crate) others: Others,
 }
 
@@ -94,13 +102,16 @@ impl Case {
     }
 }
 
-/// What came of a case, and what the model says.
+/// The measurement of a case, and the model's prediction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
+    /// The parameters of the measurement.
     pub(crate) case: Case,
+    /// The results.
     pub(crate) measured: Measured,
     /// t_p + t_w by equation 14, with this machine's barrier.
     pub(crate) full: f64,
+    /// The time of an iteration by the model, if the model has one for the method.
     pub(crate) model: Option<f64>,
 }
 

@@ -1,11 +1,11 @@
 //! The methods on this computer.
 //!
 //! A thread is a thread of the system, kept on its processor. Without gangs the system's own
-//! scheduler takes turns, with a quantum that is its own business. A unit of GRAIN is a hundredth
-//! of the Makbilan's: so much faster are switches here.
+//! scheduler takes turns, and chooses the quantum. A unit of GRAIN is a hundredth of the
+//! Makbilan's, because switches are about a hundred times as fast here.
 //!
-//! Gangs of an ordinary process are on the processors together only if nobody else is: where other
-//! programs run too, nothing is judged.
+//! Gangs of an ordinary process are on the processors together only if no other program is. If
+//! other programs run too, nothing is judged.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -23,13 +23,14 @@ const QUANTUM: Duration = Duration::from_millis(10);
 /// The first phase of two-phase waiting: about as long as a switch.
 const FIRST_PHASE_NS: u64 = 2_000;
 
-/// What a unit of GRAIN takes, in milliseconds.
+/// The time of a unit of GRAIN, in milliseconds.
 const UNIT: f64 = makbilan::UNIT / 100.0;
 
-/// An empty loop. Counted and not timed: a thread whose processor is taken away has not computed
-/// meanwhile.
+/// An empty loop that computes for a given time. It counts its turns and reads no clock: a thread
+/// that has lost its processor has not computed meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
+    /// The measured speed of the loop.
     turns_per_nano: f64,
 }
 
@@ -59,10 +60,13 @@ fn turn(turns: u64) {
 
 /// This computer, for the programs.
 pub(super) struct Here {
+    /// The loop by which threads compute.
     pace: Pace,
+    /// The processors that the study may use, by their numbers.
     processors: Vec<usize>,
+    /// The model's parameters.
     pub(super) place: Place,
-    /// Which part of the processors' time was this program's when it wanted all of it.
+    /// The share of the processors' time that this program had when it wanted all of it.
     pub(super) share: f64,
 }
 

@@ -36,7 +36,7 @@ pub(super) fn placed(machine: &Machine) -> Machine {
     machine
 }
 
-/// What the model has to know of it.
+/// Returns the model's parameters of `machine`.
 pub(super) fn place(context: &Context, machine: &Machine) -> Result<Place, Stop> {
     let scheduling = &machine.scheduling;
     let quantum = Duration::from_nanos(scheduling.quantum.as_nanos());
@@ -91,8 +91,8 @@ pub(super) fn run(
 fn measure(machine: &Machine, setting: &Setting) -> Result<Measured, Failure> {
     let mut machine = machine.clone();
     if !matches!(setting.method, Method::Gang | Method::GangTwoPhase) {
-        // The simulator charges a switch to who yields and another to who is put on in its place; a
-        // processor's only thread pays the first alone.
+        // The simulator charges a switch to the thread that yields, and another to the thread that
+        // is put on in its place. A processor's only thread pays just the first.
         let halves = if setting.load > 1 { 2.0 } else { 1.0 };
         machine.scheduling.switch = Time::nanos((setting.switch / halves * 1e6) as u64);
     }

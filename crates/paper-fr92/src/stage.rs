@@ -10,8 +10,8 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Outcome, Verdict};
 use stanchion_study::units::percent;
 
-/// A computer of which this program has less is not quiet enough to judge who is on its processors
-/// together.
+/// The least share of the processors' time that this program must have. With less, the computer is
+/// not quiet enough to judge which threads are on its processors together.
 const QUIET: f64 = 0.95;
 
 /// A machine that cases can be measured on.
@@ -36,13 +36,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether the paper's own figures, in milliseconds, can be compared with those of this
+    /// Returns whether the paper's own figures, in milliseconds, can be compared with those of this
     /// machine.
     pub(super) fn is_the_papers(&self) -> bool {
         matches!(self, Self::Simulated(machine, _) if machine.name == "makbilan")
     }
 
-    /// Whether this computer's own scheduler and whoever else runs on it are in the figures.
+    /// Returns whether the figures include this computer's own scheduler and other programs on it.
     pub(super) fn is_here(&self) -> bool {
         matches!(self, Self::Real(_))
     }
@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// How many patterns of an uncoordinated machine one figure is the mean of.
+    /// Returns the number of patterns of an uncoordinated machine that one figure is the mean of.
     fn patterns(&self, context: &Context, method: Method) -> u64 {
         match (self, method) {
             (Self::Real(_), _) => context.pick(1, 3),
@@ -129,7 +129,7 @@ fn pooled(patterns: &[Measured]) -> Measured {
     }
 }
 
-/// What a reader must know.
+/// Returns the notes on the machine, for the reader of a figure.
 pub(super) fn notes(stage: &Stage<'_>) -> Vec<String> {
     let place = stage.place();
     let machine = match stage {
@@ -159,9 +159,9 @@ pub(super) fn notes(stage: &Stage<'_>) -> Vec<String> {
     ]
 }
 
-/// With one processor nobody waits for anybody.
+/// Returns the verdict for one processor, where no member waits for another.
 pub(super) fn alone() -> Verdict {
     Verdict::NotJudged(
-        "with one processor a gang has one member, which waits for nobody".to_owned(),
+        "with one processor a gang has one member, which waits for no other".to_owned(),
     )
 }

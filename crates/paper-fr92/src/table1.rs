@@ -2,8 +2,9 @@
 //!
 //! Switching without gangs is a turn of two threads that yield to each other on one processor.
 //! Switching slots is the time from a member's last look in its turn to the first of the next
-//! slot's member on the same seat. Spawning is starting and joining as many threads as there are
-//! processors that do nothing: the system's, and a gang's, whose threads the executor keeps.
+//! slot's member on the same processor. Spawning is starting and joining as many threads as there
+//! are processors. The threads do nothing. They are the system's, and a gang's, which the executor
+//! keeps between two gangs.
 //!
 //! Rule of the verdict: *holds* if both cost more with gangs, as in the paper; else *differs*. The
 //! paper's gangs and its system both start threads; here only the system does, so that the second
@@ -30,13 +31,15 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const QUANTUM: Duration = Duration::from_millis(1);
-/// A member that has not looked for so long had lost its turn: half a quantum.
+/// The time after which a member that has not looked had lost its turn: half a quantum.
 const GONE: Duration = Duration::from_micros(500);
 
 /// Costs in µs, without gangs and with.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
+    /// Passing a processor from one thread to another.
     switch: [f64; 2],
+    /// Starting and joining a thread for each processor.
     spawn: [f64; 2],
 }
 
