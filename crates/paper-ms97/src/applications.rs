@@ -4,7 +4,9 @@
 //! | --- | --- | --- | --- |
 //! | figure 5 | quicksort of 500,000 numbers | a queue | Michael and Scott's |
 //! | figure 6 | the same | a stack | Treiber's |
-//! | figure 7 | the travelling salesman, 17 cities | a heap, a stack, two counters | the hybrid: a heap under a preemption-safe lock, the rest without locks |
+//! | figure 7 | the travelling salesman, 17 cities | a heap, a stack, two counters | the hybrid |
+//!
+//! The hybrid has a heap under a preemption-safe lock, and the rest without locks.
 //!
 //! Rule of the verdict, with all processors: *holds* if the paper's best takes no longer than any
 //! other program at any level ("superior performance even on dedicated systems"), and the ordinary
@@ -19,9 +21,11 @@ use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::outcome::{Outcome, Verdict};
 use stanchion_study::units::significant;
 
-/// All that the figures differ in.
+/// The parameters in which the figures differ.
 struct Figure {
+    /// The programs on this computer.
     real: &'static [real::Program],
+    /// The same programs in virtual time.
     simulated: &'static [simulated::Program],
     /// The row that the paper has as the best; row 0 is the ordinary lock.
     best: usize,

@@ -10,7 +10,7 @@
 //! 3. uncontended (one processor, level 1) it is within a tenth of the single ordinary lock
 //!    ("essentially tied");
 //!
-//! else *differs*. *not judged* with one processor: nobody waits.
+//! else *differs*. *not judged* with one processor: no process waits.
 
 use super::grid::Grid;
 use super::{judge, peers, real, simulated};
@@ -85,7 +85,7 @@ fn verdict(grid: &Grid) -> Verdict {
     )
 }
 
-/// Its time over the single ordinary lock's when nobody else is there.
+/// Returns the uncontended time of Michael and Scott's queue over that of the single ordinary lock.
 fn tied(grid: &Grid) -> f64 {
     grid.cell(MICHAEL_SCOTT, 1, 0).elapsed / grid.cell(ONE, 1, 0).elapsed
 }

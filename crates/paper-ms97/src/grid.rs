@@ -1,10 +1,10 @@
-//! What the figures show: elapsed time of every structure, by processors and multiprogramming
-//! level, over that of the preemption-safe single lock.
+//! The measurements of a figure: elapsed time of every structure, by processors and
+//! multiprogramming level, over that of the preemption-safe single lock.
 //!
-//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its
-//! normalised time at level 1: what the level costs it beyond what it costs the lock that all are
-//! divided by. *Per granted* divides the elapsed time by the level too: the time for which the
-//! processors were ours.
+//! *Degraded* is a structure's normalised time at the highest level over its normalised time at
+//! level 1. All times are divided by those of one lock, so this is the cost of the level beyond its
+//! cost for that lock. *Per granted* divides the elapsed time by the level too. That is the time
+//! for which the processors were ours.
 
 use std::ops::Range;
 
@@ -27,37 +27,42 @@ pub(crate) struct Cell {
     pub(crate) granted: f64,
 }
 
-/// Which cell.
+/// The position of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
+    /// The index of the structure.
     pub(crate) row: usize,
+    /// The number of applications that share the processors.
     pub(crate) level: usize,
+    /// The number of processors, and of processes of an application.
     pub(crate) processors: usize,
 }
 
 /// All measurements of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
+    /// The name and kind of each structure.
     rows: Vec<(&'static str, Kind)>,
+    /// The numbers of processors, in ascending order.
     counts: Vec<usize>,
     /// The row all others are divided by.
     base: usize,
-    /// By level, row, count.
+    /// The measurements, by level, row, count.
     cells: Vec<Cell>,
-    /// What took the time.
+    /// The measured work, for the title of a picture.
     what: &'static str,
 }
 
 impl Grid {
-    /// All settings of `rows` structures on `counts` processors, in the order in which
-    /// [`new`](Self::new) wants their cells.
+    /// Returns all settings of `rows` structures on `counts` processors, in the order in which
+    /// [`new`](Self::new) takes their cells.
     pub(crate) fn settings(rows: usize, counts: &[usize]) -> Vec<Setting> {
         let of_row =
             |level, row| counts.iter().map(move |&processors| Setting { row, level, processors });
         LEVELS.flat_map(|level| (0..rows).flat_map(move |row| of_row(level, row))).collect()
     }
 
-    /// The measurements of `rows`, as [`settings`](Self::settings) lists them.
+    /// Makes a grid of the measurements of `rows`, in the order of [`settings`](Self::settings).
     pub(crate) fn new(
         rows: Vec<(&'static str, Kind)>,
         counts: Vec<usize>,
@@ -69,7 +74,7 @@ impl Grid {
         Self { rows, counts, base, cells, what }
     }
 
-    /// The same for times of something else than a million turns.
+    /// Returns the grid for times of `what` instead of a million turns.
     pub(crate) fn of(self, what: &'static str) -> Self {
         Self { what, ..self }
     }

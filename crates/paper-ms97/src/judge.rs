@@ -1,4 +1,4 @@
-//! What the verdicts of the figures have in common.
+//! The common parts of the figures' verdicts.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use super::grid::{Grid, Kind, LEVELS};
 use stanchion_study::outcome::{Comparison, Verdict};
 use stanchion_study::units::{percent, significant};
 
-/// A structure degrades whose normalised time grows by more than this from level 1 to level 3.
+/// The growth of a normalised time from level 1 to level 3 above which a structure degrades.
 const DEGRADES: f64 = 1.25;
 
 /// The verdict with one processor.
 pub(super) fn alone() -> Verdict {
-    Verdict::NotJudged("one processor only: nobody waits for another".to_owned())
+    Verdict::NotJudged("one processor only: no process waits for another".to_owned())
 }
 
 pub(super) fn degrades(grid: &Grid, row: usize) -> bool {
     grid.degraded(row) > DEGRADES
 }
 
-/// Whether `row` takes at most `most` of the base's time at every level, and no other of `rivals`
-/// less at any, with all processors.
+/// Returns whether `row` takes at most `most` of the base's time at every level, and no other of
+/// `rivals` less at any, with all processors.
 pub(super) fn best(grid: &Grid, row: usize, rivals: Range<usize>, most: f64) -> bool {
     let at = |row, level| grid.normalised(row, level, grid.all());
     let unbeaten =
@@ -43,8 +43,8 @@ pub(super) fn gain(grid: &Grid, row: usize, rivals: Range<usize>) -> String {
     text
 }
 
-/// The preemption-safe single lock's seconds beside the paper's, which are for one and for eleven
-/// processors at each level.
+/// Compares the preemption-safe single lock's seconds with the paper's, which are for one and for
+/// eleven processors at each level.
 pub(super) fn absolute(grid: &Grid, paper: [[f64; 2]; 3]) -> Vec<Comparison> {
     let columns = [0, grid.all()];
     let one = |level: usize| {
@@ -59,7 +59,7 @@ pub(super) fn absolute(grid: &Grid, paper: [[f64; 2]; 3]) -> Vec<Comparison> {
     LEVELS.map(one).collect()
 }
 
-/// `row`'s time over the base's, at each level with all processors.
+/// Compares `row`'s time over the base's with the paper's, at each level with all processors.
 pub(super) fn against_base(grid: &Grid, row: usize, paper: &str) -> Comparison {
     let levels: Vec<String> =
         LEVELS.map(|level| significant(grid.normalised(row, level, grid.all()))).collect();
@@ -70,7 +70,8 @@ pub(super) fn against_base(grid: &Grid, row: usize, paper: &str) -> Comparison {
     )
 }
 
-/// What levels cost each of `rows`; with it, whether the paper says that it degrades.
+/// Compares the cost of levels for each of `rows` with the paper's statement. The flag of a row
+/// says whether it degrades in the paper.
 pub(super) fn levels(grid: &Grid, rows: &[(usize, bool)]) -> Vec<Comparison> {
     let one = |&(row, degrades): &(usize, bool)| {
         Comparison::new(

@@ -1,23 +1,24 @@
-//! What a multiprogramming level costs each structure, by the processor time that its threads had.
+//! The cost of a multiprogramming level for each structure, by the processor time of its threads.
 //!
 //! The figures show elapsed time, which grows with the level by construction: at level 2 a thread
-//! has half of its processor. Here time is that of the threads' own processor clocks, so what the
-//! pseudo-scheduler, the system or another program took from a thread does not count. What is left
-//! is what its threads lost by one another's absence: spinning for a lock whose holder was stopped,
-//! an operation done again, a line that travelled once more.
+//! has half of its processor. Here time is that of the threads' own processor clocks. So the time
+//! that the pseudo-scheduler, the system or another program took from a thread does not count. The
+//! rest is what its threads lost by one another's absence: spinning for a lock while its holder was
+//! stopped, an operation done again, a line that travelled once more.
 //!
 //! | | threads | applications |
 //! | --- | --- | --- |
 //! | level 1 | one on each processor, pinned | this one |
-//! | level 2, level 3 | the same | one or two others, for a quantum of 10 ms each ([`machine::multiprogramming`]) |
+//! | level 2, level 3 | the same | one or two others, for a quantum of 10 ms each |
 //! | crowded | four on each processor, pinned | this one: the system's own scheduler takes turns |
 //!
-//! Each with the paper's 6 µs of other work after each operation and with none. A window is longer
-//! at a higher level, so that threads have as much time in each.
+//! The module [`machine::multiprogramming`] plays the other applications. Each condition is
+//! measured with the paper's 6 µs of other work after each operation and with none. A window is
+//! longer at a higher level, so that threads have as much time in each.
 //!
-//! Why processor time alone will not do: how fast a processor is depends on what its neighbour
-//! does. Two that share a core slow each other down, and a stopped thread leaves its neighbour the
-//! core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known
+//! Why processor time alone will not do: the speed of a processor depends on the activity of its
+//! neighbour. Two that share a core slow each other down, and a stopped thread leaves its neighbour
+//! the core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known
 //! length now and then, and its time is divided by the loop's.
 //!
 //! Rule of the verdict: *holds* if
@@ -64,7 +65,9 @@ const MOST: f64 = 0.15;
 /// Other applications and threads.
 #[derive(Clone, Copy, Debug)]
 struct Condition {
+    /// The heading of its columns.
     name: &'static str,
+    /// The number of applications.
     level: u32,
     /// Threads on each processor.
     threads: usize,
@@ -82,8 +85,11 @@ const RESTS: [&str; 2] = ["6 µs of other work", "no other work"];
 
 /// The structures of a figure, and their peers, which are measured and not judged.
 struct Family {
+    /// The kind of structure.
     name: &'static str,
+    /// The structures of the figure.
     rows: &'static [Row],
+    /// Structures of other crates.
     peers: &'static [Row],
 }
 
@@ -94,13 +100,16 @@ const FAMILIES: [Family; 4] = [
     Family { name: "counter", rows: real::COUNTERS, peers: peers::COUNTERS },
 ];
 
-/// What was measured of a structure.
+/// The measurements of a structure.
 #[derive(Clone, Debug)]
 struct Line {
+    /// The kind of structure: a queue, a stack, a heap or a counter.
     family: &'static str,
+    /// The label in tables.
     name: &'static str,
+    /// The locks of the structure, if it has any.
     kind: Kind,
-    /// Peers are shown only.
+    /// Set for a structure of the figure. Peers are shown only.
     judged: bool,
     /// Nanoseconds of processor time for a turn at level 1, by other work.
     nanos: [f64; RESTS.len()],
@@ -136,7 +145,7 @@ fn verdict(lines: &[Line], processors: usize) -> Verdict {
     let steady = worst.as_ref().is_none_or(|worst| worst.loss < MOST);
     let contests = contests(lines);
     let worse = contests.iter().filter(|(_, ordinary, free)| ordinary.loss > free.loss).count();
-    let dearest = worst.map_or_else(|| "nobody".to_owned(), |worst| worst.to_string());
+    let dearest = worst.map_or_else(|| "no structure".to_owned(), |worst| worst.to_string());
     Verdict::when(
         steady && worse == contests.len(),
         format!(
@@ -146,11 +155,15 @@ fn verdict(lines: &[Line], processors: usize) -> Verdict {
     )
 }
 
-/// Where a structure lost most.
+/// The largest loss of a structure.
 struct Worst<'a> {
+    /// The growth of a turn's processor time against level 1, as a share.
     loss: f64,
+    /// The structure.
     line: &'a Line,
+    /// The index in [`RESTS`] of the other work with which it lost most.
     rest: usize,
+    /// The index in [`CONDITIONS`] of the condition in which it lost most.
     condition: usize,
 }
 
@@ -162,7 +175,7 @@ impl fmt::Display for Worst<'_> {
     }
 }
 
-/// The most that any of those `chosen` that are judged loses anywhere.
+/// Returns the largest loss of any judged structure that `chosen` accepts.
 fn worst(lines: &[Line], chosen: impl Fn(&Line) -> bool) -> Option<Worst<'_>> {
     let lines = lines.iter().filter(|line| line.judged && chosen(line));
     let cells = lines.flat_map(|line| {
@@ -228,7 +241,7 @@ fn table(lines: &[Line], rest: usize, name: &str) -> Table {
     }
 }
 
-/// How long the empty loop takes on a processor left alone, by which time is measured.
+/// The time that the measuring empty loop takes on an undisturbed processor.
 const MEASURE: Duration = Duration::from_micros(20);
 
 /// Turns between two of those loops, so that they take about a tenth of the time: without other
@@ -238,10 +251,13 @@ const TURNS: [u64; 2] = [2_000, 16];
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
+    /// The other applications and threads.
     condition: Condition,
+    /// The other work after each operation, if there is any.
     rest: Option<Loop>,
+    /// The loop by which the speed of the processor is measured.
     measure: Loop,
-    /// For which a thread alone on its processor is let run.
+    /// The time for which a thread alone on its processor runs.
     window: Duration,
 }
 
@@ -329,13 +345,16 @@ fn per_turn(context: &Context, row: &Row, setting: Setting) -> Result<f64, Stop>
     Ok(sum(|share| share.processor.as_nanos() as f64) / turns / slower)
 }
 
-/// What one thread did.
+/// The counts of one thread.
 #[derive(Default)]
 struct Share {
+    /// Operations, each with its other work.
     turns: u64,
+    /// The processor time of those operations.
     processor: Duration,
-    /// Empty loops, and what they took.
+    /// Empty loops that measure the speed of the processor.
     measured: u64,
+    /// The processor time of the empty loops.
     loops: Duration,
 }
 
@@ -343,7 +362,7 @@ fn turns(subject: &dyn Subject, setting: Setting, seed: u64, over: &AtomicBool) 
     let mut random = Random::new(seed);
     let mut share = Share::default();
     let turns = TURNS[usize::from(setting.rest.is_some())];
-    // Relaxed: see where it is stored. One round at least.
+    // Relaxed: the comment at its store says why. One round at least.
     while share.turns == 0 || !over.load(Ordering::Relaxed) {
         let began = processor_time();
         for _ in 0..turns {
@@ -366,7 +385,7 @@ fn turns(subject: &dyn Subject, setting: Setting, seed: u64, over: &AtomicBool) 
 /// The processor time that this thread has had.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a place for the answer, and nobody else's.
+    // SAFETY: `time` is a place for the answer, and no other code refers to it.
     let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(done, 0, "no clock of this thread's processor time");
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -2,15 +2,19 @@
 //! on multiprogrammed shared-memory multiprocessors, 1997.
 //!
 //! ```text
-//! rows, programs ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
-//!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig4, applications (fig5 … fig7)
+//! rows, programs ──┬─ real (this computer, a pseudo-scheduler; peers) ──┐
+//!                  └─ simulated (Challenge) ────────────────────────────┴─▶ grid ─┬─▶ fig1 … fig4
+//!                                                                                 └─▶ applications
+//!                                                                                (fig5 … fig7)
 //! ```
 //!
-//! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor
-//! time that the threads had.
+//! The pseudo-scheduler stops the programs on this computer in turn.
 //!
-//! [`grid`] is what was measured: every structure, every number of processors, every
-//! multiprogramming level. The rules by which the figures are judged stand in their files.
+//! [`levels`] stands beside the figures: the cost of a multiprogramming level here, by the
+//! processor time of the threads.
+//!
+//! [`grid`] has the measurements: every structure, every number of processors, every
+//! multiprogramming level. The file of each figure states the rule of its verdict.
 
 mod applications;
 mod fig1;

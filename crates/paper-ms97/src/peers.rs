@@ -72,8 +72,8 @@ impl Subject for Locked {
     }
 }
 
-/// Beside figure 1. `SegQueue`, `ArrayQueue` and `concurrent-queue` take no lock, but whoever pops
-/// waits for one that has begun to push.
+/// The queues beside figure 1. `SegQueue`, `ArrayQueue` and `concurrent-queue` take no lock, but a
+/// pop waits for a push that has begun.
 pub(super) const QUEUES: &[Row] = &[
     Seg::row("crossbeam SegQueue", Kind::Ordinary),
     Array::row("crossbeam ArrayQueue", Kind::Ordinary),

@@ -130,8 +130,11 @@ fn middle(repeats: &[Cell]) -> Cell {
 
 /// One process's part.
 struct Lap {
+    /// The time of its first turn.
     began: Instant,
+    /// The time after its last turn.
     ended: Instant,
+    /// The processor time that it had in between.
     granted: Duration,
 }
 
@@ -188,10 +191,11 @@ fn process(subject: &dyn Subject, turns: u64, rest: Loop, seed: u64) {
     }
 }
 
-/// An empty loop. Counted and not timed: a process that is stopped in it has not computed
-/// meanwhile.
+/// An empty loop that computes for a given time. It counts its turns and reads no clock: a process
+/// that is stopped in it has not computed meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loop {
+    /// The turns of the whole loop.
     turns: u64,
 }
 
@@ -231,7 +235,7 @@ impl Loop {
     }
 }
 
-/// What a reader must know.
+/// Returns the notes on the measurement, for the reader of a figure.
 pub(super) fn notes(grid: &Grid) -> Vec<String> {
     vec![
         format!(
@@ -239,7 +243,7 @@ pub(super) fn notes(grid: &Grid) -> Vec<String> {
             grid.processors()
         ),
         "At levels 2 and 3 a signal stops each thread for one or two quanta of 10 ms after each of its own, wherever it is. Its handler sleeps where the paper's spun. Threads are pinned, \
-         one on each processor, so nobody runs in another's stop but who has no part in the measurement."
+         one on each processor, so only programs without a part in the measurement run while a thread is stopped."
             .to_owned(),
         "Ordinary and preemption-safe locks are the same test-and-test-and-set lock with exponential backoff of at most 30 µs. The latter asks not to be preempted, which the pseudo-scheduler \
          grants for 1 ms (Edler et al.)."

@@ -140,7 +140,7 @@ fn measure(
     })
 }
 
-/// What a reader must know.
+/// Returns the notes on the simulated machine, for the reader of a figure.
 pub(super) fn notes() -> Vec<String> {
     vec![
         "Memory, bus and scheduler are simulated; what a structure computes between its accesses takes no time, so all are faster than the paper's, and times of one \
@@ -152,7 +152,7 @@ pub(super) fn notes() -> Vec<String> {
     ]
 }
 
-/// What a reader must know of the programs.
+/// Returns the notes on the simulated programs, for the reader of a figure.
 pub(super) fn program_notes() -> Vec<String> {
     vec![
         "Memory, bus and scheduler are simulated. What the programs compute is declared in instructions of 10 ns, as the paper's processors of 100 MHz had them at \
