@@ -1,11 +1,11 @@
-//! Figure 2: how long the threads of an editor, Ivy, waited for locks. Ivy was a large interactive
-//! program, always answering somebody; recorded here is a server of Debian's, memcached with four
-//! threads, kept busy by eight clients.
+//! Figure 2: the waits for locks of the threads of an editor, Ivy. Ivy was a large interactive
+//! program, which always had a request to answer. Recorded here is a server of Debian's: memcached
+//! with four threads, kept busy by eight clients.
 //!
 //! Rule of the verdict: *only a small percentage of waits led to blocking* (section 3) is taken to
-//! mean that no more of them were longer than C than in the paper's longer session, 8.4 % (table
-//! 2). *not judged* below 100 waits; *not run* where memcached or the shim is missing, or on a
-//! system that has no shim.
+//! mean that the share of waits longer than C is no larger than in the paper's longer session, 8.4
+//! % (table 2). *not judged* below 100 waits; *not run* where memcached or the shim is missing, or
+//! on a system that has no shim.
 
 use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -117,8 +117,9 @@ fn client(path: &Path, end: Instant, context: &Context) -> std::io::Result<()> {
 /// Counts answers to `get`, which end with a line `END`.
 #[derive(Debug, Default)]
 struct Answers {
+    /// The number of answers that have not come yet.
     left: usize,
-    /// How much of the line's end has come: an answer may be cut anywhere.
+    /// The number of bytes of the line's end that have come: an answer may be cut anywhere.
     matched: usize,
 }
 

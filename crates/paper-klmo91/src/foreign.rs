@@ -20,7 +20,7 @@ use stanchion_study::context::{Context, Stop};
 
 /// A program, and how it is put to work.
 pub(crate) struct Foreign {
-    /// What it is called in a table.
+    /// The label in tables.
     pub(crate) name: &'static str,
     /// The paper's row that stands beside it.
     pub(crate) beside: &'static str,
@@ -32,20 +32,21 @@ pub(crate) struct Foreign {
     pub(crate) prepare: fn(&Path, &Context) -> std::io::Result<()>,
     /// The program and its arguments; it runs in the directory.
     pub(crate) command: fn(&Context) -> Vec<String>,
-    /// What is done to it while it runs; a program that ends by itself needs nothing.
+    /// Keeps the program busy while it runs. A program that ends by itself needs nothing.
     pub(crate) drive: Option<Drive>,
-    /// What was run, in a sentence.
+    /// Returns a sentence that describes the run.
     pub(crate) what: fn(&Context) -> String,
 }
 
-/// Does something to the program in that directory, for as long as the function says that it runs.
+/// A function that keeps the program in that directory busy, for as long as the callback says that
+/// the program runs.
 pub(crate) type Drive = fn(&Path, &Context, &mut dyn FnMut() -> bool) -> std::io::Result<()>;
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);
 /// For a program that was asked to end.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether the program has ended.
+/// The time between two checks for the end of the program.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Why there is no recording: a reason to be told, or the end of the experiment.
@@ -107,7 +108,7 @@ const HOW: &str = "Recorded by `stanchion record`, the C library doing the waiti
 const WAITS: &str = "waits.json";
 const WORDS: &str = "words.txt";
 
-/// What `stanchion record` said, which is on the last line.
+/// Returns the message of `stanchion record`, which is on the last line.
 fn words(place: &Path, ended: ExitStatus) -> String {
     let said = fs::read_to_string(place.join(WORDS)).unwrap_or_default();
     let ours = said.lines().rev().find_map(|line| line.strip_prefix("stanchion: "));
@@ -142,7 +143,9 @@ impl Drop for Place {
 
 /// `stanchion record` at work; its process group is ended when this is dropped before its end.
 struct Running {
+    /// The process that leads the group.
     child: Child,
+    /// The exit status, once the process has ended.
     ended: Option<ExitStatus>,
 }
 

@@ -3,10 +3,13 @@
 //!
 //! ```text
 //! foreign ───┐
-//! programs ──┴─recorded──▶ waits, lock by lock ──▶ fig1 … fig4 (show), table1, table2 (advise::judge)
+//! programs ──┴─recorded──▶ waits, lock by lock ─┬▶ fig1 … fig4 (show)
+//!    │                                          └▶ table1, table2 (waits::judge)
 //!    └────────────race──▶ elapsed times ──▶ table3, table4
-//! all of them beside the figures in paper; the programs on this computer (real) and in virtual time (simulated), of one source
 //! ```
+//!
+//! All of them stand beside the figures in `paper`. The programs run on this computer (`real`) and
+//! in virtual time (`simulated`), from one source.
 
 mod fig1;
 mod fig2;

@@ -19,9 +19,10 @@ pub(crate) const TABLE_1: [(&str, [f64; 7]); 9] = [
 // The columns that `advise` has are these and two more.
 const _: () = assert!(POLICIES == 7 + 2);
 
-/// A row of table 2: what the off-line optimum does.
+/// A row of table 2: the behaviour of the off-line optimum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offline {
+    /// The label of the row.
     pub(crate) program: &'static str,
     /// The share of waits in which it blocks.
     pub(crate) blocks: f64,
@@ -64,9 +65,11 @@ pub(crate) fn offline_of(program: &str) -> Option<&'static Offline> {
 /// A row of table 3 or 4.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elapsed {
+    /// The label of the row.
     pub(crate) strategy: &'static str,
     /// Most spins before it blocks.
     pub(crate) spins: &'static str,
+    /// The elapsed time of the program.
     pub(crate) seconds: f64,
 }
 

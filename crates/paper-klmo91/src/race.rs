@@ -34,17 +34,19 @@ pub(crate) const AGAIN: usize = 8;
 /// With more noise than this nothing is decided.
 pub(crate) const MOST_NOISE: f64 = 0.05;
 
-/// As many times always-block's time, and a strategy has had its last round.
+/// The multiple of always-block's time above which a strategy is not run again.
 const HOPELESS: f64 = 5.0;
 
-/// What a race found.
+/// The results of a race.
 #[derive(Debug)]
 pub(crate) struct Standings {
+    /// The label of each entrant.
     names: Vec<&'static str>,
+    /// The type of each entrant in `stanchion_competitive::policy`.
     policies: Vec<&'static str>,
-    /// Nanoseconds, of each entrant in each round.
+    /// The nanoseconds of each entrant in each round.
     rounds: Vec<Vec<f64>>,
-    /// Their medians.
+    /// The median of each entrant's rounds.
     elapsed: Vec<f64>,
 }
 
@@ -62,14 +64,14 @@ impl Standings {
         self.names[entrant]
     }
 
-    /// By how much less time it took than always-block, as a share of that; below 0 if it took
-    /// more.
+    /// Returns the time that `entrant` saved against always-block, as a share of always-block's
+    /// time. It is below 0 if the entrant took more.
     pub(crate) fn improvement(&self, entrant: usize) -> f64 {
         1.0 - self.elapsed[entrant] / self.elapsed[BLOCK]
     }
 
-    /// What separates always-block from itself: its two medians, or half of what lies between the
-    /// quartiles of all its rounds, whichever is more.
+    /// Returns the difference of always-block from itself, as a share of its time: that of its two
+    /// medians, or half of the distance between the quartiles of all its rounds, whichever is more.
     pub(crate) fn noise(&self) -> f64 {
         let mut rounds = [&self.rounds[BLOCK][..], &self.rounds[AGAIN]].concat();
         rounds.sort_unstable_by(f64::total_cmp);
@@ -81,11 +83,11 @@ impl Standings {
         self.improvement(AGAIN).abs().max(spread)
     }
 
-    /// Why nothing can be decided, if nothing can.
+    /// Returns the reason why nothing can be decided, if there is one.
     pub(crate) fn disturbed(&self, processors: usize) -> Option<String> {
         if processors < 2 {
             return Some(
-                "one processor only: whoever holds a lock does not run while another spins for it"
+                "one processor only: the holder of a lock does not run while another spins for it"
                     .to_owned(),
             );
         }
@@ -181,7 +183,7 @@ fn beside<'p>(paper: &'p [Elapsed], name: &str) -> Option<&'p Elapsed> {
     paper.iter().find(|row| row.strategy == name)
 }
 
-/// Whether the last round of an entrant was one too many.
+/// Returns whether the last round of an entrant took so long that the entrant is not run again.
 pub(crate) fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
     let last = |entrant: usize| times[entrant].last().copied();
     match (last(BLOCK), last(entrant)) {
@@ -190,12 +192,12 @@ pub(crate) fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
     }
 }
 
-/// How many steps of the progress bar [`run`] takes.
+/// Returns the number of steps of the progress bar that [`run`] takes.
 pub(crate) fn steps(rounds: usize) -> usize {
     ENTRANTS * rounds
 }
 
-/// For each lock the threshold that would have been best for its recorded waits.
+/// Returns for each lock the threshold that would have been best for its recorded waits.
 pub(crate) fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
     let mut thresholds = Thresholds::new();
     for lock in &recorded.pool.locks {
@@ -206,7 +208,7 @@ pub(crate) fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
     Ok(thresholds)
 }
 
-/// What a reader must know of both tables.
+/// Returns the notes on both tables, for their reader.
 pub(crate) fn notes(what: &str, rounds: usize, recorded: &Recorded) -> Vec<String> {
     vec![
         format!(

@@ -1,4 +1,4 @@
-//! The programs whose waits are recorded on this computer.
+//! Recordings of the waits of programs on this computer.
 //!
 //! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded
 //! once in a study.
@@ -32,10 +32,12 @@ impl Source {
         [Self::Build, Self::Server, Self::Galaxy, Self::Hanoi, Self::Regsim];
 }
 
-/// What has been recorded in this process: a study has one size and one seed.
+/// The recordings of this process. One of each program is enough: a study has one size and one
+/// seed.
 static TAKEN: Mutex<Vec<(Source, Taken)>> = Mutex::new(Vec::new());
 
-/// The recording of `source`: taken now, unless another experiment of this study has.
+/// Returns the recording of `source`. If no experiment of this study has recorded it yet, records
+/// it now.
 pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
     let mut all = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = all.iter().find(|entry| entry.0 == source).map(|entry| entry.1.clone());

@@ -26,22 +26,22 @@ pub(crate) const LONGEST_SPIN: f64 = 5.04;
 /// With fewer waits than this a recording says nothing.
 pub(crate) const ENOUGH: u64 = 100;
 
-/// A program's waits and what they are to be compared with.
+/// A program's waits and the figures that they are compared with.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// What the program is called in a table.
+    /// The label of the program in tables.
     pub(crate) name: String,
     /// The paper's row that stands beside it.
     pub(crate) beside: &'static str,
-    /// What was run.
+    /// A description of the run.
     pub(crate) what: String,
     /// Its waits, lock by lock, and C.
     pub(crate) pool: Pool,
-    /// How long the program ran.
+    /// The time from the start of the program to its end.
     pub(crate) elapsed: Duration,
-    /// How many processors it had.
+    /// The number of processors that it had.
     pub(crate) processors: usize,
-    /// How it was recorded, if otherwise than the paper's programs.
+    /// The way of recording, if it differs from that of the paper's programs.
     pub(crate) how: Option<&'static str>,
     /// The nanoseconds of its machine that a nanosecond of its clock is: 1 on this computer.
     pub(crate) scale: f64,
@@ -82,13 +82,13 @@ impl Recorded {
 /// A recording, or why there is none.
 pub(crate) type Taken = Result<Arc<Recorded>, String>;
 
-/// What recorded waits cannot be.
+/// Returns the failure for recorded waits that no lock can have.
 pub(crate) fn unsound(error: stanchion_model::competitive::CompetitiveError) -> Stop {
     Stop::Failed(format!("recorded waits: {error}"))
 }
 
-/// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where
-/// threads cannot be kept on one, what the mutex takes it to be.
+/// Returns C in nanoseconds: half of the time in which two threads on one processor wake each
+/// other. If threads cannot be kept on one processor, it is the mutex's own estimate.
 pub(crate) fn switch(context: &Context) -> u64 {
     let first = context.processors.first().ok_or_else(|| "no processor".to_owned());
     let nanos = first.and_then(|&first| round_trip([first, first])).map(|nanos| nanos / 2.0);

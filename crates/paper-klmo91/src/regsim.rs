@@ -1,5 +1,5 @@
 //! Regsim, the register-level simulator of Karlin and others (1991), on the circuit s5378 of
-//! ISCAS'89: a program with many short critical sections that nobody made up for a lock.
+//! ISCAS'89: a real program with many short critical sections, not one made up to test a lock.
 //!
 //! Rule of the verdict: *blocking pays* for a wait that is longer than the futex round trip
 //! measured beforehand (to another processor if there are two). *holds* if with every lock and
@@ -39,7 +39,9 @@ struct Cell {
     contended: f64,
     /// Share of acquisitions that waited longer than blocking costs.
     long: f64,
+    /// Nanoseconds of an acquisition's wait, over all acquisitions.
     mean_wait: f64,
+    /// Nanoseconds of the longest wait.
     longest_wait: f64,
 }
 
@@ -155,7 +157,7 @@ fn counts(processors: usize) -> Vec<usize> {
     counts
 }
 
-/// What a thread pays that blocks and is woken, in nanoseconds.
+/// Returns the cost of blocking and being woken for a thread, in nanoseconds.
 fn blocking(processors: &[usize]) -> Result<f64, Stop> {
     let [first, rest @ ..] = processors else {
         return Err(Stop::Failed("no processor may be used".to_owned()));

@@ -41,7 +41,7 @@ pub(crate) fn histogram(recorded: &Recorded) -> Picture {
     }
 }
 
-/// How long the waits were, one program a row.
+/// Returns a table of the lengths of the waits, one program a row.
 pub(crate) fn lengths(programs: &[&Recorded]) -> Result<Table, Stop> {
     let mut rows = Vec::new();
     for recorded in programs {
@@ -85,7 +85,7 @@ pub(crate) fn lengths(programs: &[&Recorded]) -> Result<Table, Stop> {
     })
 }
 
-/// What was run, and how it was recorded.
+/// Returns the notes on the programs and on the way of recording.
 pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let own: Vec<&str> = programs

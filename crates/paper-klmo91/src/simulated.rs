@@ -41,8 +41,8 @@ fn on<R: 'static>(
     simulation.run(body).map(|run| run.result)
 }
 
-/// Makes a program. What it must find is computed by the sequential one, whose clock is the
-/// machine's.
+/// Makes a program. The sequential program computes the result that it must find. Its clock is that
+/// of the machine.
 pub(crate) fn make<A: 'static>(
     machine: &Machine,
     context: &Context,
@@ -96,19 +96,21 @@ pub(crate) fn record(
     })
 }
 
-/// How waits are recorded.
+/// The note on the way of recording.
 const HOW: &str = "\
     In virtual time, threads on whichever processor is idle. Every wait may spin for 5.04 C before it blocks, as the paper's could for 1008 spins, and lasts until \
     the thread has the lock, or, if it blocked, until the release that woke it. What the programs compute is declared in instructions of a CVAX, three million a \
     second; Regsim's objects have so few locks that the optimum's share of its time is about the paper's.";
 
-/// A recording, by what it is of.
+/// A recording, with its program and its machine.
 type Taken = ((Source, String), Arc<Recorded>);
 
-/// What has been recorded in this process: a study has one size and one seed.
+/// The recordings of this process. One of each program and machine is enough: a study has one size
+/// and one seed.
 static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
 
-/// The recording of `source` on `machine`: taken now, unless another experiment of this study has.
+/// Returns the recording of `source` on `machine`. If no experiment of this study has recorded it
+/// yet, records it now.
 pub(crate) fn of(
     source: Source,
     context: &Context,
@@ -209,7 +211,7 @@ pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
     Ok(elapsed[1..].iter().map(|time| 1.0 - time / elapsed[0]).collect())
 }
 
-/// How many steps of the progress bar [`race`] takes.
+/// The number of steps of the progress bar that [`race`] takes.
 pub(crate) const STEPS: usize = ENTRANTS * ROUNDS as usize;
 
 /// `verdict` of the standings, unless luck decides more than the strategies do.
@@ -234,7 +236,7 @@ pub(crate) fn judged(machine: &Machine, verdict: Verdict) -> Verdict {
     Verdict::NotJudged(format!("the paper's claim is about the Firefly. {}", verdict.because()))
 }
 
-/// What a reader must know of tables 3 and 4 in virtual time.
+/// Returns the notes on tables 3 and 4 in virtual time, for their reader.
 pub(crate) fn notes(recorded: &Recorded) -> Vec<String> {
     vec![
         format!(
@@ -276,7 +278,7 @@ mod tests {
             record("Galaxy", &galaxy, &firefly(), seed).unwrap()
         };
         let (once, twice, other) = (recorded(1), recorded(1), recorded(2));
-        assert!(once.pool.waits() > 0, "somebody has waited");
+        assert!(once.pool.waits() > 0, "a thread has waited");
         assert_eq!(format!("{once:?}"), format!("{twice:?}"));
         assert_ne!(format!("{once:?}"), format!("{other:?}"), "other stars");
     }

@@ -36,15 +36,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The most that the paper saw of a competitive strategy, and of the best threshold.
 const MOST: f64 = 1.8;
 const MOST_ONLINE: f64 = 1.24;
-/// Place of always-spin.
+/// The index of always-spin.
 const SPIN: usize = 1;
 
-/// What a program's waits cost.
+/// The cost of a program's waits.
 #[derive(Debug)]
 struct Row {
+    /// The label of the program.
     name: String,
+    /// The paper's row that stands beside it.
     beside: &'static str,
-    /// At each of [`FACTORS`].
+    /// The costs at each of [`FACTORS`].
     costs: [Costs; FACTORS.len()],
     /// Always-spin with waits cut as the paper's recorder cut them, relative to the optimum.
     spin_cut: f64,
@@ -83,7 +85,7 @@ fn broke(what: &str, how: &str) -> Stop {
     Stop::Failed(format!("{what}: {how}: a mistake of this program"))
 }
 
-/// What the notes say beside what ran.
+/// The note on the method, beside those on the programs.
 const REMARK: &str = "\
     Random-walk and last-three-samples are computed for the long run, the approximation with its learning is simulated; all take waits to be \
     independent of those before, as the paper does. “Spin, cut” counts waits beyond 5.04 C as 5.04 C, as the paper's recorder did: compare it, not \
@@ -191,7 +193,7 @@ fn beside_the_paper(rows: &[Row]) -> Table {
     Table { title: "Cost relative to the off-line optimum".to_owned(), columns, rows: cells }
 }
 
-/// What if blocking cost less, or more, than was measured?
+/// Returns a table of the costs if blocking cost less, or more, than was measured.
 fn other_costs(rows: &[Row]) -> Table {
     let mut columns = vec!["program, C".to_owned()];
     columns.extend(COLUMNS.iter().map(|column| column.head.to_owned()));

@@ -36,10 +36,13 @@ const MOSTLY_TWO: f64 = 0.9;
 /// A row of the table.
 #[derive(Clone, Debug)]
 struct Row {
+    /// The label of the program.
     name: String,
+    /// The paper's row that stands beside it.
     beside: &'static str,
+    /// C in nanoseconds.
     cost: f64,
-    /// As [`Recorded::scale`].
+    /// The same as [`Recorded::scale`].
     scale: f64,
     /// The share of waits in which the optimum blocks.
     blocks: f64,
@@ -74,7 +77,7 @@ impl Row {
     }
 }
 
-/// What the notes say beside what ran.
+/// The note on the method, beside those on the programs.
 const REMARK: &str = "\
     The optimum's share is its cost over all waits divided by the elapsed time and by the number of processors; the paper does not say whether it \
     divides by the latter. The paper's row for Hanoi does not go with its table 1: 16.5 % blocked would make always-block cost 3.77 times the \
@@ -112,7 +115,8 @@ fn verdict(rows: &[Row]) -> Verdict {
     )
 }
 
-/// Whether two contenders are the rule.
+/// Compares the share of waits with two contenders with the paper's assumption that they are the
+/// rule.
 fn contenders(rows: &[Row]) -> Vec<Comparison> {
     rows.iter()
         .map(|row| {

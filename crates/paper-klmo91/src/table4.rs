@@ -1,4 +1,4 @@
-//! Table 4: how long Hanoi takes with each strategy.
+//! Table 4: the elapsed time of Hanoi with each strategy.
 //!
 //! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than
 //! always-block, every competitive strategy takes less time than always-block, and every adaptive
@@ -7,14 +7,17 @@
 //! stands beside ours and is not judged: its author could not explain them (section 5).
 //!
 //! In virtual time it *differs*: all strategies that spin save about as much as the paper's fixed
-//! ones did, always-spin no less than they. Two things are not as they were on the Firefly. Who
-//! holds a lock here computes; the paper's program drew by calling the window system, another
-//! address space, and where the holder sleeps, a thread that spins keeps the processor from those
-//! that could run. And few waits here are longer than C (table 2 in virtual time; the paper's
-//! off-line optimum blocked 16.5 %), so that there is little for a strategy to learn. So there is a
-//! second run, with a window system: it makes always-spin far worse than always-block, and leaves
-//! the fixed strategy ahead of it. How often the paper's program called, and for how long, is not
-//! known: the second run is not judged.
+//! ones did, always-spin no less than they. Two things are not as they were on the Firefly.
+//!
+//! - The holder of a lock computes here. The paper's program drew by calling the window system, in
+//!   another address space. While a holder sleeps, a thread that spins keeps the processor from
+//!   threads that could run.
+//! - Few waits here are longer than C (table 2 in virtual time), so there is little for a strategy
+//!   to learn. The paper's off-line optimum blocked 16.5 %.
+//!
+//! So there is a second run, with a window system. It makes always-spin far worse than
+//! always-block, and leaves the fixed strategy ahead of always-block. The number and the length of
+//! the calls of the paper's program are not known, so the second run is not judged.
 
 use super::paper::TABLE_4;
 use super::place;
@@ -56,7 +59,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 /// Bershad, Anderson, Lazowska, Levy, *Lightweight remote procedure call*, 1990, table IV.
 const CALL_NS: f64 = 464_000.0;
 
-/// What the notes say of the second run.
+/// The note on the second run.
 const WINDOW: &str = "\
     With a window system, every sixteenth drawing over a peg waits 464 µs for a call to another address space, asleep, and holds the lock of what is drawn: what \
     such a call takes on the Firefly if nothing is drawn. How often the paper's program called is not known.";

@@ -1,13 +1,13 @@
-//! What each policy would have cost on recorded waits: the analysis of section 4 of Karlin et al.
-//! 1991.
+//! The cost that each policy would have had on recorded waits: the analysis of section 4 of Karlin
+//! et al. 1991.
 //!
-//! A lock's waits are taken to be drawn independently from what was recorded for it; a program's
+//! A lock's waits are taken to be drawn independently from the waits recorded for it. A program's
 //! cost is the sum over its locks, each with its own distribution and its own learning. All costs
-//! are given as multiples of what the off-line optimum pays, which knows each wait beforehand.
+//! are given as multiples of the off-line optimum's, which knows each wait beforehand.
 //!
-//! Two results are theorems, whatever the waits are: fixed spin costs at most 2 times the optimum,
-//! and the best threshold at most e/(e-1) times. They are checked all the same: a failure would be
-//! a mistake of this program.
+//! Two results are theorems, for any waits: fixed spin costs at most 2 times the optimum, and the
+//! best threshold at most e/(e-1) times. They are checked all the same: a failure would be a
+//! mistake of this program.
 
 use stanchion_model::competitive::{
     CompetitiveError, Distribution, Offline, Strategy, cost_on_distribution, optimal_offline,
@@ -17,7 +17,7 @@ use stanchion_model::competitive::{
 /// A policy: a column of table 1.
 #[derive(Debug)]
 pub struct Column {
-    /// What the policy does.
+    /// The behaviour of the policy.
     pub strategy: Strategy,
     /// The paper's heading.
     pub head: &'static str,
@@ -29,7 +29,7 @@ const fn column(strategy: Strategy, head: &'static str, policy: &'static str) ->
     Column { strategy, head, policy }
 }
 
-/// How many policies there are.
+/// The number of policies.
 pub const POLICIES: usize = 9;
 
 /// The columns of table 1 in its order, then the two policies that it does not have.
@@ -58,19 +58,19 @@ pub const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=6;
 /// 500 would change.
 pub const FACTORS: [f64; 3] = [1.0, 0.5, 2.5];
 
-/// What the waits of one lock, or of several, cost at one C: nanoseconds a wait, in the mean.
+/// The cost of the waits of one lock, or of several, at one C: nanoseconds a wait, in the mean.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// How many waits.
+    /// The number of waits.
     pub waits: f64,
-    /// Those of the off-line optimum.
+    /// The cost of the off-line optimum.
     pub optimum: f64,
-    /// Those of each policy.
+    /// The cost of each policy.
     pub policies: [f64; POLICIES],
 }
 
 impl Costs {
-    /// Of one lock, with that C in nanoseconds.
+    /// Computes the costs of one lock, with C of `switch` nanoseconds.
     pub fn of(waits: &Distribution, switch: f64) -> Result<Self, CompetitiveError> {
         /// For the approximation, which is simulated: 32 locks of a thousand waits each.
         const DRAWS: u32 = 32_000;
@@ -101,7 +101,7 @@ impl Costs {
         self.policies.map(|cost| cost / self.optimum)
     }
 
-    /// What of the theorems these costs break, if anything.
+    /// Returns a description of the theorem that these costs break, if they break one.
     pub fn broken(&self) -> Option<String> {
         /// Sums of rounded numbers.
         const SLACK: f64 = 1.0 + 1e-9;
@@ -124,14 +124,14 @@ impl Costs {
 pub struct Judged {
     /// At each of [`FACTORS`].
     pub costs: [Costs; FACTORS.len()],
-    /// What the optimum does at C: a row of table 2.
+    /// The behaviour of the optimum at C: a row of table 2.
     pub offline: Offline,
     /// The best threshold at C, in nanoseconds.
     pub threshold: f64,
 }
 
 impl Judged {
-    /// The waits of one lock, with that C in nanoseconds.
+    /// Judges the waits of one lock, with C of `switch` nanoseconds.
     pub fn of(waits: &Distribution, switch: f64) -> Result<Self, CompetitiveError> {
         let [one, half, more] = FACTORS.map(|factor| Costs::of(waits, factor * switch));
         Ok(Self {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use stanchion_competitive::waits::{ARRIVALS, Distribution, Recording};
 use stanchion_model::competitive::{self, CompetitiveError};
 
-/// Why a recording cannot be taken.
+/// The reason why a recording cannot be taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +19,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 
@@ -28,12 +28,12 @@ pub enum Error {
     NotARecording {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in the file.
         source: stanchion_competitive::waits::FileError,
     },
 }
 
-/// What is to be judged.
+/// The recordings to be judged, together.
 #[derive(Debug)]
 pub struct Pool {
     /// The programs recorded, each once.
@@ -102,7 +102,7 @@ impl Pool {
         Self { programs, cost: costs / waits, elapsed, overflow, locks }
     }
 
-    /// How many waits all locks have together.
+    /// Returns the number of waits of all locks.
     pub fn waits(&self) -> u64 {
         self.locks.iter().map(Lock::count).sum()
     }
@@ -115,17 +115,17 @@ impl Pool {
 }
 
 impl Lock {
-    /// How many waits.
+    /// Returns the number of waits.
     pub fn count(&self) -> u64 {
         self.recorded.iter().map(Distribution::count).sum()
     }
 
-    /// How many of them blocked.
+    /// Returns the number of waits that blocked.
     pub fn blocked(&self) -> u64 {
         self.recorded.iter().map(Distribution::blocked).sum()
     }
 
-    /// How long they were together, in nanoseconds.
+    /// Returns the sum of the waits, in nanoseconds.
     pub fn total(&self) -> u128 {
         self.recorded.iter().map(|recorded| u128::from(recorded.total_ns())).sum()
     }
@@ -168,9 +168,9 @@ impl Lock {
         reached.map_or(self.longest(), |point| point.0)
     }
 
-    /// How many were spun through and how many blocked, in `bins` of `width` nanoseconds; the last
-    /// has all longer ones. The waits of a bucket that lies in several bins are spread over them
-    /// evenly.
+    /// Returns the numbers of waits that were spun through and that blocked, in `bins` of `width`
+    /// nanoseconds. The last bin has all longer ones. If a bucket lies in several bins, its waits
+    /// are spread over them evenly.
     pub fn bins(&self, width: f64, bins: usize) -> [Vec<f64>; 2] {
         let mut counts = vec![[0.0; 2]; bins];
         for recorded in &self.recorded {
