@@ -1,6 +1,6 @@
 //! Figure 3.1: elapsed time to create, start and finish a million null threads, five strategies.
 //!
-//! Rule of the verdict, with one processor, where nobody waits for a lock: *holds* if multiple
+//! Rule of the verdict, with one processor, where no thread waits for a lock: *holds* if multiple
 //! locks take longer than a single lock, local free lists less than multiple locks, and an idle
 //! queue longer than local free lists; else *differs*.
 

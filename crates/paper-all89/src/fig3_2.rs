@@ -5,7 +5,7 @@
 //! local ready queues come to at least one and a quarter of the highest rate of any of them, and
 //! they too are at nine tenths before all processors take part, the bus being at least nine tenths
 //! occupied with all; else *differs*. *not judged* with fewer than eight processors, where a few
-//! cannot be told from all. On a machine whose bus cannot be asked, that part is left out.
+//! cannot be told from all. If the bus of the machine cannot be measured, that part is left out.
 
 use stanchion_simulator::Machine;
 
@@ -88,7 +88,7 @@ fn outcome(grid: &Grid) -> Outcome {
     }
 }
 
-/// What fewer ready queues than processors bring.
+/// Returns a table of the rates with fewer ready queues than processors.
 fn queues(measured: &[(usize, Cell)], processors: usize) -> Table {
     let row = |&(queues, cell): &(usize, Cell)| {
         let bus = cell.bus.map_or_else(|| "–".to_owned(), percent);

@@ -42,12 +42,15 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 pub(super) const PROCESSORS: usize = 18;
 /// Processors below which the claim cannot be seen.
 const LEAST: usize = 8;
-/// How many numbers are few, and how many are nearly all.
+/// The largest number of runnable threads that is few. It is also the largest number of processors
+/// without a thread at which the threads are nearly as many as processors.
 const SOME: usize = 3;
 
 /// Cost by runnable threads, from 1 to twice the processors or a little more, strategy by strategy.
 pub(super) struct Curves {
+    /// The number of processors.
     pub(super) processors: usize,
+    /// The strategies, then whole pools.
     pub(super) rows: Vec<Curve>,
 }
 
@@ -58,8 +61,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     }
     let rows = real::latencies(context, true)?;
     let mut notes = common();
-    notes.push("Events follow each other by 5 µs and more. The rows after the strategies are whole pools, with a worker less because the creator is none of them: from one of its workers tokio \
-         would not let others have the task that it created last. They are not judged. Not there: chili, whose forks are waited for, and threads of the system, which all run at once.".to_owned());
+    notes.push("Events follow each other by 5 µs and more. The rows after the strategies are whole pools. They have a worker less, because the creator is not a worker: if it were one, tokio \
+         would not let other workers have the task that it created last. They are not judged. Not there: chili, which waits for its forks, and threads of the system, which all run at once.".to_owned());
     Ok(Outcome { notes, ..outcome(&Curves { processors, rows }) })
 }
 
@@ -104,20 +107,20 @@ impl Curves {
         self.mean(row, self.processors + 2..=usize::MAX)
     }
 
-    /// What scanning adds to the cost of local free lists, as a share of it.
+    /// Returns the cost that scanning adds to local free lists, as a share of theirs.
     fn scan(&self, runnable: usize) -> f64 {
         self.at(READY, runnable) / self.at(FREE_LIST, runnable) - 1.0
     }
 
-    /// The scan with half as many threads as processors, one less than all, as many, and twice as
-    /// many.
+    /// Returns the scan with half as many threads as processors, one less than all, as many, and
+    /// twice as many.
     fn spike(&self) -> [f64; 4] {
         let near = self.processors;
         [near / 2, near - 1, near, 2 * near].map(|runnable| self.scan(runnable))
     }
 
-    /// How much dearer a central queue is with few runnable threads than with nearly as many as
-    /// processors.
+    /// Returns the cost of a central queue with few runnable threads over its cost with nearly as
+    /// many as processors.
     fn rush(&self) -> f64 {
         let nearly = self.processors - SOME..=self.processors - 1;
         self.mean(FREE_LIST, 1..=SOME) / self.mean(FREE_LIST, nearly)
@@ -265,7 +268,7 @@ mod tests {
         let level = |row, runnable| if row == READY && runnable > 19 { 25.0 } else { 0.0 };
         assert_eq!(judged(level), "differs", "it does not fall");
         let few = |row, runnable| if row == FREE_LIST && runnable <= 3 { -15.0 } else { 0.0 };
-        assert_eq!(judged(few), "differs", "nobody rushes");
+        assert_eq!(judged(few), "differs", "few threads cost no more");
     }
 
     #[test]

@@ -7,10 +7,10 @@
 //! (section 4.5).
 //!
 //! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its
-//! own: *degraded* is the elapsed time with so many processors over the elapsed time with one, each
-//! the lower quartile of its repeats, because what disturbs a cell from outside makes it slower,
-//! never faster, and a median of few repeats gives way to it. (Not the least: where one of two
-//! threads was kept off its processor, the other counts uncontended.) *holds* if
+//! own: *degraded* is the elapsed time with so many processors over the elapsed time with one. Each
+//! time is the lower quartile of its repeats. Why not the median: a disturbance from outside makes
+//! a cell slower, never faster, and it shifts a median of few repeats. Why not the least: where one
+//! of two threads was kept off its processor, the other counts uncontended. *holds* if
 //!
 //! 1. with ten processors and with every greater number, or with all where there are fewer,
 //!    spinning on the exchange and spinning on reads are degraded at least twofold ([`BADLY`]);
@@ -20,11 +20,12 @@
 //! which it contrasts the ways of waiting.
 //!
 //! The cells are measured until the confidence interval of each pace that decides is narrower than
-//! [`WIDTH`](super::precision::WIDTH), or at most seven times quickly; where one is wider then, it is *not judged*.
+//! [`WIDTH`](super::precision::WIDTH), or at most seven times quickly. If one is wider then, the
+//! claim is *not judged*.
 //!
-//! *not judged* also if in any of the cells that this takes the threads had less than half of their
-//! processors' time (the median of the repeats): they wait by spinning, so the rest was taken by
-//! others. With one processor no thread waits and nothing can be judged.
+//! It is *not judged* either if in any of these cells the threads had less than half of their
+//! processors' time (the median of the repeats). The threads wait by spinning, so other programs
+//! took the rest. With one processor no thread waits and nothing can be judged.
 
 mod simulated;
 
@@ -68,7 +69,9 @@ struct Cell {
     /// Processor time over the time that all threads' processors had; none if it cannot be asked
     /// for.
     had: Option<f64>,
+    /// Jain's index of the threads' acquisitions.
     fairness: f64,
+    /// Nanoseconds of the longest wait of any thread.
     longest_wait: f64,
 }
 
@@ -125,7 +128,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              lock's."
                 .to_owned(),
             format!(
-                "First come, first served: {}. The others serve whoever comes at the right \
+                "First come, first served: {}. The others serve the thread that comes at the right \
                  moment.",
                 first_come()
             ),
@@ -165,11 +168,11 @@ fn cell(repeats: Vec<[Standing; 2]>) -> Cell {
 /// The share of their processors' time that threads must have had for their cell to be judged.
 const ENOUGH: f64 = 0.5;
 
-/// As many processors, of which all but one wait, as the paper contrasts the ways of waiting for.
+/// The number of processors up to which the paper contrasts the ways of waiting. All but one wait.
 const MODERATE: usize = 10;
-/// What takes as many times as long as with one processor is degraded badly, at least.
+/// The least elapsed time, over that with one processor, that is degraded badly.
 const BADLY: f64 = 2.0;
-/// And slightly, at most.
+/// The largest elapsed time, over that with one processor, that is degraded slightly.
 const SLIGHTLY: f64 = 1.5;
 
 /// The paper's three ways of waiting, which decide.
@@ -184,7 +187,7 @@ fn degraded(grid: &Grid<Cell>, way: Way, column: usize) -> f64 {
 fn verdict(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Verdict {
     if within < 2 {
         return Verdict::NotJudged(
-            "one processor only: nobody waits while another holds the lock".to_owned(),
+            "one processor only: no thread waits while another holds the lock".to_owned(),
         );
     }
     let last = within - 1;

@@ -83,7 +83,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let speed = relative_speed(&grid);
     let verdict = if threads < 2 {
         Verdict::NotJudged(
-            "one processor only: nobody waits while another holds the lock".to_owned(),
+            "one processor only: no thread waits while another holds the lock".to_owned(),
         )
     } else if let Some(why) = precision.refusal(widest) {
         Verdict::NotJudged(why)
@@ -136,8 +136,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     })
 }
 
-/// The paper's words beside the relative speeds of `way` with the smallest section and the largest,
-/// whose `sizes` are in nanoseconds.
+/// Compares the paper's words with the relative speeds of `way` in the smallest section and in the
+/// largest. The `sizes` of the two sections are in nanoseconds.
 fn comparison(way: Way, speeds: [f64; 2], sizes: [f64; 2]) -> Comparison {
     let (name, paper) = match way {
         Way::Exchange => ("spin on exchange", "even throughout"),
@@ -182,14 +182,14 @@ fn signed(value: f64) -> String {
     format!("{value:+.2}")
 }
 
-/// What the claim says of the relative speeds of spinning on the exchange and on reads, by size.
+/// The figures that the claim is about: relative speeds of spinning on the exchange and on reads.
 #[derive(Clone, Copy, Debug)]
 struct Judged {
-    /// By how much that of reads rises from the smallest section to the largest.
+    /// The rise of the speed with reads from the smallest section to the largest.
     rise: f64,
-    /// The most by which it falls from one section to the next.
+    /// The largest fall of that speed from one section to the next.
     fall: f64,
-    /// The least and the greatest of the exchange.
+    /// The least and the greatest speed with the exchange.
     range: [f64; 2],
 }
 
@@ -209,7 +209,7 @@ impl Judged {
         self.rise >= 0.1 && self.fall <= 0.05
     }
 
-    /// Whether the exchange costs something with every section.
+    /// Returns whether the exchange costs something with every section.
     fn degrades(&self) -> bool {
         self.range[1] <= 0.9
     }
@@ -235,7 +235,7 @@ impl fmt::Display for Judged {
     }
 }
 
-/// How long each section takes by itself, in nanoseconds.
+/// Returns the uncontended time of each section, in nanoseconds.
 fn section_nanos() -> [f64; SIZES.len()] {
     let mut shared = Shared::default();
     SIZES.map(|steps| {

@@ -122,7 +122,7 @@ const PAPERS: [(Way, &str); 3] =
 fn verdict(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Verdict {
     if within < 2 {
         return Verdict::NotJudged(
-            "one processor only: nobody waits while another holds the lock".to_owned(),
+            "one processor only: no thread waits while another holds the lock".to_owned(),
         );
     }
     let rows = PAPERS.map(|(way, _)| &grid[of_way(way)]);
@@ -130,17 +130,17 @@ fn verdict(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Verdict {
     Judged { counts: &counts[..within], times }.verdict()
 }
 
-/// How many times as long as the others spinning on the exchange takes when its benefit is
-/// outweighed.
+/// The least time of spinning on the exchange, over the times of the others, at which its benefit
+/// is outweighed.
 const OUTWEIGHED: f64 = 1.03;
-/// How much longer one of two similar curves may take than the other.
+/// The largest ratio of the times of two similar curves.
 const SIMILAR: f64 = 1.5;
 
-/// What the claim is about.
+/// The figures that the claim is about.
 struct Judged<'a> {
-    /// From one on, at least two of them.
+    /// The numbers of processors: from one on, at least two of them.
     counts: &'a [usize],
-    /// Of the exchange, reads and backoff, by count.
+    /// The times of the exchange, reads and backoff, by count.
     times: Vec<[f64; 3]>,
 }
 

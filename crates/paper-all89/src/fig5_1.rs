@@ -33,16 +33,18 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// How far the model may be off.
+/// The largest error of the model, as a share.
 const WITHIN: f64 = 0.05;
-/// From so many processors on the paper's central queue was not within it.
+/// The number of processors from which on the paper's central queue was not within it.
 const EXCEPT: usize = 18;
 
 /// A strategy, the model's rates and the simulated ones, by processors.
 struct Pair {
+    /// The index of the strategy.
     row: usize,
+    /// The label of the strategy.
     name: &'static str,
-    /// Processors, the model's threads a second, the simulated.
+    /// Processors, the model's threads a second, the simulated threads a second.
     points: Vec<(usize, f64, f64)>,
 }
 

@@ -41,13 +41,16 @@ const COARSE: f64 = 10_000.0;
 
 /// Both queues at one grain.
 struct Pair {
+    /// The computation of a thread, in microseconds.
     grain: f64,
+    /// The model's solution for a central queue.
     central: Equilibrium,
+    /// The model's solution for local queues.
     local: Equilibrium,
 }
 
 impl Pair {
-    /// How much faster local queues are.
+    /// Returns the rate of local queues over that of a central queue.
     fn advantage(&self) -> f64 {
         self.local.throughput / self.central.throughput
     }
@@ -131,7 +134,7 @@ fn picture(pairs: &[Pair]) -> Picture {
     }
 }
 
-/// What is busy.
+/// Returns a table of the busy resources.
 fn limits(pairs: &[Pair]) -> Table {
     let shown = [0.0, 100.0, 200.0, 500.0, 1000.0, COARSE];
     let rows = pairs.iter().filter(|pair| shown.contains(&pair.grain)).map(|pair| {

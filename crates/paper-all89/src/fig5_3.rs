@@ -3,10 +3,15 @@
 //! The inputs are those of figure 5.1, fitted to the simulated machine
 //! ([`projection`](super::projection)).
 //!
-//! Rule of the verdict: *holds* if both rates fall with each step of bus load; at 40 % the bus is
-//! at least 99 % busy with local queues, whose rate is less than half of that without load; and
-//! what local queues have over a central one (in per cent) is then less than half of what it is
-//! without load; else *differs*.
+//! Rule of the verdict: *holds* if
+//!
+//! 1. both rates fall with each step of bus load;
+//! 2. at 40 % the bus is at least 99 % busy with local queues, and their rate is less than half of
+//!    their rate without load;
+//! 3. the advantage of local queues over a central one (in per cent) is then less than half of the
+//!    advantage without load;
+//!
+//! else *differs*.
 
 use stanchion_model::contention::Equilibrium;
 use stanchion_simulator::Machine;
@@ -36,13 +41,16 @@ const LOADS: [u32; 13] = [0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40];
 
 /// Both queues at one load.
 struct Pair {
+    /// The share of a thread's computation that is bus time, in per cent.
     load: u32,
+    /// The model's solution for a central queue.
     central: Equilibrium,
+    /// The model's solution for local queues.
     local: Equilibrium,
 }
 
 impl Pair {
-    /// How much local queues have over a central one, as a share of that.
+    /// Returns the advantage of local queues over a central queue, as a share of the latter's rate.
     fn gain(&self) -> f64 {
         self.local.throughput / self.central.throughput - 1.0
     }
@@ -127,7 +135,7 @@ fn picture(pairs: &[Pair]) -> Picture {
     }
 }
 
-/// What is busy.
+/// Returns a table of the busy resources.
 fn limits(pairs: &[Pair]) -> Table {
     let rows = pairs.iter().filter(|pair| [0, 2, 5, 10, 20, 40].contains(&pair.load)).map(|pair| {
         vec![

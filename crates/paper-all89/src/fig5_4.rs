@@ -41,14 +41,14 @@ const MOST: u32 = 120;
 /// Further loads, for the table.
 const LOADS: [f64; 4] = [0.005, 0.01, 0.02, 0.05];
 
-/// Where the half of a rate is that is not below half yet.
+/// The text for a rate that is not below half yet.
 const LATER: &str = "more than twice as many";
 
 /// A central queue from its highest rate on.
 struct Fall {
     /// Processors at the highest rate.
     peak: u32,
-    /// That rate.
+    /// The highest rate.
     rate: f64,
     /// Processors at which it is below half, if it ever is up to twice as many.
     half: Option<u32>,
@@ -126,11 +126,14 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     })
 }
 
-/// What is left of a rate with twice the processors of the central queue's highest.
+/// The rates with twice as many processors as the central queue's highest rate takes. Each is a
+/// share of the same queue's rate with as many as that.
 struct Kept {
+    /// For a central queue.
     central: f64,
-    /// If waiting cost no bus time.
+    /// For a central queue if waiting cost no bus time.
     quiet: f64,
+    /// For local queues.
     local: f64,
 }
 
@@ -162,9 +165,13 @@ impl Kept {
 
 /// One number of processors.
 struct Point {
+    /// The number on the axis.
     processors: u32,
+    /// The model's solution for a central queue.
     central: Equilibrium,
+    /// The solution for a central queue if waiting cost no bus time.
     quiet: Equilibrium,
+    /// The model's solution for local queues.
     local: Equilibrium,
 }
 
@@ -199,7 +206,7 @@ fn picture(points: &[Point]) -> Picture {
     }
 }
 
-/// What is busy.
+/// Returns a table of the busy resources.
 fn limits(points: &[Point]) -> Table {
     let rows = points.iter().filter(|point| point.processors % 20 == 0).map(|point| {
         vec![

@@ -1,13 +1,13 @@
-//! How precise the figures must be by which figures 4.1 to 4.3 are judged.
+//! The precision of the measurements by which figures 4.1 to 4.3 are judged.
 
 use stanchion_study::context::Context;
 use stanchion_study::measure::Precision;
 
-/// How much larger the upper end of a confidence interval may be than the lower, as a share: the
+/// The largest excess of the upper end of a confidence interval over the lower, as a share: the
 /// limits of figure 4.1's rule, 1.5 and 2, differ by a third.
 pub(crate) const WIDTH: f64 = 0.5;
 
-/// Returns how often a cell is measured: quickly from three to seven times, else nine times.
+/// Returns the number of measurements of a cell: quickly from three to seven, else nine.
 pub(crate) fn precision(context: &Context) -> Precision {
     context.pick(
         Precision { least: 3, most: 7, width: WIDTH },

@@ -29,19 +29,21 @@ pub(super) enum Queue {
 pub(super) const CENTRAL: &str = "central ready queue";
 pub(super) const LOCAL: &str = "local ready queues";
 
-/// What the model takes of a thread package and its machine.
+/// The model's inputs for a thread package and its machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inputs {
+    /// The times of a thread with a central queue.
     central: Demands,
+    /// The times of a thread with local queues.
     local: Demands,
-    /// Bus time that a waiting processor asks for in each section that goes by, ns.
+    /// The bus time that a waiting processor asks for in each section that goes by, in ns.
     spinning: f64,
     /// Nanoseconds of the machine for one of the Symmetry.
     speed: f64,
 }
 
 impl Inputs {
-    /// Measures them, or says why that cannot be done on this machine.
+    /// Measures the inputs, or says why that cannot be done on this machine.
     pub(super) fn fit(context: &Context, machine: &Machine) -> Result<Result<Self, Verdict>, Stop> {
         if bus::miss(machine).is_none() {
             return Ok(Err(Verdict::NotJudged(format!("{} has no one bus", machine.name))));
@@ -87,7 +89,7 @@ impl Inputs {
         contention::solve(&work, processors).map_err(|error| Stop::Failed(error.to_string()))
     }
 
-    /// What went in, for the reader who wants to know.
+    /// Returns a table of the inputs, for the reader of a figure.
     pub(super) fn table(&self) -> Table {
         let row = |(name, queue): (&str, Queue)| {
             let Demands { outside, section, .. } = self.demands(queue);
@@ -111,7 +113,7 @@ impl Inputs {
         }
     }
 
-    /// How good they are.
+    /// Returns the note on the accuracy of the inputs.
     pub(super) fn note(&self) -> String {
         format!(
             "The inputs are fitted as in section 5.1, on processors with private copies of all data; the fitted curves lie within {} of what was measured there. A processor that \
@@ -121,8 +123,8 @@ impl Inputs {
         )
     }
 
-    /// A package in round figures, for tests: 60 µs for a thread, two sections of 10, 6 µs of it on
-    /// the bus.
+    /// Returns a package in round figures, for tests: 60 µs for a thread, two sections of 10 µs,
+    /// and 6 µs of all that on the bus.
     #[cfg(test)]
     pub(super) fn round() -> Self {
         let demands = Demands {
@@ -134,17 +136,17 @@ impl Inputs {
     }
 }
 
-/// Thousands of threads a second.
+/// Returns the rate in thousands of threads a second.
 pub(super) fn thousands(solved: &Equilibrium) -> f64 {
     1e6 * solved.throughput
 }
 
-/// A share of 1 in whole per cent.
+/// Formats a share of 1 in whole per cent.
 pub(super) fn share(value: f64) -> String {
     format!("{:.0}\u{a0}%", 100.0 * value)
 }
 
-/// How many times as fast or slow.
+/// Formats a ratio as a number of times.
 pub(super) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio))
 }

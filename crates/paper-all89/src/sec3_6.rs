@@ -1,25 +1,25 @@
-//! Section 3.6, its end: two hybrids, which the paper names, did not build, and doubts.
+//! The end of section 3.6: two hybrids that the paper names, doubts, and did not build.
 //!
 //! > For example, both central and per-processor ready queues could be used, by placing created
-//! > threads in a local queue if the lock on the central > queue is busy. As another example, a
+//! > threads in a local queue if the lock on the central queue is busy. As another example, a
 //! > creating processor could probe randomly to find an idle processor, and if none were found,
-//! > place the > thread in a central queue. The drawback to any such approach is that complexity
-//! > adds cost which may outweigh any benefits.
+//! > place the thread in a central queue. The drawback to any such approach is that complexity adds
+//! > cost which may outweigh any benefits.
 //!
 //! A hybrid is "to combine the advantages of some of the alternatives", its *parents*: one is good
 //! where the other is not. So all are measured in the *situations* of figures 3.1 and 3.4: null
 //! threads on one processor and on all; a thread while processors idle, with as many threads as
-//! processors, and beyond. How far one is *behind* is its time over that of the better parent
-//! there, and its *worst* is the largest of these.
+//! processors, and with more. In a situation a strategy is *behind* by its time over that of the
+//! better parent. Its *worst* is the largest of these ratios.
 //!
 //! | hybrid | parents |
 //! | --- | --- |
 //! | central else local | local free lists (a central queue), local ready queues |
 //! | probe idle else central | idle queue, local free lists (a central queue) |
 //!
-//! Rule of the verdict: *holds* if no hybrid is worth its complexity, that is, if for each there is
-//! a parent whose worst is no larger than the hybrid's own; else *differs*. *not judged* with fewer
-//! than eight processors.
+//! Rule of the verdict: *holds* if no hybrid is worth its complexity, that is, if the worst of some
+//! parent of each hybrid is no larger than the hybrid's own; else *differs*. *not judged* with
+//! fewer than eight processors.
 
 use stanchion_simulator::Machine;
 
@@ -59,7 +59,9 @@ const SITUATIONS: [&str; 5] = [
 
 /// A strategy, and what a thread costs in each situation, ns.
 struct Row {
+    /// The label of the strategy.
     name: &'static str,
+    /// Nanoseconds for a thread, by situation.
     costs: [f64; SITUATIONS.len()],
 }
 
@@ -105,9 +107,11 @@ fn rows(grid: &Grid, curves: &Curves) -> Vec<Row> {
     (0..grid.rows()).map(row).collect()
 }
 
-/// A hybrid and its parents: how far each is behind the better parent, by situation.
+/// A hybrid and its parents.
 struct Family<'a> {
+    /// The two parents, then the hybrid.
     members: [&'a Row; 3],
+    /// The time of each member over that of the better parent, by situation.
     behind: [[f64; SITUATIONS.len()]; 3],
 }
 
@@ -123,7 +127,7 @@ impl<'a> Family<'a> {
         Self { members, behind }
     }
 
-    /// How far a member is behind where it is furthest, and in which situation that is.
+    /// Returns the largest ratio by which a member is behind, and the situation of that.
     fn worst(&self, member: usize) -> (f64, &'static str) {
         let behind = self.behind[member].into_iter().zip(SITUATIONS);
         behind.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or((1.0, SITUATIONS[0]))
@@ -134,7 +138,7 @@ impl<'a> Family<'a> {
         format!("{} ({situation})", significant(behind))
     }
 
-    /// Whether it is further behind at worst than one of its parents.
+    /// Returns whether the worst of the hybrid is no better than that of one of its parents.
     fn is_in_vain(&self) -> bool {
         let [one, other, hybrid] = [0, 1, 2].map(|member| self.worst(member).0);
         one.min(other) <= hybrid

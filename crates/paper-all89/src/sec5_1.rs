@@ -46,7 +46,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// busy, since at moderate loads the model is pessimistic (section 5.1) and would see no spinner.
 const PRIVATE: usize = 12;
 
-/// How waiters spin; the first is judged.
+/// The ways in which waiters spin. The first is judged.
 const SPINNING: [Way; 3] = [Way::Backoff, Way::Read, Way::Exchange];
 
 fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
@@ -153,9 +153,11 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
 
 /// One way of waiting.
 struct Spinning {
+    /// The label in tables.
     name: &'static str,
+    /// The bus time of spinners that fits the measured times.
     fit: SpinningFit,
-    /// Bus time that one spinner more asks for in each section: of the line of least squares.
+    /// Bus time that one spinner more asks for in each section, by the line of least squares.
     slope: f64,
     /// The largest distance of a fitted demand from that line, as a share of the largest demand.
     off: f64,

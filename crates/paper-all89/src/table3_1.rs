@@ -33,15 +33,15 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// What the first row compares.
+/// The label of the first row.
 const LOCK: &str = "lock and unlock (TestAndSet, backoff)";
 /// The paper's lock and unlock, in procedure calls.
 const PAPER_RATIO: f64 = 5.6 / 3.6;
-/// The same of an argument.
+/// The paper's argument, in procedure calls.
 const PAPER_ARGUMENT: f64 = 1.0 / 3.6;
-/// The same of a turn of an empty loop.
+/// The paper's turn of an empty loop, in procedure calls.
 const PAPER_TURN: f64 = 2.5 / 3.6;
-/// How many times a proportion may be off the paper's, either way.
+/// The factor by which a proportion may be off the paper's, either way.
 const WITHIN: f64 = 1.5;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
@@ -114,8 +114,11 @@ fn verdict(lock: f64, plain: &Plain) -> Verdict {
 
 /// Costs of plain code, in nanoseconds.
 struct Plain {
+    /// One pass of an empty loop.
     turn: f64,
+    /// A procedure without arguments.
     call: f64,
+    /// The increase for one argument more.
     argument: f64,
 }
 

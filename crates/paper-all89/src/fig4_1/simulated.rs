@@ -115,10 +115,10 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
     })
 }
 
-/// Increments of each timeline: enough for everybody to have waited.
+/// Increments of each timeline: enough for each thread to have waited.
 const DRAWN: u64 = 40;
 
-/// What waiting looks like on a few processors.
+/// Draws a timeline of each way of waiting, on a few processors.
 fn timelines(context: &Context, machine: &Machine) -> Result<Vec<Drawn>, Stop> {
     let threads = machine.processors.min(8);
     let contest = Contest { threads, increments: DRAWN, turns: 0, seed: context.seed };
@@ -278,18 +278,20 @@ mod tests {
     type ByExchange = TestAndSet<Exchange, Spin>;
     type ByRead = TestAndSet<Read, Spin>;
     type ByBackoff = TestAndSet<Ethernet<DELAY_NS>, Spin>;
-    /// A lock whose waiters leave the bus alone, and hand it over in turn.
+    /// A queue lock. Its waiters leave the bus alone, and hand it over in turn.
     type Queued = Mcs<Spin>;
 
     /// A lock that costs a waiter eight exchanges more than a thread that finds it free.
     struct Clumsy(AtomicBool);
 
-    // SAFETY: only the thread whose exchange found `false` has the lock until it stores `false`.
+    // SAFETY: a thread has the lock only if its exchange found `false`, and until it stores
+    // `false`.
     unsafe impl RawMutex for Clumsy {
         const INIT: Self = Self(AtomicBool::new(false));
         type Guard = GuardSend;
 
         fn lock(&self) -> GuardSend {
+            // Acquire, at each exchange of this lock: pairs with the Release of `unlock`.
             if self.0.swap(true, Ordering::Acquire) {
                 retry_until(
                     || (!self.0.swap(true, Ordering::Acquire)).then_some(()),
@@ -305,6 +307,7 @@ mod tests {
         }
 
         unsafe fn unlock(&self, _guard: GuardSend) {
+            // Release: pairs with the Acquire of the exchange that takes the lock next.
             self.0.store(false, Ordering::Release);
         }
 

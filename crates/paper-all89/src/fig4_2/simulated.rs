@@ -40,7 +40,9 @@ const WAYS: [Way; 4] = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling];
 
 /// One lock at one size: alone, and with others.
 struct Cell {
+    /// With one thread.
     alone: Standing,
+    /// With all threads.
     together: Standing,
 }
 
@@ -124,7 +126,7 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
 /// Judges spinning on the exchange, spinning on reads and backoff, each by size.
 fn verdict(machine: &Machine, [exchange, read, backoff]: [&[Cell]; 3], threads: usize) -> Verdict {
     if threads < 2 {
-        return Verdict::NotJudged("one processor only: nobody waits".to_owned());
+        return Verdict::NotJudged("one processor only: no thread waits".to_owned());
     }
     let speeds =
         |row: &[Cell]| -> Vec<f64> { row.iter().map(|cell| cell.relative_speed()).collect() };
@@ -188,7 +190,7 @@ mod tests {
     type ByExchange = TestAndSet<Exchange, Spin>;
     type ByRead = TestAndSet<Read, Spin>;
     type ByBackoff = TestAndSet<Ethernet<DELAY_NS>, Spin>;
-    /// A lock whose waiters leave the bus alone.
+    /// A queue lock. Its waiters leave the bus alone.
     type Queued = Mcs<Spin>;
 
     fn measured<R: RawMutex + 'static>(machine: &Machine) -> Vec<Cell> {

@@ -125,7 +125,7 @@ mod tests {
     type ByExchange = TestAndSet<Exchange, Spin>;
     type ByRead = TestAndSet<Read, Spin>;
     type ByBackoff = TestAndSet<Ethernet<DELAY_NS>, Spin>;
-    /// A lock whose waiters leave the bus alone.
+    /// A queue lock. Its waiters leave the bus alone.
     type Queued = Mcs<Spin>;
 
     fn measured<R: RawMutex + 'static>(machine: &Machine, counts: &[usize]) -> Vec<f64> {

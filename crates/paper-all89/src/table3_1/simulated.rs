@@ -1,10 +1,9 @@
-//! Table 3.1 in virtual time: what a lock and its unlock cost on the simulated machine, when nobody
-//! else wants it.
+//! Table 3.1 in virtual time: the cost of an uncontended lock and unlock on the simulated machine.
 //!
-//! The simulated Symmetry is calibrated to this table: its exchange takes half of 5.6 µs. Whether a
-//! lock of this project, which is more than two exchanges, then costs what the paper measured is
-//! the check of that calibration. The other rows are what programs compute, which takes the time
-//! that it is given (see the notes of figure 4.1).
+//! The simulated Symmetry is calibrated to this table: its exchange takes half of 5.6 µs. A lock of
+//! this project is more than two exchanges. This table checks the calibration: such a lock should
+//! cost what the paper measured. The other rows are computations of programs, which take the time
+//! that they are given (see the notes of figure 4.1).
 //!
 //! Rule of the verdict, on the Symmetry Model A: *holds* if acquiring and releasing the paper's own
 //! lock (test-and-set with backoff) takes 5.6 µs, give or take 5 %; else *differs*. On another
@@ -80,6 +79,7 @@ mod tests {
 
         fn lock(&self) -> GuardSend {
             for _ in 0..TIMES {
+                // Acquire: costs what it costs in a lock. It has no partner, with one thread.
                 self.0.swap(true, Ordering::Acquire);
             }
             GuardSend::new()
@@ -90,6 +90,7 @@ mod tests {
         }
 
         unsafe fn unlock(&self, _guard: GuardSend) {
+            // Release: like the Acquire of `lock`, only for its cost.
             self.0.store(false, Ordering::Release);
         }
 

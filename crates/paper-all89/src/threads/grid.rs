@@ -1,4 +1,4 @@
-//! How fast null threads come and go, by strategy and processors.
+//! The times of null threads, by strategy and processors.
 
 use super::PAPER;
 use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
@@ -16,9 +16,11 @@ pub(in super::super) struct Cell {
 /// All measurements of a figure.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Grid {
+    /// The label of each row.
     names: Vec<&'static str>,
+    /// The numbers of processors.
     counts: Vec<usize>,
-    /// By row, then count.
+    /// The measurements, by row, then count.
     cells: Vec<Cell>,
 }
 
@@ -106,7 +108,7 @@ impl Grid {
         }
     }
 
-    /// Whether some cells are so far from others that only a logarithmic axis shows all.
+    /// Returns whether some cells are so far from others that only a logarithmic axis shows all.
     fn is_wide(&self) -> bool {
         let paces = self.cells.iter().map(|cell| cell.pace);
         paces.clone().fold(0.0, f64::max) > 100.0 * paces.fold(f64::INFINITY, f64::min)

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! rows ──┬─ real (this computer; peers: whole pools beside) ─────┐
-//!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2, fig3_3, fig5_1; fig3_4
+//!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2,
+//!                                                                            fig3_3, fig5_1; fig3_4
 //! ```
 //!
-//! The program is `null_threads` of the applications, once for each machine. The rules by which the
-//! figures are judged stand in their files.
+//! The program is `null_threads` of the applications, once for each machine. The file of each
+//! figure states the rule of its verdict.
 
 pub(super) mod grid;
 mod peers;
@@ -19,16 +20,16 @@ pub(super) const MULTIPLE: usize = 1;
 pub(super) const FREE_LIST: usize = 2;
 pub(super) const IDLE: usize = 3;
 pub(super) const READY: usize = 4;
-/// How many are the paper's.
+/// The number of rows that are the paper's.
 pub(super) const PAPER: usize = 5;
-/// After the sixth, which is ours: the hybrids of which the paper speaks.
+/// The first of the two hybrids that the paper mentions. The row before it is ours.
 pub(super) const CENTRAL_ELSE_LOCAL: usize = 6;
 pub(super) const PROBE: usize = 7;
 
 /// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the
-/// threshold T to be equal to P", which was 20; here it is that whatever the number of processors
-/// that take part, so that this alone is what differs.
+/// threshold T to be equal to P", which was 20. Here it is 20 with any number of processors, so
+/// that two cells differ only in that number.
 const THRESHOLD: usize = 20;
 
-/// What a strategy's threads cost, by how many are runnable; nanoseconds.
+/// A strategy, and the nanoseconds for one of its threads, by the number of runnable threads.
 pub(super) type Curve = (&'static str, Vec<(usize, f64)>);

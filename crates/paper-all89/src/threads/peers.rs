@@ -1,21 +1,23 @@
 //! Whole pools, ours and those of others, and threads of the system, as further rows on this
 //! computer.
 //!
-//! The strategies' null threads, as tasks: in as many chains as there are processors each task
-//! creates the next, computes if it is to, and ends. A task is a closure that may panic, and whose
-//! pool may sleep and be woken: that is what a pool adds to a strategy.
+//! The strategies' null threads are tasks here. There are as many chains as processors. In a chain
+//! each task creates the next, computes if it is to, and ends. A pool adds two things to a
+//! strategy: a task is a closure that may panic, and the pool may sleep and be woken.
 //!
 //! | row | a thread of the figure is |
 //! | --- | --- |
-//! | `ThreadPool`, rayon, tokio | a task that a task spawned with the function for that |
-//! | the crate threadpool | the same, through a handle that each task hands on: its workers know none |
+//! | `ThreadPool`, rayon, tokio | a task that another task spawned with the pool's function |
+//! | the crate threadpool | the same, spawned through a handle that each task passes on |
 //! | chili | one of the two parts of a fork, which it waits for: it has nothing else |
 //! | `std::thread` | a thread of the system, detached |
 //!
-//! Of figure 3.4's cost only pools have both halves: chili's forks are waited for, and threads of
-//! the system are all started at once, however few processors there are. There the creator is none
-//! of the pool's workers, so it has one worker less than there are processors; from one of them
-//! tokio would not let others have the task that it created last.
+//! The crate threadpool needs the handle because its workers do not know their pool.
+//!
+//! Of figure 3.4's cost only pools have both halves. Chili waits for its forks, and threads of the
+//! system are all started at once, however few processors there are. In that figure the creator is
+//! not a worker of the pool, so the pool has one worker less than there are processors. If the
+//! creator were a worker, tokio would not let other workers have the task that it created last.
 
 use std::num::NonZero;
 use std::sync::mpsc::{self, Sender};
@@ -32,19 +34,20 @@ use stanchion_threadpool::{ThreadPool, spawn};
 
 /// A row.
 pub(in super::super) struct Peer {
+    /// The label in tables.
     pub(super) name: &'static str,
-    /// Whether its threads are the system's, so that there should be fewer.
+    /// Set if its threads are the system's, so that there should be fewer.
     pub(super) is_system: bool,
-    /// Nanoseconds for a thread.
+    /// Returns the nanoseconds for a thread.
     pub(super) run: fn(&Chains) -> Result<f64, String>,
 }
 
-/// What is to be done.
+/// The parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Chains {
-    /// How many, each of which keeps a processor busy.
+    /// The number of chains. Each keeps a processor busy.
     pub(super) chains: usize,
-    /// Threads of all of them.
+    /// The number of threads of all chains.
     pub(super) threads: u64,
     /// Mean computation of a thread, ns.
     pub(super) user: u64,
@@ -64,7 +67,7 @@ impl Chains {
         (self.threads / self.chains as u64).max(1)
     }
 
-    /// Nanoseconds for a thread, from the begin of all chains until all have computed.
+    /// Returns the nanoseconds for a thread, from the start of all chains until all have computed.
     fn time(&self, mut begin: impl FnMut(Link)) -> f64 {
         let (done, ended) = mpsc::channel();
         let began = Instant::now();
@@ -72,7 +75,7 @@ impl Chains {
             begin(Link { left: self.each() - 1, user: self.user, chain, done: done.clone() });
         }
         drop(done);
-        // Nobody sends: it ends when the last sender is dropped.
+        // No thread sends. The loop ends when the last sender is dropped.
         while ended.recv().is_ok() {}
         began.elapsed().as_nanos() as f64 / (self.each() * self.chains as u64) as f64
     }
@@ -80,16 +83,18 @@ impl Chains {
 
 /// One thread of a chain.
 struct Link {
-    /// How many come after it.
+    /// The number of threads after it.
     left: u64,
+    /// Mean computation of a thread, in nanoseconds.
     user: u64,
+    /// The number of its chain, for its random computation.
     chain: u64,
-    /// Dropped when it has ended.
+    /// The sender that is dropped when the thread has ended.
     done: Sender<()>,
 }
 
 impl Link {
-    /// What the thread does: it has the next one spawned, if it is not the last, and computes.
+    /// Runs the thread: spawns the next one, if this is not the last, and computes.
     fn live(mut self, spawn: impl FnOnce(Self)) {
         // A chain that does not compute ends with its last thread, so the others need not be
         // counted.
@@ -200,7 +205,7 @@ fn system(chains: &Chains) -> Result<f64, String> {
     Ok(chains.time(thread))
 }
 
-/// What a pool runs in figure 3.4.
+/// A task of a pool in figure 3.4.
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Costs in nanoseconds by runnable threads, the creator among them.
@@ -232,10 +237,11 @@ pub(super) const LATENCIES: [(&str, Latencies); 4] = [
 /// A task that runs from when it starts until it is told to finish.
 #[derive(Default)]
 struct Seat {
-    /// When it started; 0 before.
+    /// The time of its start; 0 before. The task writes it.
     started: AtomicU64,
+    /// Set by the creator to make the task finish.
     told: AtomicBool,
-    /// When it saw that; 0 before.
+    /// The time at which the task saw `told`; 0 before. The task writes it.
     finished: AtomicU64,
 }
 
@@ -256,16 +262,16 @@ fn moment(word: &AtomicU64) -> Option<Ticks> {
     (bits != 0).then(|| Ticks::from_bits(bits))
 }
 
-/// As `null_threads::latency` goes through its numbers, over whatever `spawn` spawns on. The
+/// Measures the costs as `null_threads::latency` does, on the pool that `spawn` spawns on. The
 /// calling thread is the creator.
 fn latencies(sweep: &Sweep, spawn: impl Fn(Job)) -> Costs {
     let &Sweep { processors, most, rounds, settle_ns, seed, .. } = sweep;
     let mut sums = vec![0; most];
-    // Those that have started, and those that have not.
+    // The tasks that have started, and those that have not.
     let (mut running, mut ready): (Vec<Arc<Seat>>, Vec<Arc<Seat>>) = (Vec::new(), Vec::new());
     let mut random = seed;
     let next_started = |ready: &mut Vec<Arc<Seat>>| {
-        // Not to disturb who looks for it.
+        // The delay keeps this thread from disturbing the worker that looks for the task.
         delay(settle_ns);
         let started = || ready.iter().position(|seat| moment(&seat.started).is_some());
         let index = retry_until(started, &mut <Patient>::start());

@@ -69,7 +69,8 @@ pub(in super::super) fn run_on(
     Ok(Grid::new(names.collect(), counts, measured))
 }
 
-/// What each number of runnable threads costs, strategy by strategy, in nanoseconds.
+/// Returns the cost of a thread with each number of runnable threads, strategy by strategy, in
+/// nanoseconds.
 pub(in super::super) fn latencies(context: &Context, peers: bool) -> Result<Vec<Curve>, Stop> {
     let peers = if peers { &peers::LATENCIES[..] } else { &[] };
     let processors = context.processors.len();
@@ -96,7 +97,7 @@ pub(in super::super) fn latencies(context: &Context, peers: bool) -> Result<Vec<
     Ok(curves)
 }
 
-/// What a reader must know.
+/// Returns the notes on the measurement, for the reader of a figure.
 pub(in super::super) fn notes(context: &Context) -> Vec<String> {
     vec![
         format!(
@@ -106,8 +107,8 @@ pub(in super::super) fn notes(context: &Context) -> Vec<String> {
             context.pick(2_000, 20_000),
             context.pick(5, 9),
         ),
-        "The strategies are alone, without what a pool adds: closures, panics, waking. The rows after them are whole pools, ours among them, whose tasks spawn one another in as many chains as \
-         there are processors, and threads of the system that do so; chili has only forks, and waits for each. They are not pinned, and not judged.".to_owned(),
+        "The strategies are alone, without what a pool adds: closures, panics, waking. The rows after them are whole pools, ours among them, and threads of the system. Their tasks spawn one another in as many chains as \
+         there are processors. Chili has only forks, and waits for each. The threads of these rows are not pinned, and the rows are not judged.".to_owned(),
         "All locks are the paper's: test-and-set with backoff. A thread pool of today would choose another, since here the holder of a lock may lose its processor.".to_owned(),
     ]
 }

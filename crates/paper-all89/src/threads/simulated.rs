@@ -1,13 +1,16 @@
-//! The strategies in virtual time, and what section 5 of the paper measures there for its model.
+//! The strategies in virtual time, and the measurements for the model of section 5 of the paper.
 //!
-//! | time | value on the Symmetry | source |
-//! | --- | --- | --- |
-//! | of thread management, beside shared data | 60 instructions, 20 µs | section 3.6: "on the order of 100"; the others are the strategy's accesses |
-//! | writes to the own call stack | every fifth instruction | estimated; caches write through, so each is on the bus |
-//! | between two looks of an idle processor | 2.5 µs | table 3.1: iteration of null loop |
-//! | unit of the backoff's delays | 8 µs, a critical section | section 4.4, see `registry::DELAY_NS`; section 4.5: "both take less than 10" |
+//! The times on the Symmetry, and their sources:
 //!
-//! Elsewhere all of them are in proportion to the machine's scale.
+//! - *Thread management, beside shared data*: 60 instructions, 20 µs. Section 3.6 has "on the order
+//!   of 100"; the others are the strategy's accesses.
+//! - *Writes to the own call stack*: every fifth instruction. This is an estimate. Caches write
+//!   through, so each write is on the bus.
+//! - *Between two looks of an idle processor*: 2.5 µs, by table 3.1, iteration of null loop.
+//! - *Unit of the backoff's delays*: 8 µs, a critical section, by section 4.4 (see
+//!   `registry::DELAY_NS`). Section 4.5: "both take less than 10".
+//!
+//! On other machines all of them are in proportion to the machine's scale.
 
 use std::cell::Cell as StdCell;
 
@@ -49,9 +52,10 @@ const SETTLE_NS: f64 = 400_000.0;
 /// Mean computation of a thread where it computes.
 pub(in super::super) const USER_NS: f64 = 300_000.0;
 
-/// A machine, and how long on it takes what is known of the Symmetry.
+/// A machine, and its speed beside the Symmetry.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Place {
+    /// The simulated machine.
     pub(in super::super) machine: Machine,
     /// Nanoseconds of the machine for one of the Symmetry.
     pub(in super::super) speed: f64,
@@ -127,7 +131,7 @@ fn counts(context: &Context, place: &Place) -> Vec<usize> {
     context.within(place.machine.processors.min(MAX_THREADS))
 }
 
-/// How many threads a cell executes, all processors together.
+/// Returns the number of threads that a cell executes, on all processors together.
 fn threads(context: &Context) -> u64 {
     context.pick(20_000, 200_000)
 }
@@ -164,8 +168,8 @@ fn measure(place: &Place, row: &'static Row, options: &Options) -> Result<(Cell,
     ))
 }
 
-/// What each number of runnable threads costs on `processors`, strategy by strategy, in nanoseconds
-/// of the machine.
+/// Returns the cost of a thread with each number of runnable threads on `processors`, strategy by
+/// strategy, in nanoseconds of the machine.
 pub(in super::super) fn latencies(
     context: &Context,
     place: &Place,
@@ -196,7 +200,7 @@ pub(in super::super) fn latencies(
     Ok(ROWS.iter().map(|row| row.name).zip(measured).collect())
 }
 
-/// What the model of section 5 takes, measured as the paper did, in nanoseconds.
+/// The inputs of the model of section 5, measured as in the paper, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Demands {
     /// Creating, starting and finishing a thread outside critical sections.
@@ -217,9 +221,9 @@ const MODELLED: [Row; 2] = [
 /// Sections of a thread's life: it is enqueued, and dequeued.
 pub(in super::super) const VISITS: f64 = 2.0;
 
-/// Section 5.1: each processor has a copy of all data and runs the code on it, so that all that
-/// slows it is the bus; the model's curve is laid through the times, once for everything and once
-/// for the sections alone.
+/// Measures the demands as in section 5.1. Each processor has a copy of all data and runs the code
+/// on it, so that only the bus slows it. The model's curve is fitted to the times, once for
+/// everything and once for the sections alone.
 pub(in super::super) fn demands(context: &Context, place: &Place) -> Result<[Demands; 2], Stop> {
     static ROWS: [Row; 2] = MODELLED;
     let counts = counts(context, place);
@@ -321,7 +325,7 @@ unsafe impl<R: RawMutex> RawMutex for Timed<R> {
     }
 }
 
-/// What a reader must know.
+/// Returns the notes on the simulated machine, for the reader of a figure.
 pub(in super::super) fn notes(context: &Context, place: &Place) -> Vec<String> {
     let instructions: f64 = PATHS.iter().map(|(instructions, _)| instructions).sum();
     vec![
@@ -332,7 +336,7 @@ pub(in super::super) fn notes(context: &Context, place: &Place) -> Vec<String> {
             stanchion_study::units::significant(INSTRUCTION_NS),
         ),
         format!(
-            "All locks are the paper's: test-and-set, with a backoff whose delays have one critical section of the Symmetry as their unit. The code's clock is {} times as fast as the machine's.",
+            "All locks are the paper's: test-and-set with backoff. The unit of the delays is one critical section of the Symmetry. The code's clock is {} times as fast as the machine's.",
             stanchion_study::units::significant(place.machine.scale)
         ),
     ]
