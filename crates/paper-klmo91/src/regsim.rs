@@ -138,8 +138,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
                  each stays on its own; with more they are left to the kernel.",
                 significant(alone)
             ),
-            "A wait is counted in a class of its power of two; one whose class reaches beyond \
-             the cost of blocking counts as long."
+            "A wait is counted in a class of its power of two. If the class reaches beyond the \
+             cost of blocking, the wait counts as long."
                 .to_owned(),
         ],
         ..Outcome::new(verdict(&grid[backoff][within], counts[within], blocking))

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! rows ──┬─ real (this computer; peers: whole pools beside) ─────┐
-//!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2,
-//!                                                                            fig3_3, fig5_1; fig3_4
+//!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─┬▶ fig3_1, fig3_2
+//!                                                                          ├▶ fig3_3, fig5_1
+//!                                                                          └▶ fig3_4
 //! ```
 //!
 //! The program is `null_threads` of the applications, once for each machine. The file of each
