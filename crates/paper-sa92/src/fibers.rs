@@ -142,7 +142,8 @@ impl Fibers {
         }
     }
 
-    /// The same on the activations of an address space of its own.
+    /// Runs `main` as the first user-level thread, on the activations of an address space of its
+    /// own.
     pub(super) fn on_activations(
         self: &Rc<Self>,
         processors: usize,
@@ -163,7 +164,7 @@ impl Fibers {
         self.ready.borrow_mut().push_back(Ready::Fiber(Fiber::new(Box::new(main))));
     }
 
-    /// An upcall.
+    /// Handles an upcall, then serves as a virtual processor.
     fn handle(self: &Rc<Self>, events: &[Upcall]) -> Next {
         for event in events {
             if let Upcall::Preempted(stopped) | Upcall::Unblocked(stopped) = event {
@@ -173,8 +174,8 @@ impl Fibers {
         self.serve()
     }
 
-    /// A virtual processor, until the program has ended or there is something else to do with the
-    /// processor.
+    /// Serves as a virtual processor, until the program has ended or there is something else to do
+    /// with the processor.
     fn serve(self: &Rc<Self>) -> Next {
         let mut looked = 0;
         loop {
@@ -238,7 +239,7 @@ impl Fiber {
     }
 }
 
-/// Forks user-level threads of whatever program the caller belongs to.
+/// Forks user-level threads of the caller's program.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OnFibers;
 
@@ -283,7 +284,7 @@ impl Fork for OnFibers {
     }
 }
 
-/// Two user-level threads of the caller's program, until both have ended.
+/// Runs two user-level threads of the caller's program until both have ended.
 pub(super) fn both(one: impl FnOnce() + 'static, other: impl FnOnce() + 'static) {
     let (program, _) = current();
     let ended = Rc::new(Cell::new(false));
@@ -310,13 +311,13 @@ pub(super) struct FiberLock {
     waiters: RefCell<VecDeque<Rc<Fiber>>>,
 }
 
-// SAFETY: by invariant 1 all that use it are on one thread of this computer.
+// SAFETY: by invariant 1 all its users are on one thread of this computer.
 unsafe impl Sync for FiberLock {}
 // SAFETY: as above.
 unsafe impl Send for FiberLock {}
 
-// SAFETY: `held` is looked at and set without a call of the simulator in between, so by invariant 1
-// one has it at a time.
+// SAFETY: `held` is read and set without a call of the simulator in between, so by invariant 1 one
+// fiber has the lock at a time.
 unsafe impl RawMutex for FiberLock {
     const INIT: Self = Self { held: Cell::new(false), waiters: RefCell::new(VecDeque::new()) };
     type Guard = ();

@@ -4,9 +4,10 @@
 //! user threads on kernel threads, and where all fits the two are within a tenth of each other;
 //! else *differs*.
 //!
-//! On this computer a row more has threads that stay on the kernel thread on which they began, as
-//! all do that safe Rust can make. Many begin on one while all frames are being read into, and then
-//! wait for each other's misses: what the paper's threads gain by migrating is the difference.
+//! On this computer there is one more row. Its threads stay on the kernel thread on which they
+//! began, as all threads do that safe Rust can make. Many begin on one kernel thread while all
+//! frames are being read into, and then wait for each other's misses. The difference is the gain of
+//! the paper's threads by migrating.
 
 use stanchion_simulator::Machine;
 
@@ -35,12 +36,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const MEMORY: [u32; 7] = [100, 90, 80, 70, 60, 50, 40];
 const QUICK: [u32; 4] = [100, 80, 50, 40];
 
-/// Where the claim is judged.
+/// The percentage of the data in memory with which the claim is judged.
 const HALF: u32 = 50;
 const GAIN: f64 = 0.6;
 const ALIKE: f64 = 1.1;
 
-/// A system, and what it took with each part in memory.
+/// A system, and its measurement with each part of the data in memory.
 #[derive(Clone, Debug)]
 struct Line {
     /// The system of threads under test.

@@ -5,7 +5,7 @@
 //!                     └─ simulated (Firefly), user threads on it: fibers  ──┘
 //! ```
 //!
-//! The rules by which the figures are judged stand in their files.
+//! The file of each figure states the rule of its verdict.
 
 mod fibers;
 mod fig2;

@@ -1,12 +1,13 @@
-//! Null Fork and Signal-Wait on this computer, at four levels: what table IV of the paper measures.
+//! Null Fork and Signal-Wait on this computer, at four levels: the operations of the paper's table
+//! IV.
 //!
 //! | operation | what is timed |
 //! | --- | --- |
 //! | Null Fork | making a thread that does nothing, and waiting for its end |
 //! | Signal-Wait | two threads take turns: each signals the other and waits; half of a turn |
 //!
-//! All on one processor, as in the paper. A process signals through a pipe, since it has no better
-//! way; so do threads where a signal is to go through the kernel.
+//! All run on one processor, as in the paper. A process signals through a pipe, since it has no
+//! better way. Threads signal through a pipe too where a signal is to go through the kernel.
 
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use stanchion_activations::{Runtime, current, park, spawn};
 
 use stanchion_study::context::Stop;
 
-/// Nanoseconds each of `times`.
+/// Returns the nanoseconds of `work`, divided by `times`.
 fn each(times: u32, work: impl FnOnce()) -> f64 {
     let began = Instant::now();
     work();
@@ -48,7 +49,8 @@ pub(super) fn user_signal(runtime: &Runtime, times: u32) -> f64 {
                 park();
             }
         });
-        // A park may return for nothing; then the other has turns left that it is given here.
+        // A park may return without a wake-up. Then the second thread has turns left, and gets them
+        // here.
         while !second.is_finished() {
             second.thread().unpark();
             stanchion_activations::yield_now();
@@ -108,8 +110,8 @@ pub(super) fn kernel_pipes(times: u32) -> Result<f64, Stop> {
     told(well && second.join().unwrap_or(false), nanos)
 }
 
-/// Signal-Wait of user-level threads through pipes: each waits in the kernel, and says nothing to
-/// the runtime.
+/// Measures Signal-Wait of user-level threads through pipes. Each waits in the kernel, and does not
+/// tell the runtime.
 pub(super) fn user_pipes(runtime: &Runtime, times: u32) -> Result<f64, Stop> {
     let (here, there) = pipes::Ends::pair()?;
     let (nanos, well) = runtime.run(move || {
@@ -136,8 +138,8 @@ pub(super) fn process_fork(times: u32) -> Result<f64, Stop> {
     if well { Ok(nanos) } else { Err(Stop::Failed("no process could be made".to_owned())) }
 }
 
-/// Signal-Wait of processes, through pipes. An error if the other process ends before its time,
-/// which it does after [`processes::SECONDS`] at the latest.
+/// Measures Signal-Wait of processes, through pipes. Returns an error if the other process ends
+/// before its time. It ends after [`processes::SECONDS`] at the latest.
 #[cfg(unix)]
 pub(super) fn process_signal(times: u32) -> Result<f64, Stop> {
     let (child, here) = signaller(move |there| (0..times).all(|_| there.wait() && there.signal()))?;
@@ -165,18 +167,18 @@ fn signaller(work: impl FnOnce(&pipes::Ends) -> bool) -> Result<(libc::pid_t, pi
 
 #[cfg(unix)]
 mod processes {
-    /// For how long a process may signal.
+    /// The longest life of a process that signals.
     pub(super) const SECONDS: u32 = 60;
 
-    /// The calling process ends in [`SECONDS`] at the latest. May be called in a child.
+    /// Makes the calling process end in [`SECONDS`] at the latest. May be called in a child.
     pub(super) fn end_in_time() {
         // SAFETY: the call takes a number. The signal ends the process, since its default action
         // is unchanged.
         unsafe { libc::alarm(SECONDS) };
     }
 
-    /// Makes a process that calls `work` and ends; its number. `work` may do what a signal handler
-    /// may.
+    /// Makes a process that calls `work` and ends. Returns its number. `work` may do what a signal
+    /// handler may.
     pub(super) fn child(work: impl FnOnce()) -> Option<libc::pid_t> {
         // SAFETY: the child does what is safe in a signal handler and then leaves without
         // unwinding.
@@ -191,7 +193,7 @@ mod processes {
         }
     }
 
-    /// Waits for its end; whether it ended well.
+    /// Waits for the end of `child`. Returns whether it ended well.
     pub(super) fn ended(child: libc::pid_t) -> bool {
         let mut status = 0;
         // SAFETY: the child is ours, and the status has a place.

@@ -1,7 +1,8 @@
 //! The n-body program on this computer, over each system of threads.
 //!
-//! Each run has a thread of its own, which is kept to the processors that it may use, and with it
-//! all threads that it starts. Rounds go over all settings in turn, and a figure is the median.
+//! Each run has a thread of its own. That thread, and all threads that it starts, are kept to the
+//! processors that the run may use. Rounds go over all settings in turn, and a figure is the
+//! median.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -25,12 +26,14 @@ const THREADS: usize = 1_024;
 /// Bytes of a user-level thread's stack.
 const STACK: usize = 128 << 10;
 
-/// Tasks of some 50 µs: about twice what a kernel thread takes, as on the paper's machine.
+/// Returns a program with tasks of some 50 µs: about twice the cost of a kernel thread, as on the
+/// paper's machine.
 pub(super) fn fine(context: &Context) -> Program {
     Program { bodies: context.pick(5_000, 20_000), grain: 16, steps: 1, theta: 0.6, ..FINE }
 }
 
-/// Misses are shorter than the paper's, as processors are faster.
+/// Returns a program with tasks that miss. Its misses are shorter than the paper's, as processors
+/// are faster.
 pub(super) fn coarse(context: &Context) -> Program {
     Program { miss: Duration::from_millis(context.pick(1, 5)), ..COARSE }
 }
@@ -53,8 +56,8 @@ pub(super) fn run(context: &Context, settings: &[Setting]) -> Result<Vec<Measure
     Ok(seen.iter().map(middle).collect())
 }
 
-/// The copies of a program begin together. Those on activations divide the processors: in the paper
-/// the kernel allocates them.
+/// Measures one setting. The copies of a program begin together. Copies on activations divide the
+/// processors among them, where in the paper the kernel allocates processors.
 fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
     let processors = &all[..setting.processors.min(all.len())];
     let begin = Barrier::new(setting.copies);
@@ -79,13 +82,13 @@ fn is_divided(setting: Setting) -> bool {
     setting.copies > 1 && matches!(setting.system, System::Activations | System::Staying)
 }
 
-/// A part in the division among all copies of this process.
+/// Joins the division of processors among all copies of this process.
 fn arbiter() -> Result<Arbiter, Stop> {
     let joined = Arbiter::join(&format!("study-{}", std::process::id()));
     joined.map_err(|error| Stop::Failed(format!("an arbiter: {error}")))
 }
 
-/// One copy.
+/// Runs one copy.
 fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
     match setting.system {
         System::Sequential => {
@@ -115,21 +118,21 @@ fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
     }
 }
 
-/// User-level threads, with activations or without.
+/// Makes a runtime of user-level threads, with activations or without.
 pub(super) fn runtime(activations: bool, processors: usize) -> Result<Runtime, Stop> {
     let builder = Runtime::builder().processors(processors).stack_size(STACK);
     let built = builder.activations(activations).build();
     built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
 }
 
-/// On activations, with processors that are divided among all such runtimes of this process.
+/// Makes a runtime on activations. Processors are divided among all such runtimes of this process.
 fn divided_runtime(processors: usize) -> Result<Runtime, Stop> {
     let builder = Runtime::builder().processors(processors).stack_size(STACK);
     let built = builder.arbiter(arbiter()?).build();
     built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
 }
 
-/// The program, by one thread of whatever kind.
+/// Runs the program from one thread of any kind.
 fn program<L: RawMutex + Send + Sync, F: Fork>(fork: &F, setting: Setting) -> Measured {
     let Program { bodies, grain, theta, miss, .. } = setting.program;
     let options = Options { theta, grain, ..Options::default() };
@@ -150,7 +153,7 @@ fn steps<F: Fork>(fork: &F, bodies: usize, options: Options, setting: Setting) -
     cluster
 }
 
-/// Keeps the calling thread, and all that it starts, to these processors.
+/// Keeps the calling thread, and all threads that it starts, to these processors.
 #[cfg(target_os = "linux")]
 pub(super) fn keep_to(processors: &[usize]) -> Result<(), Stop> {
     // SAFETY: a set without processors is all zeros.
@@ -169,7 +172,7 @@ pub(super) fn keep_to(processors: &[usize]) -> Result<(), Stop> {
     Err(Stop::Failed(format!("a thread cannot be kept to its processors: {error}")))
 }
 
-/// Elsewhere all processors are used.
+/// Does nothing: on other systems all processors are used.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn keep_to(_processors: &[usize]) -> Result<(), Stop> {
     Ok(())

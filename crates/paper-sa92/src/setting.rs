@@ -11,7 +11,7 @@ pub(super) enum System {
     Kernel,
     /// The same with competitive locks.
     Competitive,
-    /// User-level threads on kernel threads, of which the kernel tells nothing.
+    /// User-level threads on kernel threads. The kernel reports no events to them.
     User,
     /// User-level threads on activations.
     Activations,
@@ -20,7 +20,7 @@ pub(super) enum System {
 }
 
 impl System {
-    /// Those that are compared.
+    /// The systems that are compared.
     pub(super) const COMPARED: [Self; 4] =
         [Self::Kernel, Self::Competitive, Self::User, Self::Activations];
 
@@ -51,12 +51,12 @@ pub(super) struct Program {
     pub(super) miss: Duration,
 }
 
-/// A task for each body, on the paper's machine some milliseconds of a CVAX: threads are made often
-/// enough to matter.
+/// A program with a task for each body. On the paper's machine a task is some milliseconds of a
+/// CVAX, so threads are made often enough to matter.
 pub(super) const FINE: Program =
     Program { bodies: 600, grain: 1, steps: 2, theta: 1.0, miss: Duration::from_millis(50) };
 
-/// A task for sixteen neighbours, which touch a third of the blocks.
+/// A program with a task for sixteen neighbours, which touch a third of the blocks.
 pub(super) const COARSE: Program = Program { bodies: 2_000, grain: 16, steps: 1, ..FINE };
 
 /// One run.
@@ -77,7 +77,8 @@ pub(super) struct Setting {
 /// The results of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// From the beginning of the program to its end; of several, the longest.
+    /// The time from the beginning of the program to its end. Of several programs it is the
+    /// longest.
     pub(super) seconds: f64,
     /// The hash of the bodies' final places.
     pub(super) checksum: u64,
@@ -86,11 +87,11 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The one that took longest, of copies of a program.
+    /// Returns the measurement of the copy that took longest.
     ///
     /// # Panics
     ///
-    /// If they came to different places, or there is none.
+    /// Panics if the copies brought the bodies to different places, or if there is no copy.
     pub(super) fn slowest(copies: impl IntoIterator<Item = Self>) -> Self {
         let slower = |one: Self, other: Self| {
             assert_eq!(one.checksum, other.checksum, "two copies came to different places");

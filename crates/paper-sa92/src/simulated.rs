@@ -65,7 +65,7 @@ fn measure(machine: &Machine, seed: u64, setting: Setting) -> Result<Measured, F
     Ok(run.result)
 }
 
-/// A program on its way; its result, when it has ended.
+/// A running program. It holds the result when the program has ended.
 struct Copy(Rc<Cell<Option<Measured>>>);
 
 impl Copy {
@@ -117,7 +117,7 @@ fn spawn(body: impl FnOnce() + 'static) {
     inside::spawn(None, None, Box::new(body));
 }
 
-/// The program, by one thread of whatever kind.
+/// Runs the program from one thread of any kind.
 fn program<L: RawMutex + Send + Sync, F: Fork>(fork: &F, setting: Setting, scale: f64) -> Measured {
     let began = inside::time();
     let Program { bodies, grain, theta, miss, .. } = setting.program;
@@ -125,7 +125,7 @@ fn program<L: RawMutex + Send + Sync, F: Fork>(fork: &F, setting: Setting, scale
     let (cluster, touches) = if setting.system == System::Sequential {
         (steps(fork, bodies, options, setting), Touches::default())
     } else {
-        // The clock of the code is another than the machine's.
+        // The code's clock differs from the machine's.
         let nanos = (miss.as_nanos() as f64 / scale) as u64;
         let cache = Cache::<L, _>::new(bodies, setting.memory, |_| inside::sleep(nanos))
             .instruction_ns(CVAX_INSTRUCTION_NS);

@@ -1,4 +1,4 @@
-//! Where the program runs: this computer, or a simulated machine.
+//! The place of a run: this computer, or a simulated machine.
 
 use stanchion_simulator::Machine;
 
@@ -20,7 +20,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The program with a task for each body.
+    /// Returns the program with a task for each body.
     pub(super) fn fine(&self, context: &Context) -> Program {
         match self {
             Self::Real => real::fine(context),

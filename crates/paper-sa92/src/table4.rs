@@ -1,13 +1,13 @@
-//! Table IV: what thread operations cost at four levels, on one processor.
+//! Table IV: the cost of thread operations at four levels, on one processor.
 //!
-//! "Marked" is the paper's other way to make the runtime's own sections safe (section 4.3): a flag
-//! that says that one is in a section, set and cleared each time. Here it is the ready list's lock
-//! that knows its holder ([`Recovering`](stanchion_spin::Recovering)), around one list for each
-//! processor; beside it stands the same strategy with the lock that it has otherwise.
+//! "Marked" is the paper's other way to make the runtime's own sections safe (section 4.3). A flag
+//! says that a thread is in a section, and is set and cleared each time. Here the ready list's lock
+//! knows its holder instead ([`Recovering`](stanchion_spin::Recovering)). There is one list for
+//! each processor. Beside it stands the same strategy with its usual lock.
 //!
 //! Rule of the verdict: *holds* if user-level threads are ten times as fast as kernel threads in
-//! both operations, and activations cost them less than a fifth; else *differs*. That processes are
-//! slower still is told and not judged: a signal through a pipe is not what it was.
+//! both operations, and activations cost them less than a fifth; else *differs*. Processes are
+//! slower still. That is shown and not judged: a signal through a pipe is not what it was.
 
 use stanchion_activations::Runtime;
 use stanchion_spin::Recovering;
@@ -32,7 +32,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const APART: f64 = 10.0;
 const ALMOST_NOTHING: f64 = 1.2;
 
-/// A level: its name, the paper's figures in µs, and how it is measured.
+/// A level: its name, the paper's figures in µs, and its measurement.
 struct Level {
     /// The row's label.
     name: &'static str,
@@ -159,8 +159,8 @@ fn verdict(found: &[[f64; 2]]) -> Verdict {
     )
 }
 
-/// By how much something takes longer that takes so many `times` as long: nothing can be faster for
-/// what it does more, so that is noise.
+/// Formats the excess of an operation that takes `times` as long as another. The operation does
+/// more, so it cannot be faster: a ratio below 1 is noise.
 fn longer(times: f64) -> String {
     if times <= 1.0 {
         return "no longer".to_owned();

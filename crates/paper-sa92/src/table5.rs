@@ -4,11 +4,10 @@
 //! machine. On this computer the copies are in one process, each with threads of its own.
 //!
 //! Beside them one copy runs alone on half of the processors, on activations. The loss of the two
-//! copies against that one is the cost of the division itself. The paper's two copies are within 5
-//! % of it. The paper puts the difference down to the bus and to a daemon of the kernel that takes
-//! a processor now and then. The simulated machine has no such daemon, and none of the program's
-//! own data is on its bus. There the two copies lose nothing, and are faster than the paper's, as
-//! one copy alone is.
+//! copies against that one is the cost of the division itself. In the paper it is within 5 %. The
+//! paper puts it down to the bus and to a daemon of the kernel that takes a processor now and then.
+//! The simulated machine has no such daemon, and none of the program's own data is on its bus.
+//! There the two copies lose nothing, and are faster than the paper's, as one copy alone is.
 //!
 //! User threads on kernel threads are faster there too. In the paper they lose most by processors
 //! that idle, because the holder of a lock was preempted while others wait for it. The simulated
@@ -42,7 +41,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// By how much is "loses least".
+/// The least speed-up of activations, over that of another system, for "loses least".
 const LEAST: f64 = 1.1;
 
 fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {

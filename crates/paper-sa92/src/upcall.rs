@@ -1,13 +1,13 @@
 //! Section 5.2: Signal-Wait that goes through the kernel, as when a thread waits for input.
 //!
-//! On this computer two user-level threads on one processor signal each other through pipes, and
-//! the runtime is told nothing; beside them kernel threads do the same, and kernel threads that
-//! signal as they usually do. On the simulated machine threads sleep in the kernel and wake each
-//! other there: an upcall when one blocks and another when one unblocks.
+//! On this computer two user-level threads on one processor signal each other through pipes, and do
+//! not tell the runtime. Beside them kernel threads do the same, and other kernel threads signal as
+//! they usually do. On the simulated machine threads sleep in the kernel and wake each other there.
+//! There is an upcall when a thread blocks and another when one unblocks.
 //!
 //! The break-even share is the part of a program's operations that may go through the kernel before
-//! kernel threads are as good: a user-level operation costs U, one through the kernel V, a kernel
-//! thread's T, so it is (T - U) / (V - U).
+//! kernel threads are as good. If a user-level operation costs U, one through the kernel V, and a
+//! kernel thread's T, the share is (T - U) / (V - U).
 //!
 //! Rule of the verdict: *holds* if a signal through the kernel takes user-level threads no longer
 //! than kernel threads' Signal-Wait; else *differs*, as the paper's own does, which was five times
@@ -42,16 +42,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// Signal-Waits, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
-    /// Of user-level threads, among themselves.
+    /// The time of user-level threads, among themselves.
     user: f64,
-    /// Of user-level threads, through the kernel.
+    /// The time of user-level threads, through the kernel.
     through: f64,
-    /// Of kernel threads.
+    /// The time of kernel threads.
     kernel: f64,
 }
 
 impl Costs {
-    /// Which part of the operations may go through the kernel.
+    /// Returns the part of the operations that may go through the kernel.
     fn break_even(self) -> f64 {
         if self.through <= self.kernel {
             return 1.0;
@@ -80,7 +80,7 @@ fn here(context: &Context) -> Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-/// The costs, and what pipes cost kernel threads.
+/// Measures the costs, and the cost of pipes for kernel threads.
 fn measure(context: &Context) -> Result<(Costs, f64), Stop> {
     let runtime = real::runtime(true, 1)?;
     let (rounds, times) = (context.pick(5, 15), context.pick(500, 5_000));
