@@ -4,7 +4,7 @@ use super::points::{Method, Point};
 use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
 use stanchion_study::units::significant;
 
-/// The points of one method, in the order in which they were measured.
+/// Returns the points of one method, in the order in which they were measured.
 pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Point> {
     points.iter().filter(move |point| point.case.method == method)
 }
@@ -25,7 +25,7 @@ pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) 
     all
 }
 
-/// A picture of times over what an iteration needs on processors of its own.
+/// Draws times over the time of an iteration on processors of its own.
 pub(super) fn over_grain(title: &str, points: &[Point], methods: &[Method]) -> Picture {
     Picture {
         title: title.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn over_grain(title: &str, points: &[Point], methods: &[Method]) -> P
     }
 }
 
-/// A picture of times over the number of programs.
+/// Draws times over the number of programs.
 pub(super) fn over_load(title: &str, series: Vec<Series>) -> Picture {
     Picture {
         title: title.to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn over_load(title: &str, series: Vec<Series>) -> Picture {
     }
 }
 
-/// All points.
+/// Returns a table of all points.
 pub(super) fn table(points: &[Point]) -> Table {
     let row = |point: &Point| {
         let model = point.model.map_or_else(|| "–".to_owned(), significant);

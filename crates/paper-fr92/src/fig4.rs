@@ -80,13 +80,13 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     })
 }
 
-/// By how much blocking takes longer, at each grain.
+/// Returns the time that blocking adds to that of gangs, at each grain.
 fn added(points: &[Point]) -> Vec<f64> {
     let pairs = draw::of(points, Method::Yielding).zip(draw::of(points, Method::Gang));
     pairs.map(|(blocking, gang)| blocking.measured.time - gang.measured.time).collect()
 }
 
-/// By how much two runs of the same differ at most, in ms.
+/// Returns the largest difference of two runs of the same case, in ms.
 fn apart<'a>(once: impl Iterator<Item = &'a Point>, again: &[Point]) -> f64 {
     let apart = |(once, again): (&Point, &Point)| once.measured.time - again.measured.time;
     once.zip(again).map(apart).map(f64::abs).fold(0.0, f64::max)
@@ -96,7 +96,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// `again`: by how much two runs of the gangs differ.
+/// Judges the points. `again` is the difference of two runs of the gangs.
 fn verdict(points: &[Point], exact: bool, again: Option<f64>) -> Verdict {
     if points.iter().any(|point| point.case.members < 2) {
         return stage::alone();

@@ -54,7 +54,7 @@ const CROSSOVER: f64 = 0.8;
 /// "This was a granularity of about 0.16 ms."
 const FINEST: f64 = 0.16;
 const GRAINS: [f64; 7] = [45.0, 100.0, 200.0, 300.0, 400.0, 600.0, 1_000.0];
-/// The part of them that figure 6 shows.
+/// The grains that figure 6 shows.
 const FINE: [f64; 5] = [20.0, 45.0, 60.0, 100.0, 200.0];
 const METHODS: [Method; 2] = [Method::Gang, Method::Yielding];
 const WITH_TWO_PHASE: [Method; 4] =
@@ -144,13 +144,13 @@ fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
 const WHY: &str = "By equations 6 and 12 blocking takes (t_p + (n-1)/n·α·τcs)/(t_p + t_w) times as long: at 0.16 ms, with the 0.117 ms that a switch of the default library takes at load 3, \
                    twice as long wants α near 2, the upper end of what the paper counted. A shorter barrier lets threads arrive more nearly together than the paper's, so they yield less.";
 
-/// Blocking's time over the gangs', by t_p + t_w.
+/// Returns blocking's time over the gangs', by t_p + t_w.
 fn ratios(points: &[Point]) -> Vec<(f64, f64)> {
     let pairs = draw::of(points, Method::Gang).zip(draw::of(points, Method::Yielding));
     pairs.map(|(gang, blocking)| (gang.full, blocking.measured.time / gang.measured.time)).collect()
 }
 
-/// The same by the model, with the α that were measured.
+/// Returns the same ratios by the model, with the measured α.
 fn modelled(points: &[Point]) -> Vec<(f64, f64)> {
     let pairs = draw::of(points, Method::Gang).zip(draw::of(points, Method::Yielding));
     let both =
@@ -158,13 +158,13 @@ fn modelled(points: &[Point]) -> Vec<(f64, f64)> {
     pairs.filter_map(both).collect()
 }
 
-/// Time of `one` over that of `other` at the finest grain.
+/// Returns the time of `one` over that of `other` at the finest grain.
 fn over(points: &[Point], one: Method, other: Method) -> f64 {
     let first = |method| draw::of(points, method).next().map_or(f64::NAN, |p| p.measured.time);
     first(one) / first(other)
 }
 
-/// Where the ratio falls below 1, between the points on either side.
+/// Returns the t_p + t_w at which the ratio falls below 1, between the points on either side.
 fn crossing(ratios: &[(f64, f64)]) -> Option<f64> {
     let falls = |pair: &&[(f64, f64)]| pair[0].1 >= 1.0 && pair[1].1 < 1.0;
     ratios.windows(2).find(falls).map(|pair| {
@@ -173,7 +173,7 @@ fn crossing(ratios: &[(f64, f64)]) -> Option<f64> {
     })
 }
 
-/// The ratio at `x`, between the points on either side.
+/// Returns the ratio at `x`, between the points on either side.
 fn at(ratios: &[(f64, f64)], x: f64) -> Option<f64> {
     ratios.windows(2).find(|pair| pair[0].0 <= x && x <= pair[1].0).map(|pair| {
         let [(left, one), (right, other)] = [pair[0], pair[1]];

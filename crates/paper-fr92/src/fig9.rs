@@ -2,8 +2,9 @@
 //! which is better.
 //!
 //! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with
-//! the α that they have: programs in which one thread, another in each iteration, computes longer
-//! than the others, since evenly drawn times never wait longer than they compute.
+//! the α that they have. In each iteration of their programs one thread computes longer than the
+//! others, each time another one. Why not evenly drawn times: with them a thread never waits longer
+//! than it computes.
 //!
 //! The paper's lines are in units of the Makbilan's switch of 0.2 ms; on another machine they are
 //! taken with its own.
@@ -108,8 +109,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     })
 }
 
-/// Programs of such an iteration, in milliseconds of the machine; none where the others would
-/// compute less than nothing.
+/// Returns programs with an iteration of this t_p and t_w, in milliseconds of the machine. There
+/// are none if the other threads would have to compute for less than nothing.
 fn case(place: &Place, processing: f64, waiting: f64) -> Option<Case> {
     let n = place.processors as f64;
     if n < 2.0 {
@@ -125,7 +126,7 @@ fn case(place: &Place, processing: f64, waiting: f64) -> Option<Case> {
     })
 }
 
-/// The t_w of the paper's machine on the line of 15 (or of 16) over t_p.
+/// Returns the t_w of the paper's machine on the line of 15 (or of 16) over t_p.
 fn line(processing: f64, sigma: f64, blocking: bool) -> f64 {
     let on = if blocking { phase::blocking_above } else { phase::gang_below };
     makbilan::system(LOAD as u32)
@@ -133,7 +134,8 @@ fn line(processing: f64, sigma: f64, blocking: bool) -> f64 {
         .expect("the paper's own numbers are in range")
 }
 
-/// Where gangs and blocking are as good, at the measured t_p next to `processing`.
+/// Returns the t_w at which gangs and blocking are as good, at the measured t_p next to
+/// `processing`.
 fn divide(at: &[At], processing: f64) -> Option<f64> {
     let row: Vec<&At> = at.iter().filter(|at| (at.processing - processing).abs() < 0.01).collect();
     let falls = |pair: &&[&At]| pair[0].ratio >= 1.0 && pair[1].ratio < 1.0;

@@ -9,7 +9,7 @@ pub(crate) use stanchion_study::settings::gangs::{Measured, Method, Others, Sett
 /// The model's parameters of a machine, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// Processors, so threads of a gang.
+    /// The number of processors, which is the number of threads of a gang.
     pub(crate) processors: usize,
     /// The length of a gang's turn.
     pub(crate) quantum: Duration,

@@ -71,7 +71,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// Measures what the model has to know.
+    /// Measures the model's parameters.
     pub(super) fn new(context: &Context) -> Result<Self, Stop> {
         let processors = context.processors.clone();
         let switch = switch(processors[0])?;
@@ -138,7 +138,7 @@ impl Here {
     }
 }
 
-/// Computes on all processors for a while: the part of their time that this takes.
+/// Computes on all processors for a while. Returns the part of their time that this program had.
 fn share(pace: Pace, processors: &[usize]) -> f64 {
     let length = Duration::from_millis(60);
     let (began, had) = (Instant::now(), processor_time());
@@ -156,7 +156,8 @@ fn share(pace: Pace, processors: &[usize]) -> f64 {
     (had / (began.elapsed().as_secs_f64() * processors.len() as f64)).min(1.0)
 }
 
-/// Milliseconds from one thread to another that takes turns with it on `processor`, by yielding.
+/// Returns the milliseconds of a switch between two threads that take turns on `processor`, by
+/// yielding.
 fn switch(processor: usize) -> Result<f64, Stop> {
     const TIMES: u32 = 20_000;
     let one = move || {
@@ -167,7 +168,7 @@ fn switch(processor: usize) -> Result<f64, Stop> {
     };
     let other = std::thread::spawn(one);
     let mine = std::thread::spawn(one).join();
-    // Both are on their way for most of the time; a turn is two switches for each of the two.
+    // Both run for most of the time. A turn is two switches for each of the two.
     match (mine, other.join()) {
         (Ok(mine), Ok(other)) => Ok(mine.max(other) / 2.0),
         _ => Err(Stop::Failed("a thread that only yields panicked".to_owned())),

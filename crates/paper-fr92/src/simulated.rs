@@ -1,10 +1,10 @@
 //! The methods in virtual time.
 //!
-//! What the machine's description leaves open for these programs: a turn of a waiting loop is
-//! twenty instructions, since the paper's machine does not cache remote references, so that each
-//! look of each waiting thread takes the bus. And the code's clock is the machine's, so that a
-//! quantum is one. Without gangs a switch takes what table 1 says of the default library, which
-//! those experiments ran on.
+//! The machine's description leaves three things open for these programs. A turn of a waiting loop
+//! is twenty instructions, since the paper's machine does not cache remote references: each look of
+//! each waiting thread takes the bus. The code's clock is the machine's, so that both have the same
+//! quantum. And without gangs a switch takes the time of the default library in table 1, since
+//! those experiments ran on it.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::simulation::cells;
 use stanchion_study::simulation::{failed, simulation};
 
-/// Longer in virtual time than any cell.
+/// The limit of virtual time, longer than any cell.
 const LONGEST: Time = Time::millis(1_000_000);
 
 /// Bytes of a virtual thread's stack.
 const STACK: usize = 64 << 10;
 
-/// Between two looks of a thread that waits: twenty instructions at 4 MIPS.
+/// The time between two looks of a thread that waits: twenty instructions at 4 MIPS.
 pub(super) const LOOK: Time = Time::micros(5);
 
 /// The first phase of two-phase waiting: as long as a switch.
 const FIRST_PHASE_NS: u64 = 200_000;
 
-/// The machine as the programs have it.
+/// Returns the machine as the programs have it.
 pub(super) fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     machine.scale = 1.0;
@@ -100,7 +100,7 @@ fn measure(machine: &Machine, setting: &Setting) -> Result<Measured, Failure> {
     let setting = setting.clone();
     let run = simulation.run(move || {
         let processors: Vec<usize> = (0..setting.members).collect();
-        // A wrong result ends the run as a panic of the program's, which names it.
+        // A wrong result ends the run with a panic that names the program.
         sim_programs::fr92::measure(&setting, &processors, FIRST_PHASE_NS, inside::work)
             .unwrap_or_else(|wrong| panic!("{}: {wrong}", setting.method.name()))
     })?;

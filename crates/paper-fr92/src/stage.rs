@@ -1,4 +1,4 @@
-//! Where the programs run: this computer, or a simulated machine.
+//! The place of a run: this computer, or a simulated machine.
 
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ impl<'a> Stage<'a> {
         matches!(self, Self::Real(_))
     }
 
-    /// The outcome with this verdict, unless other programs were on the processors too.
+    /// Returns the outcome with this verdict. If other programs were on the processors too, it is
+    /// not judged.
     pub(super) fn judged(&self, verdict: Verdict) -> Outcome {
         Outcome::new(match self {
             Self::Real(here) if here.share < QUIET => Verdict::NotJudged(format!(
@@ -117,7 +118,7 @@ fn setting(context: &Context, place: &Place, case: &Case, pattern: u64) -> Setti
     }
 }
 
-/// One figure of several patterns: the mean rate, as the model takes a mean overlap.
+/// Makes one figure of several patterns: the mean rate, as the model takes a mean overlap.
 fn pooled(patterns: &[Measured]) -> Measured {
     let iterations: u64 = patterns.iter().map(|one| one.iterations).sum();
     let time: f64 = patterns.iter().map(|one| one.time * one.iterations.max(1) as f64).sum();

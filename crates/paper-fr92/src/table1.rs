@@ -1,4 +1,4 @@
-//! Table 1: what it costs to switch and to spawn, with gangs and without.
+//! Table 1: the costs of a switch and of a spawn, with gangs and without.
 //!
 //! Switching without gangs is a turn of two threads that yield to each other on one processor.
 //! Switching slots is the time from a member's last look in its turn to the first of the next
@@ -7,8 +7,8 @@
 //! keeps between two gangs.
 //!
 //! Rule of the verdict: *holds* if both cost more with gangs, as in the paper; else *differs*. The
-//! paper's gangs and its system both start threads; here only the system does, so that the second
-//! half cannot show what it costs to start threads in a gang, and the verdict says so.
+//! paper's gangs and its system both start threads. Here only the system does. So the second half
+//! cannot show the cost of starting threads in a gang, and the verdict says so.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     })
 }
 
-/// Why spawning may take less with gangs.
+/// The remark that explains why spawning may take less with gangs.
 const KEPT: &str = " (this executor keeps its threads from one gang to the next, so it wakes them where the system starts them: the paper's starts them too)";
 
 fn verdict(costs: Costs) -> Verdict {
@@ -90,7 +90,7 @@ fn verdict(costs: Costs) -> Verdict {
     )
 }
 
-/// From one slot to the next, in µs: two gangs that do nothing but look.
+/// Returns the time from one slot to the next, in µs, of two gangs that do nothing but look.
 fn slots(seats: usize, length: Duration) -> Result<f64, Stop> {
     let failed = |why: &dyn std::fmt::Display| Stop::Failed(format!("switching slots: {why}"));
     let built = GangExecutor::builder().processors(seats).quantum(QUANTUM).pin(true).build();
@@ -130,7 +130,8 @@ fn slots(seats: usize, length: Duration) -> Result<f64, Stop> {
     Ok(median(gaps))
 }
 
-/// Starting and joining as many threads as there are processors, without gangs and with, in µs.
+/// Returns the times of starting and joining as many threads as there are processors, without gangs
+/// and with, in µs.
 fn spawning(seats: usize, times: usize) -> Result<[f64; 2], Stop> {
     let failed = |why: &dyn std::fmt::Display| Stop::Failed(format!("spawning: {why}"));
     let executor = GangExecutor::builder().processors(seats).build().map_err(|why| failed(&why))?;
