@@ -37,7 +37,7 @@ const ONE: usize = 0;
 const TWO: usize = 2;
 const MICHAEL_SCOTT: usize = 4;
 const PAPER: std::ops::Range<usize> = 0..6;
-/// Those that the level must not slow down.
+/// The rows that the level must not slow down.
 const STEADY: [usize; 3] = [3, MICHAEL_SCOTT, 5];
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

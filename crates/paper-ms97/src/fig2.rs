@@ -61,7 +61,8 @@ fn outcome(grid: &Grid) -> Outcome {
     }
 }
 
-/// Treiber's time over the best other of the paper's, with one processor at level 1.
+/// Returns Treiber's time over that of the best other row of the paper's, with one processor at
+/// level 1.
 fn alone(grid: &Grid) -> f64 {
     let others = PAPER.filter(|&row| row != TREIBER).map(|row| grid.cell(row, 1, 0).elapsed);
     grid.cell(TREIBER, 1, 0).elapsed / others.fold(f64::INFINITY, f64::min)

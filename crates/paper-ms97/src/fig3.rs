@@ -8,8 +8,8 @@
 //! preemption-safe lock also takes less than Herlihy's heap at level 1; else *differs*. *not
 //! judged* with one processor.
 //!
-//! An extra row makes the sequential heap non-blocking by copying all of it at each operation, of
-//! which the paper expects "much worse".
+//! An extra row makes the sequential heap non-blocking by copying all of it at each operation. The
+//! paper expects it to be "much worse".
 
 use super::grid::{Grid, LEVELS};
 use super::{BASE, judge, peers, real, simulated};

@@ -84,7 +84,7 @@ impl Grid {
         self.cells[row * self.counts.len() + column]
     }
 
-    /// The column of all processors.
+    /// Returns the column of all processors.
     pub(crate) fn all(&self) -> usize {
         self.counts.len() - 1
     }
@@ -101,23 +101,23 @@ impl Grid {
         self.rows[row].0
     }
 
-    /// Elapsed time over that of the base at the same level with as many processors.
+    /// Returns the elapsed time over that of the base at the same level with as many processors.
     pub(crate) fn normalised(&self, row: usize, level: usize, column: usize) -> f64 {
         self.cell(row, level, column).elapsed / self.cell(self.base, level, column).elapsed
     }
 
-    /// The largest of `row`'s normalised times with all processors, over all levels.
+    /// Returns the largest of `row`'s normalised times with all processors, over all levels.
     pub(crate) fn worst(&self, row: usize) -> f64 {
         LEVELS.map(|level| self.normalised(row, level, self.all())).fold(0.0, f64::max)
     }
 
-    /// See the head of this file; with all processors.
+    /// Returns *degraded* of the module's documentation, with all processors.
     pub(crate) fn degraded(&self, row: usize) -> f64 {
         let at = |level| self.normalised(row, level, self.all());
         at(LEVELS.end - 1) / at(LEVELS.start)
     }
 
-    /// Elapsed time for the time granted, over that at level 1; with all processors.
+    /// Returns the elapsed time for the time granted, over that at level 1, with all processors.
     pub(crate) fn per_granted(&self, row: usize, level: usize) -> f64 {
         let at = |level| {
             let cell = self.cell(row, level, self.all());
@@ -126,13 +126,13 @@ impl Grid {
         at(level) / at(LEVELS.start)
     }
 
-    /// The most that a level costs any row of `kind`, per processor time granted.
+    /// Returns the largest cost of a level for any row of `kind`, per processor time granted.
     pub(crate) fn dearest(&self, kind: Kind) -> Option<f64> {
         let rows = (0..self.rows()).filter(|&row| self.rows[row].1 == kind);
         rows.flat_map(|row| LEVELS.map(move |level| self.per_granted(row, level))).reduce(f64::max)
     }
 
-    /// The paper's three graphs.
+    /// Draws the paper's three graphs.
     pub(crate) fn pictures(&self) -> Vec<Picture> {
         let picture = |level: usize| Picture {
             title: format!("Multiprogramming level {level}"),
@@ -150,7 +150,7 @@ impl Grid {
         Series::new(self.name(row), self.counts.iter().enumerate().map(at))
     }
 
-    /// Seconds for a million, and what the level costs.
+    /// Returns tables of the seconds for a million, and of the cost of the level.
     pub(crate) fn tables(&self) -> Vec<Table> {
         let last = self.all();
         let mut columns = vec!["structure".to_owned()];

@@ -9,7 +9,7 @@ use stanchion_study::units::{percent, significant};
 /// The growth of a normalised time from level 1 to level 3 above which a structure degrades.
 const DEGRADES: f64 = 1.25;
 
-/// The verdict with one processor.
+/// Returns the verdict for one processor.
 pub(super) fn alone() -> Verdict {
     Verdict::NotJudged("one processor only: no process waits for another".to_owned())
 }
@@ -27,7 +27,8 @@ pub(super) fn best(grid: &Grid, row: usize, rivals: Range<usize>, most: f64) -> 
     grid.worst(row) <= most && LEVELS.into_iter().all(unbeaten)
 }
 
-/// `row`'s gain on the base at its worst level, and the best of `rivals` where that is another.
+/// Formats `row`'s gain on the base at its worst level. If another of `rivals` is the best, adds
+/// its gain.
 pub(super) fn gain(grid: &Grid, row: usize, rivals: Range<usize>) -> String {
     let first = rivals.min_by(|&one, &other| grid.worst(one).total_cmp(&grid.worst(other)));
     let gain = 1.0 - grid.worst(row);

@@ -59,7 +59,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ),
 };
 
-/// A structure without locks may lose less than this.
+/// The loss of a structure without locks must be below this share.
 const MOST: f64 = 0.15;
 
 /// Other applications and threads.
@@ -73,7 +73,7 @@ struct Condition {
     threads: usize,
 }
 
-/// The first is what the others are compared with.
+/// The conditions. The others are compared with the first.
 const CONDITIONS: [Condition; 4] = [
     Condition { name: "level 1", level: 1, threads: 1 },
     Condition { name: "level 2", level: 2, threads: 1 },
@@ -113,7 +113,7 @@ struct Line {
     judged: bool,
     /// Nanoseconds of processor time for a turn at level 1, by other work.
     nanos: [f64; RESTS.len()],
-    /// By how much a turn takes longer than at level 1, by other work and condition.
+    /// The growth of a turn's time against level 1, by other work and condition.
     losses: [[f64; CONDITIONS.len()]; RESTS.len()],
 }
 
@@ -190,7 +190,8 @@ fn worst(lines: &[Line], chosen: impl Fn(&Line) -> bool) -> Option<Worst<'_>> {
     cells.max_by(|one, other| one.loss.total_cmp(&other.loss))
 }
 
-/// For each family, the ordinary lock that loses most and the structure without locks that does.
+/// Returns for each family the ordinary lock that loses most, and the structure without locks that
+/// loses most.
 fn contests(lines: &[Line]) -> Vec<(&'static str, Worst<'_>, Worst<'_>)> {
     let contest = |family: &Family| {
         let worst = |kind| worst(lines, |line| line.family == family.name && line.kind == kind);
@@ -275,9 +276,9 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
     let mut nanos = vec![[const { Vec::new() }; RESTS.len()]; rows.len()];
     let mut losses =
         vec![[const { [const { Vec::new() }; CONDITIONS.len()] }; RESTS.len()]; rows.len()];
-    // All structures in turn and then again, so that whatever drifts meets all alike; and all
-    // conditions of a structure one after the other, since what else the computer does in that
-    // second then meets all of them.
+    // All structures run in turn and then again, so that a drift meets all alike. All conditions of
+    // a structure run one after the other, so that any other work of the computer in that second
+    // meets all of them.
     for _ in 0..repeats {
         for (which, (_, row, _)) in rows.iter().enumerate() {
             for (at, rest) in rests.into_iter().enumerate() {
@@ -306,7 +307,7 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
     Ok(rows.iter().enumerate().map(line).collect())
 }
 
-/// Nanoseconds of processor time for a turn on a new structure.
+/// Returns the nanoseconds of processor time for a turn on a new structure.
 fn per_turn(context: &Context, row: &Row, setting: Setting) -> Result<f64, Stop> {
     let others = Multiprogramming::level(setting.condition.level).start();
     let others = others.map_err(|refused| Stop::Failed(refused.to_string()))?;
@@ -338,7 +339,7 @@ fn per_turn(context: &Context, row: &Row, setting: Setting) -> Result<f64, Stop>
     })
     .map_err(Stop::Failed)?;
     let sum = |of: fn(&Share) -> f64| shares.iter().map(of).sum::<f64>();
-    // How much slower the processors were than when the loop was measured.
+    // The factor by which the processors were slower than when the loop was measured.
     let slower = sum(|share| share.loops.as_secs_f64())
         / (MEASURE.as_secs_f64() * sum(|share| share.measured as f64));
     let turns = sum(|share| share.turns as f64);
@@ -382,7 +383,7 @@ fn turns(subject: &dyn Subject, setting: Setting, seed: u64, over: &AtomicBool) 
     share
 }
 
-/// The processor time that this thread has had.
+/// Returns the processor time that this thread has had.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a place for the answer, and no other code refers to it.

@@ -1,4 +1,4 @@
-//! The structures of others, as further rows on this computer.
+//! The structures of other crates, as further rows on this computer.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -43,7 +43,7 @@ macro_rules! peer {
     };
 }
 
-/// More than all processes hold at a time.
+/// The capacity of bounded structures: more than all processes hold at a time.
 const ROOM: usize = 1_024;
 
 peer! { Seg: SegQueue<u64> = SegQueue::new();
@@ -82,16 +82,16 @@ pub(super) const QUEUES: &[Row] = &[
     Deque::row("parking_lot Mutex<VecDeque>", Kind::Ordinary),
 ];
 
-/// Beside figure 2.
+/// The stacks beside figure 2.
 pub(super) const STACKS: &[Row] = &[
     SccStack::row("scc::Stack", Kind::NonBlocking),
     Vector::row("parking_lot Mutex<Vec>", Kind::Ordinary),
 ];
 
-/// Beside figure 3.
+/// The heaps beside figure 3.
 pub(super) const HEAPS: &[Row] = &[Binary::row("parking_lot Mutex<BinaryHeap>", Kind::Ordinary)];
 
-/// Beside figure 4.
+/// The counters beside figure 4.
 pub(super) const COUNTERS: &[Row] = &[Row {
     name: "parking_lot Mutex<u64>",
     kind: Kind::Ordinary,

@@ -1,7 +1,7 @@
 //! The structures on this computer.
 //!
-//! A process is a thread here: one on each processor, pinned. The other applications of a level are
-//! the pseudo-scheduler's, as the paper's were ([`machine::multiprogramming`]).
+//! A process is a thread here: one on each processor, pinned. The pseudo-scheduler plays the other
+//! applications of a level, as in the paper ([`machine::multiprogramming`]).
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ pub(super) fn run(
     context.plan(repeats * settings.len());
     let rest = Loop::lasting(REST);
     let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
-    // All structures in turn and then again, so that whatever drifts meets all alike.
+    // All structures run in turn and then again, so that a drift meets all alike.
     for _ in 0..repeats {
         for level in LEVELS {
             let others = Multiprogramming::level(level as u32).start();
@@ -94,7 +94,7 @@ fn measure_program(
     setting: Setting,
     seed: u64,
 ) -> Result<Cell, Stop> {
-    // Time granted, and time altogether, of all threads.
+    // The time granted to all threads, and the time for which they ran.
     let had = Arc::new(Mutex::new((Duration::ZERO, Duration::ZERO)));
     let around = {
         let (others, had) = (others.clone(), had.clone());
@@ -122,7 +122,7 @@ fn measure_program(
     Ok(Cell { elapsed: elapsed.as_secs_f64(), granted: granted.as_secs_f64() / all.as_secs_f64() })
 }
 
-/// The medians.
+/// Returns the medians.
 fn middle(repeats: &[Cell]) -> Cell {
     let of = |value: fn(&Cell) -> f64| median(repeats.iter().map(value).collect());
     Cell { elapsed: of(|cell| cell.elapsed), granted: of(|cell| cell.granted) }
@@ -200,7 +200,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// One that lasts so long on this processor, left alone.
+    /// Makes a loop that lasts for `time` on this processor if undisturbed.
     pub(super) fn lasting(time: Duration) -> Self {
         const TRIED: u64 = 100_000;
         let once = || {
@@ -213,12 +213,12 @@ impl Loop {
         Self { turns: (time.as_secs_f64() / fastest * TRIED as f64) as u64 }
     }
 
-    /// Runs all of it.
+    /// Runs the whole loop.
     pub(super) fn whole(self) {
         self.turn(self.turns);
     }
 
-    /// Runs it, a tenth longer or shorter at most.
+    /// Runs the loop, a tenth longer or shorter at most.
     pub(super) fn run(self, random: &mut Random) {
         self.turn(self.length(random));
     }

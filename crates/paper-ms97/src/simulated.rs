@@ -1,8 +1,8 @@
 //! The structures in virtual time.
 //!
-//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any
-//! other machine has all of its own. The other applications of a multiprogramming level are the
-//! simulated scheduler's: each has its turn of a quantum on every processor.
+//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven. On
+//! any other machine all processors are used. The simulated scheduler plays the other applications
+//! of a multiprogramming level: each has its turn of a quantum on every processor.
 
 use sim_applications::Around;
 use stanchion_simulator::{Failure, Machine, Time, inside};
@@ -20,7 +20,7 @@ use stanchion_study::simulation::{simulation, together};
 const REST_NS: u64 = 6_000;
 const SPREAD_NS: u64 = 600;
 
-/// Longer in virtual time than any cell.
+/// The limit of virtual time, longer than any cell.
 const LONGEST: Time = Time::millis(1_000_000);
 
 /// Measures `rows` on `machine`, each structure with `entries` in it at first.
@@ -85,18 +85,18 @@ fn measure_program(
             instruction_ns: INSTRUCTION_NS,
             around: Around::default(),
         };
-        // A wrong result ends the run as a panic of the program's, which names it.
+        // A wrong result ends the run with a panic that names the program.
         (program.run)(&setup).unwrap_or_else(|wrong| panic!("{}: {wrong}", program.name))
     })?;
-    // From the code's clock to the machine's.
+    // Convert from the code's clock to the machine's.
     let elapsed = run.result.as_secs_f64() * machine.scale;
     Ok(Cell { elapsed, granted: 1.0 / setting.level as f64 })
 }
 
-/// `machine` as the paper's programs had it.
+/// Returns `machine` as the paper's programs had it.
 ///
-/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of
-/// the code's clock; so here the code's clock is the machine's.
+/// The paper's backoff was chosen "not to exceed 30 µs". The backoff of this project goes up to
+/// 30 µs of the code's clock. So here the code's clock is the machine's.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     if machine.name == "challenge" {
