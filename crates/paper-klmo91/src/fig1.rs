@@ -1,6 +1,6 @@
-//! Figure 1: how long the threads of an operating system waited for locks. We have no Taos;
-//! recorded here is a program of the kind that kept it busy in figure 1 (c), a parallel build:
-//! `make -j` compiles C, and the linker `ld.gold` links it with four threads.
+//! Figure 1: the waits for locks of the threads of an operating system, Taos. Taos is not available
+//! here. Recorded instead is a program of the kind that kept it busy in figure 1 (c), a parallel
+//! build: `make -j` compiles C, and the linker `ld.gold` links it with four threads.
 //!
 //! Rule of the verdict: *a large percentage of the waits require only a few spins. Another large
 //! percentage require blocking* (section 3) is taken to mean that at least a quarter of the waits
@@ -96,7 +96,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     show::one(recorded::of(Source::Build, context)?, verdict)
 }
 
-/// Of the share of waits that were longer than C.
+/// Judges the share of waits that were longer than C.
 fn verdict(long: f64) -> Verdict {
     let figures = format!(
         "{} of the waits were no longer than C, {} were longer",

@@ -3,9 +3,9 @@
 //! with four threads, kept busy by eight clients.
 //!
 //! Rule of the verdict: *only a small percentage of waits led to blocking* (section 3) is taken to
-//! mean that the share of waits longer than C is no larger than in the paper's longer session, 8.4
-//! % (table 2). *not judged* below 100 waits; *not run* where memcached or the shim is missing, or
-//! on a system that has no shim.
+//! mean that the share of waits longer than C is at most that of the paper's longer session, 8.4 %
+//! (table 2). *not judged* below 100 waits; *not run* where memcached or the shim is missing, or on
+//! a system that has no shim.
 
 use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -59,7 +59,7 @@ const PAPER: &str = "Ivy (100m)";
 const SOCKET: &str = "socket";
 const CLIENTS: usize = 8;
 const BATCH: usize = 200;
-/// For a server to begin, and for an answer.
+/// The time limit for a server to begin, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn window(context: &Context) -> Duration {
@@ -145,7 +145,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     show::one(recorded::of(Source::Server, context)?, verdict)
 }
 
-/// Of the share of waits that were longer than C.
+/// Judges the share of waits that were longer than C.
 fn verdict(long: f64) -> Verdict {
     let most = paper::offline_of(PAPER).map_or(0.0, |row| row.blocks);
     let figures = format!(

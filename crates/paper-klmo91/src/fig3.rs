@@ -1,4 +1,4 @@
-//! Figure 3: how long threads of Galaxy and of Hanoi waited for locks.
+//! Figure 3: the waits for locks of the threads of Galaxy and of Hanoi.
 //!
 //! Rule of the verdict: *most waits are short* is taken to mean that in both programs more than
 //! half of the waits were no longer than C, so that spinning through them costs less than blocking.
@@ -67,7 +67,7 @@ fn outcome(recorded: &[Arc<Recorded>]) -> Result<Outcome, Stop> {
     })
 }
 
-/// Of each program the share of waits up to C.
+/// Judges the share of waits up to C of each program.
 fn verdict(short: &[(&str, f64)]) -> Verdict {
     let figures: Vec<String> =
         short.iter().map(|(name, share)| format!("{} of {name}'s", percent(*share))).collect();

@@ -1,8 +1,8 @@
-//! Figure 4: how long threads of Regsim waited for locks.
+//! Figure 4: the waits for locks of the threads of Regsim.
 //!
-//! Rule of the verdict: *very few waits require blocking* is taken to mean that no more of them
-//! were longer than C than with the paper's Regsim, of which the off-line optimum blocks 8.3 %
-//! (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
+//! Rule of the verdict: *very few waits require blocking* is taken to mean that the share of waits
+//! longer than C is at most that of the paper's Regsim: the off-line optimum blocks in 8.3 % of its
+//! waits (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
 
 use super::recorded::{self, Source};
 use super::{show, simulated};

@@ -1,10 +1,10 @@
 //! Programs that this project did not write, recorded as a user would: by `stanchion record`.
 //!
-//! The command runs itself, so that a program which hangs, or takes a signal badly, is another
-//! process's affair: after a time limit, or at Ctrl-C, its whole process group is ended. It runs in
-//! a directory of its own that is removed.
+//! The command runs itself in another process. A program may hang, or take a signal badly: after a
+//! time limit, or at Ctrl-C, its whole process group is ended. It runs in a directory of its own,
+//! which is removed afterwards.
 //!
-//! The C library does the waiting, as it always would, and the shim measures it from outside; so a
+//! The C library does the waiting, as it always would, and the shim measures it from outside. So a
 //! wait is spun through only if it ended before the thread went to sleep.
 
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use super::recording::Recorded;
 use crate::waits::pool::{self, Pool};
 use stanchion_study::context::{Context, Stop};
 
-/// A program, and how it is put to work.
+/// A program, and the functions that put it to work.
 pub(crate) struct Foreign {
     /// The label in tables.
     pub(crate) name: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Foreign {
     pub(crate) needs: &'static [&'static str],
     /// Debian's packages that have them.
     pub(crate) packages: &'static str,
-    /// Puts into the directory what the program works on.
+    /// Puts the program's input into the directory.
     pub(crate) prepare: fn(&Path, &Context) -> std::io::Result<()>,
     /// The program and its arguments; it runs in the directory.
     pub(crate) command: fn(&Context) -> Vec<String>,
@@ -42,14 +42,14 @@ pub(crate) struct Foreign {
 /// the program runs.
 pub(crate) type Drive = fn(&Path, &Context, &mut dyn FnMut() -> bool) -> std::io::Result<()>;
 
-/// Longer than anything here takes.
+/// The time limit of a program, longer than any of them takes.
 const LIMIT: Duration = Duration::from_secs(120);
-/// For a program that was asked to end.
+/// The time limit of a program that was asked to end.
 const GRACE: Duration = Duration::from_secs(2);
 /// The time between two checks for the end of the program.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Why there is no recording: a reason to be told, or the end of the experiment.
+/// The cause of a missing recording: a reason to be shown, or the end of the experiment.
 pub(crate) enum Missing {
     Because(String),
     Stop(Stop),
@@ -61,7 +61,7 @@ impl From<std::io::Error> for Missing {
     }
 }
 
-/// Records it.
+/// Records the program.
 pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, Missing> {
     let absent: Vec<&str> =
         foreign.needs.iter().copied().filter(|program| !is_in_path(program)).collect();
@@ -75,8 +75,8 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     (foreign.prepare)(&place.0, context)?;
     let mut running = Running::start(&place.0, &(foreign.command)(context))?;
     if let Some(drive) = foreign.drive {
-        // If it ended before its time, its own words say more than what went wrong with the
-        // driving.
+        // If the program ended before its time, its own message says more than the error of
+        // `drive`.
         let driven = drive(&place.0, context, &mut || matches!(running.ended(), Ok(None)));
         if running.ended()?.is_none() {
             driven?;
@@ -141,7 +141,8 @@ impl Drop for Place {
     }
 }
 
-/// `stanchion record` at work; its process group is ended when this is dropped before its end.
+/// A running `stanchion record`. If this is dropped before the end of the process, its process
+/// group is ended.
 struct Running {
     /// The process that leads the group.
     child: Child,
@@ -159,7 +160,7 @@ impl Running {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(words)
-            // Ctrl-C is for the study, which ends this one itself.
+            // Ctrl-C is for the study, which ends this process itself.
             .process_group(0)
             .spawn()?;
         Ok(Self { child, ended: None })
@@ -204,8 +205,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let group = -self.child.id().cast_signed();
-        // Whatever it has started goes with it; first in good order, so that no file of theirs is
-        // left.
+        // All processes that it has started end with it. The first signal lets them end in good
+        // order, so that none leaves a file.
         for signal in [libc::SIGTERM, libc::SIGKILL] {
             if !matches!(self.ended(), Ok(None)) {
                 return;

@@ -62,7 +62,7 @@ pub const REGSIM: Experiment = regsim::EXPERIMENT;
 /// The experiments that judge waits from files as well.
 pub const TABLES_OF_WAITS: [&str; 2] = [table1::EXPERIMENT.id, table2::EXPERIMENT.id];
 
-/// The recordings that tables 1 and 2 are about, and why others were left out.
+/// Returns the recordings that tables 1 and 2 are about, and the reasons why others were left out.
 fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), Stop> {
     context.plan(Source::ALL.len());
     let (mut recorded, mut left_out) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), St
     Ok((recorded, left_out))
 }
 
-/// The same on a machine in virtual time.
+/// Returns the same on a machine in virtual time.
 fn simulated_recordings(
     context: &Context,
     machine: &Machine,
@@ -97,9 +97,9 @@ fn simulated_recordings(
     Ok((recorded, left_out))
 }
 
-/// The outcome of a table with a row for each recorded program: `of` makes the rows, `outcome` all
-/// that follows from them but the notes, of which `remark` is the last. Not judged if no program
-/// has enough waits.
+/// Returns the outcome of a table with a row for each recorded program. `of` makes the rows.
+/// `outcome` makes the rest from them, without the notes. `remark` is the last note. The table is
+/// not judged if no program has enough waits.
 fn table_of_waits<R>(
     (recorded, left_out): (Vec<Arc<Recorded>>, Vec<String>),
     of: impl Fn(&Recorded) -> Result<R, Stop>,
@@ -117,7 +117,7 @@ fn table_of_waits<R>(
     Ok(Outcome { notes, ..outcome(&rows) })
 }
 
-/// The recordings in files that were named on the command line.
+/// Returns the recordings in files that were named on the command line.
 fn given(context: &Context) -> impl Iterator<Item = Recorded> {
     context.given::<Vec<Recording>>().into_iter().flatten().map(|recording| Recorded {
         name: recording.program.clone(),

@@ -52,12 +52,12 @@ pub(crate) const TABLE_2: [Offline; 9] = [
 /// The Firefly's C in microseconds.
 pub(crate) const SWITCH: f64 = 200.0;
 
-/// The row of table 1 for that program.
+/// Returns the row of table 1 for that program.
 pub(crate) fn costs(program: &str) -> Option<&'static [f64; 7]> {
     TABLE_1.iter().find(|row| row.0 == program).map(|row| &row.1)
 }
 
-/// The row of table 2 for that program.
+/// Returns the row of table 2 for that program.
 pub(crate) fn offline_of(program: &str) -> Option<&'static Offline> {
     TABLE_2.iter().find(|row| row.program == program)
 }

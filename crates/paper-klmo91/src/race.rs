@@ -1,12 +1,12 @@
-//! A program run with each strategy in turn, and how long it took: tables 3 and 4.
+//! Elapsed times of a program with each strategy in turn: tables 3 and 4.
 //!
-//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians.
-//! Always-block takes part twice, under two names: what separates it from itself is noise, and no
-//! difference smaller than that means anything.
+//! Rounds are interleaved, so that a drift meets all strategies alike. Figures are medians.
+//! Always-block takes part twice, under two names. Its difference from itself is noise, and a
+//! smaller difference means nothing.
 //!
-//! A strategy that took more than [`HOPELESS`] times as long as always-block runs no more: one that
-//! spins for holders that have no processor may take a hundred times as long, and no further round
-//! would tell more.
+//! If a strategy took more than [`HOPELESS`] times as long as always-block, it is not run again. A
+//! strategy that spins for holders without a processor may take a hundred times as long, and a
+//! further round would tell nothing new.
 //!
 //! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand
 //! in the same experiment: *for each lock, we pre-computed the optimum threshold* (section 5).
@@ -22,7 +22,7 @@ use stanchion_study::measure::median;
 use stanchion_study::outcome::{Axis, Comparison, Picture, Series, Shape, Table};
 use stanchion_study::units::{nanos, percent};
 
-/// Places among the entrants.
+/// The indices of entrants.
 pub(crate) const BLOCK: usize = 0;
 pub(crate) const SPIN: usize = 1;
 pub(crate) const FIXED: [usize; 2] = [2, 3];
@@ -31,7 +31,7 @@ pub(crate) const ADAPTIVE: [usize; 3] = [5, 6, 7];
 pub(crate) const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=7;
 pub(crate) const AGAIN: usize = 8;
 
-/// With more noise than this nothing is decided.
+/// The noise above which nothing is decided.
 pub(crate) const MOST_NOISE: f64 = 0.05;
 
 /// The multiple of always-block's time above which a strategy is not run again.
@@ -99,7 +99,7 @@ impl Standings {
         })
     }
 
-    /// The paper's layout, ours beside its figures.
+    /// Returns a table in the paper's layout, our figures beside the paper's.
     pub(crate) fn table(&self, title: &str, paper: &[Elapsed]) -> Table {
         let columns = [
             "strategy",
@@ -142,7 +142,7 @@ impl Standings {
         }
     }
 
-    /// Improvements beside the paper's.
+    /// Compares the improvements with the paper's.
     pub(crate) fn comparisons(&self, paper: &[Elapsed]) -> Vec<Comparison> {
         let mut all = Vec::new();
         for entrant in SPIN..self.names.len() {
@@ -178,7 +178,7 @@ impl Standings {
     }
 }
 
-/// The paper's row of that name.
+/// Returns the paper's row of that name.
 fn beside<'p>(paper: &'p [Elapsed], name: &str) -> Option<&'p Elapsed> {
     paper.iter().find(|row| row.strategy == name)
 }

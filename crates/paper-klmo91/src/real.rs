@@ -11,7 +11,7 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study_programs::klmo91::entrants::entrants;
 use stanchion_study_programs::klmo91::programs::Program;
 
-/// Runs `program` once and says what its waits were.
+/// Runs `program` once and returns its waits.
 pub(crate) fn record(
     name: &'static str,
     program: &impl Program,
@@ -38,7 +38,7 @@ pub(crate) fn record(
     })
 }
 
-/// Runs `program` with every strategy, `rounds` times; `recorded` are waits of the same program.
+/// Runs `program` with every strategy, `rounds` times. `recorded` are waits of the same program.
 pub(crate) fn run<A: Program>(
     context: &Context,
     program: &A,

@@ -27,7 +27,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// In the order of the paper's tables.
+    /// All programs, in the order of the paper's tables.
     pub(crate) const ALL: [Self; 5] =
         [Self::Build, Self::Server, Self::Galaxy, Self::Hanoi, Self::Regsim];
 }

@@ -1,13 +1,13 @@
 //! The waits of a program, recorded as the paper recorded them.
 //!
 //! *We let each thread spin up to 1008 times (63 units of lock-waiting time) before blocking*
-//! (section 3). With C at 200 spins that is 5.04 C, so the recorder is put around a policy that
+//! (section 3). With C at 200 spins that is 5.04 C. So the recorder is put around a policy that
 //! spins for 5.04 C, and its buckets are 0.08 C wide, the paper's 16 spins.
 //!
-//! C is found as the paper's was, by *a simple program that executed context switches as rapidly as
-//! it could* (section 5): two threads on one processor wake each other by turns, and half of a
-//! round trip is C. (The mutex itself measures C while it is used; that one follows the load, and
-//! one number is needed here.)
+//! C is found as in the paper, by *a simple program that executed context switches as rapidly as it
+//! could* (section 5). Two threads on one processor wake each other by turns, and half of a round
+//! trip is C. The mutex itself measures C while it is used. That measurement follows the load, but
+//! here one number is needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::waits::pool::Pool;
 /// The paper's 1008 spins, as a multiple of C.
 pub(crate) const LONGEST_SPIN: f64 = 5.04;
 
-/// With fewer waits than this a recording says nothing.
+/// The least number of waits with which a recording says anything.
 pub(crate) const ENOUGH: u64 = 100;
 
 /// A program's waits and the figures that they are compared with.
@@ -48,7 +48,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// The waits of all locks together.
+    /// Returns the waits of all locks together.
     pub(crate) fn all(&self) -> Result<Distribution, Stop> {
         let mut points = Vec::new();
         for lock in &self.pool.locks {
@@ -57,20 +57,20 @@ impl Recorded {
         Distribution::from_points(&points).map_err(unsound)
     }
 
-    /// So many nanoseconds of its clock, in its machine's time.
+    /// Formats nanoseconds of the program's clock, in its machine's time.
     pub(crate) fn time(&self, clock: f64) -> String {
         nanos(clock * self.scale)
     }
 
-    /// The share of waits with two contenders, the holder and one that waits; none where that was
-    /// not recorded.
+    /// Returns the share of waits with two contenders, the holder and one waiter, if it was
+    /// recorded.
     pub(crate) fn share_of_two(&self) -> Option<f64> {
         let arrivals = self.pool.arrivals();
         let all: u64 = arrivals.iter().sum();
         (all > 0).then(|| arrivals[0] as f64 / all as f64)
     }
 
-    /// Why nothing can be said about it, if nothing can.
+    /// Returns the reason why the recording has too few waits to be judged, if it has.
     pub(crate) fn too_few(&self) -> Option<String> {
         let waits = self.pool.waits();
         (waits < ENOUGH).then(|| {

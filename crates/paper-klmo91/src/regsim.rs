@@ -146,7 +146,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     })
 }
 
-/// One thread, one a processor, and two and four a processor, as far as the simulator goes.
+/// Returns the numbers of threads: one, then one, two and four a processor, up to the simulator's
+/// limit.
 fn counts(processors: usize) -> Vec<usize> {
     let most = stanchion_applications::regsim::MAX_THREADS;
     let mut counts: Vec<usize> = [1, processors, 2 * processors, 4 * processors]

@@ -8,10 +8,10 @@ use stanchion_study::units::{count, grouped, percent};
 
 /// The paper's unit of 16 spins, as a multiple of C.
 const UNIT: f64 = 0.08;
-/// Its 63 units: the last has all longer waits.
+/// The paper's 63 units. The last has all longer waits.
 const UNITS: usize = 63;
 
-/// The distribution of a program's waits, as figures 1 to 4 draw it.
+/// Draws the distribution of a program's waits, as figures 1 to 4 do.
 pub(crate) fn histogram(recorded: &Recorded) -> Picture {
     let width = UNIT * recorded.pool.cost;
     let [mut spun, mut blocked] = [vec![0.0; UNITS], vec![0.0; UNITS]];
@@ -111,8 +111,8 @@ pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
     notes
 }
 
-/// The figure of one program: its histogram, and `verdict` of the share of waits that were longer
-/// than C.
+/// Returns the outcome for one program: its histogram, and `verdict` of the share of waits that
+/// were longer than C.
 pub(crate) fn one(taken: Taken, verdict: fn(f64) -> Verdict) -> Result<Outcome, Stop> {
     let recorded = match taken {
         Ok(recorded) => recorded,

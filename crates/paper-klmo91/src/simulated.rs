@@ -28,7 +28,7 @@ use stanchion_study::units::{grouped, percent};
 /// Bytes of a virtual thread's stack: the programs parse and plan on the first.
 const STACK: usize = 256 << 10;
 
-/// Longer in virtual time than any of the paper's runs (three hours).
+/// The limit of virtual time, longer than any of the paper's runs (three hours).
 const LONGEST: Time = Time::millis(20_000_000);
 
 /// Runs `body` on `machine`.
@@ -53,15 +53,15 @@ pub(crate) fn make<A: 'static>(
         .map_err(|failure| failed(machine, &failure))?
 }
 
-/// C in nanoseconds of the code's clock: what a thread spends on going to sleep, the switch to
-/// another, and what passes until it can run again.
+/// Returns C in nanoseconds of the code's clock: the time that a thread spends on going to sleep,
+/// the switch to another, and the time until the first can run again.
 fn switch(machine: &Machine) -> u64 {
     let scheduling = &machine.scheduling;
     let cost = scheduling.park + scheduling.switch + scheduling.wakeup;
     (cost.as_nanos() as f64 / machine.scale) as u64
 }
 
-/// Runs `program` once and says what its waits were, as section 3 has it.
+/// Runs `program` once and returns its waits, recorded as in section 3.
 pub(crate) fn record(
     name: &'static str,
     program: &Arc<impl Program + 'static>,
@@ -80,7 +80,7 @@ pub(crate) fn record(
         Ok((elapsed, waits::snapshot().to_json()))
     })
     .map_err(|failure| failed(machine, &failure))??;
-    // From the twin's type to ours.
+    // Convert from the twin's type to ours.
     let recording = Recording::from_json(text.as_bytes())
         .map_err(|error| Stop::Failed(format!("{name}'s waits: {error}")))?;
     let recording = Recording { program: name.to_owned(), cost_ns: switch, ..recording };
@@ -158,12 +158,12 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
     }
 }
 
-/// The paper's three runs, each with another seed. Always-block's second part has seeds of its own:
-/// what separates it from the first is luck.
+/// The paper's three runs, each with another seed. Always-block's second part has seeds of its own.
+/// Its difference from the first is luck.
 const ROUNDS: u64 = 3;
 
-/// Runs `program` with every strategy; `recorded` are waits of the same program. Nanoseconds of the
-/// machine.
+/// Runs `program` with every strategy. `recorded` are waits of the same program. The results are in
+/// nanoseconds of the machine.
 pub(crate) fn race<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,
@@ -190,8 +190,8 @@ pub(crate) fn race<A: Program + Send + Sync + 'static>(
     Ok(Standings::of(names, policies, times))
 }
 
-/// Runs `program` once with each of `entrants`: by how much less time it takes than always-block,
-/// as a share of that.
+/// Runs `program` once with each of `entrants`. Returns the time that each saves against
+/// always-block, as a share of always-block's time.
 pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,
@@ -214,7 +214,7 @@ pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
 /// The number of steps of the progress bar that [`race`] takes.
 pub(crate) const STEPS: usize = ENTRANTS * ROUNDS as usize;
 
-/// `verdict` of the standings, unless luck decides more than the strategies do.
+/// Returns `verdict` of the standings, unless luck decides more than the strategies do.
 pub(crate) fn unless_luck(
     standings: &Standings,
     verdict: impl FnOnce(&Standings) -> Verdict,
@@ -228,7 +228,7 @@ pub(crate) fn unless_luck(
     ))
 }
 
-/// The verdict, if the claim is about this machine.
+/// Returns the verdict, if the claim is about this machine.
 pub(crate) fn judged(machine: &Machine, verdict: Verdict) -> Verdict {
     if machine.name == machines::firefly().name {
         return verdict;

@@ -1,14 +1,14 @@
-//! Table 1: what each strategy would have cost on the recorded waits, relative to the off-line
-//! optimum.
+//! Table 1: the cost that each strategy would have had on the recorded waits, relative to the
+//! off-line optimum.
 //!
 //! As in section 4, each lock has a distribution of its own, and a program's cost is the sum over
 //! its locks.
 //!
 //! Rule of the verdict: *holds* if every strategy that the paper calls competitive costs less than
 //! 1.8 times the optimum for every program, and the best on-line threshold at most 1.24 times; else
-//! *differs*. That fixed spin costs at most 2 times the optimum and the best threshold at most
-//! e/(e-1) times are theorems, and a figure above fails the experiment. A program with fewer than
-//! 100 waits is left out; *not judged* if that leaves none.
+//! *differs*. Two bounds are theorems: fixed spin costs at most 2 times the optimum, and the best
+//! threshold at most e/(e-1) times. A figure above them fails the experiment. A program with fewer
+//! than 100 waits is left out; *not judged* if that leaves none.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// The most that the paper saw of a competitive strategy, and of the best threshold.
+/// The largest cost of a competitive strategy in the paper, and then that of the best threshold.
 const MOST: f64 = 1.8;
 const MOST_ONLINE: f64 = 1.24;
 /// The index of always-spin.
@@ -112,7 +112,7 @@ fn outcome(recordings: (Vec<Arc<Recorded>>, Vec<String>)) -> Result<Outcome, Sto
     })
 }
 
-/// Of each program what each strategy costs, relative to the optimum.
+/// Judges the cost of each strategy for each program, relative to the optimum.
 fn verdict(figures: &[(&str, [f64; POLICIES])]) -> Verdict {
     let mut worst = ("", ONLINE, 0.0);
     let mut worst_online = ("", 0.0);
@@ -139,7 +139,7 @@ fn verdict(figures: &[(&str, [f64; POLICIES])]) -> Verdict {
     )
 }
 
-/// As the paper prints them.
+/// Formats a ratio as the paper prints it.
 fn ratio(value: f64) -> String {
     if value < 100.0 { format!("{value:.3}") } else { significant(value) }
 }
@@ -171,7 +171,7 @@ fn comparisons(rows: &[Row]) -> Vec<Comparison> {
     all
 }
 
-/// The paper's layout: ours above the paper's row.
+/// Returns a table in the paper's layout: our row above the paper's.
 fn beside_the_paper(rows: &[Row]) -> Table {
     let mut columns = vec!["program".to_owned()];
     columns.extend(COLUMNS.iter().map(|column| column.head.to_owned()));

@@ -1,4 +1,4 @@
-//! Table 2: what the off-line optimum does with the recorded waits.
+//! Table 2: the behaviour of the off-line optimum on the recorded waits.
 //!
 //! Rule of the verdict: *when spinning is the optimal choice, the average time spent spinning
 //! (22–64 µs) is considerably less than the time for a context switch (200 µs)*: *holds* if it is
@@ -46,9 +46,9 @@ struct Row {
     scale: f64,
     /// The share of waits in which the optimum blocks.
     blocks: f64,
-    /// Its mean spin where it spins, in nanoseconds.
+    /// The optimum's mean spin where it spins, in nanoseconds.
     spin: Option<f64>,
-    /// Its share of the time that the program's processors had.
+    /// The optimum's share of the time that the program's processors had.
     elapsed: f64,
     /// The share of waits with two contenders.
     two: Option<f64>,
@@ -57,7 +57,7 @@ struct Row {
 impl Row {
     fn of(recorded: &Recorded) -> Result<Self, Stop> {
         let (all, cost) = (recorded.all()?, recorded.pool.cost);
-        // It decides wait by wait, so that the locks need not be told apart.
+        // The optimum decides wait by wait, so the locks need not be told apart.
         let offline = optimal_offline(&all, cost).map_err(unsound)?;
         let had = recorded.elapsed.as_nanos() as f64 * recorded.processors as f64;
         Ok(Self {

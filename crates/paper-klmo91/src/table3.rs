@@ -1,4 +1,4 @@
-//! Table 3: how long Regsim takes with each strategy.
+//! Table 3: the elapsed time of Regsim with each strategy.
 //!
 //! The paper's sentences: "most of the competitive spinning methods save a quarter of the elapsed
 //! time over the traditional always-block approach. […] The exception is fixed-spin with a
@@ -13,9 +13,9 @@
 //!    what is their median;
 //!
 //! else *differs*. *not judged* on one processor, or if the noise is above 5 %. On the simulated
-//! Firefly it *differs*: fixed-spin with C/2 is no exception there. In virtual time it is the same
-//! rule, and how often Regsim's threads meet is fitted to the paper's table 2, so that this table
-//! is a prediction; luck is the seed's.
+//! Firefly it *differs*: fixed-spin with C/2 is no exception there. In virtual time the rule is the
+//! same. There the frequency with which Regsim's threads meet is fitted to the paper's table 2, so
+//! that this table is a prediction. Luck there is the choice of the seed.
 
 use super::paper::TABLE_3;
 use super::place;
@@ -61,8 +61,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(1 + simulated::STEPS);
-    // The first cycles after power-up, in which most gates move, are unlike the rest; and there
-    // must be time to learn.
+    // The first cycles after power-up, in which most gates move, are unlike the rest. Also the
+    // strategies need time to learn.
     let cycles = context.pick(40, 100);
     let regsim =
         simulated::make(machine, context, move |place| simulated::Regsim::new(place, cycles))?;
