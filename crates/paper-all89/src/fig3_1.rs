@@ -36,7 +36,7 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
     Ok(Outcome { notes: simulated::notes(context, &place), ..outcome(&grid) })
 }
 
-/// Pairs of which the paper says which is the slower, with one processor.
+/// Pairs of strategies, the one that is slower in the paper first, with one processor.
 const SLOWER: [(usize, usize); 3] = [(MULTIPLE, SINGLE), (MULTIPLE, FREE_LIST), (IDLE, FREE_LIST)];
 
 fn outcome(grid: &Grid) -> Outcome {

@@ -1,11 +1,16 @@
 //! Figure 3.2: null threads a second, the inverse of figure 3.1.
 //!
-//! Rule of the verdict: *holds* if every strategy with a central ready queue comes to nine tenths
-//! of its highest rate with at most six processors ("only a few concurrent thread operations"),
-//! local ready queues come to at least one and a quarter of the highest rate of any of them, and
-//! they too are at nine tenths before all processors take part, the bus being at least nine tenths
-//! occupied with all; else *differs*. *not judged* with fewer than eight processors, where a few
-//! cannot be told from all. If the bus of the machine cannot be measured, that part is left out.
+//! Rule of the verdict: *holds* if
+//!
+//! 1. every strategy with a central ready queue comes to nine tenths of its highest rate with at
+//!    most six processors ("only a few concurrent thread operations");
+//! 2. local ready queues come to at least one and a quarter of the highest rate of any of them;
+//! 3. local ready queues too are at nine tenths before all processors take part, and with all the
+//!    bus is at least nine tenths occupied. If the bus of the machine cannot be measured, its part
+//!    is left out;
+//!
+//! else *differs*. *not judged* with fewer than eight processors, where a few cannot be told from
+//! all.
 
 use stanchion_simulator::Machine;
 
@@ -29,11 +34,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Strategies with one ready queue.
 const CENTRAL: std::ops::Range<usize> = SINGLE..READY;
-/// A rate that is as good as the highest.
+/// The share of the highest rate that is as good as the highest.
 const NEAR: f64 = 0.9;
 /// "Only a few."
 const FEW: usize = 6;
-/// Processors below which the claim cannot be seen.
+/// The number of processors below which the claim cannot be seen.
 const LEAST: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

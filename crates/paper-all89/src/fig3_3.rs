@@ -8,7 +8,7 @@
 //! eight processors: the paper's differences appear beyond those.
 //!
 //! On this computer a thread computes for 300 µs divided by the scale of the simulated Symmetry,
-//! 750 ns: a thread costs so much less too.
+//! 750 ns, because the cost of a thread is smaller by about that scale too.
 
 use stanchion_simulator::{Machine, machines};
 
@@ -31,7 +31,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Processors below which the claim cannot be seen.
+/// The number of processors below which the claim cannot be seen.
 const LEAST: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

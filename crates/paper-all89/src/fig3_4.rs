@@ -1,18 +1,18 @@
-//! Figure 3.4: what a thread costs, by how many are runnable, on 18 processors.
+//! Figure 3.4: the cost of a thread by the number of runnable threads, on 18 processors.
 //!
-//! The cost is the paper's: below as many runnable threads as processors, from before a creation
-//! until the thread runs; from there on, a creation, and a finish until the next thread runs. *Few*
-//! are one to three runnable threads, *nearly all* the last three numbers below the processors,
-//! *beyond* those from two more than the processors on.
+//! The cost is the paper's. With fewer runnable threads than processors, it is the time from before
+//! a creation until the thread runs. With more, it is the time of a creation, and of a finish until
+//! the next thread runs. *Few* are one to three runnable threads, *nearly all* the last three
+//! numbers below the processors, *beyond* those from two more than the processors on.
 //!
 //! Rule of the verdict, by means over such numbers: *holds* if
 //!
 //! 1. while processors idle (few to nearly all), an idle queue costs least of all five, and beyond
 //!    more than local free lists alone;
-//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which
-//!    have the same blocks and one ready queue, is at least a twentieth of the cost with one
-//!    runnable thread less than processors and with as many, and less than half of that with half
-//!    as many and with twice as many;
+//! 2. local ready queues have a spike. Their *scan* is their cost beyond that of local free lists,
+//!    which have the same blocks and one ready queue. With one runnable thread less than processors
+//!    and with as many, the scan is at least a twentieth of the cost. With half as many and with
+//!    twice as many it is less than half of that;
 //! 3. with a central queue (local free lists) few runnable threads cost more than nearly all do,
 //!    since idle processors rush for each;
 //!
@@ -38,9 +38,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// As the paper had.
+/// The number of processors in the paper.
 pub(super) const PROCESSORS: usize = 18;
-/// Processors below which the claim cannot be seen.
+/// The number of processors below which the claim cannot be seen.
 const LEAST: usize = 8;
 /// The largest number of runnable threads that is few. It is also the largest number of processors
 /// without a thread at which the threads are nearly as many as processors.
@@ -87,7 +87,7 @@ fn common() -> Vec<String> {
 }
 
 impl Curves {
-    /// The mean cost of `row` over these numbers of runnable threads.
+    /// Returns the mean cost of `row` over these numbers of runnable threads.
     fn mean(&self, row: usize, runnable: std::ops::RangeInclusive<usize>) -> f64 {
         let points = self.rows[row].1.iter().filter(|(number, _)| runnable.contains(number));
         let (sum, number) =
@@ -126,7 +126,7 @@ impl Curves {
         self.mean(FREE_LIST, 1..=SOME) / self.mean(FREE_LIST, nearly)
     }
 
-    /// The cheapest of the paper's five while processors idle.
+    /// Returns the cheapest of the paper's five while processors idle.
     fn cheapest(&self) -> usize {
         let cost = |&row: &usize| self.while_idle(row);
         (0..PAPER).min_by(|one, other| cost(one).total_cmp(&cost(other))).unwrap_or(0)

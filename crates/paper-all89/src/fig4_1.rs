@@ -66,8 +66,8 @@ struct Cell {
     quiet_pace: f64,
     /// Processor time for one acquisition.
     cost: f64,
-    /// Processor time over the time that all threads' processors had; none if it cannot be asked
-    /// for.
+    /// Processor time over the time that all threads' processors had; none if the system does not
+    /// tell it.
     had: Option<f64>,
     /// Jain's index of the threads' acquisitions.
     fairness: f64,
@@ -178,7 +178,7 @@ const SLIGHTLY: f64 = 1.5;
 /// The paper's three ways of waiting, which decide.
 const JUDGED: [Way; 3] = [Way::Exchange, Way::Read, Way::Backoff];
 
-/// Elapsed time of a column over that with one processor.
+/// Returns the elapsed time of a column over that with one processor.
 fn degraded(grid: &Grid<Cell>, way: Way, column: usize) -> f64 {
     let row = &grid[of_way(way)];
     row[column].quiet_pace / row[0].quiet_pace
@@ -229,10 +229,10 @@ fn comparisons(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Vec<Compar
     WAYS.map(|way| comparison(way, degraded(grid, way, within - 1), counts[within - 1])).into()
 }
 
-/// The paper's three, and the one that it proposes.
+/// The paper's three ways of waiting, and the one that it proposes.
 const WAYS: [Way; 4] = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling];
 
-/// The paper's words beside how many times longer `way` took with `processors` than with one.
+/// Compares the paper's words with the time that `way` took with `processors` over that with one.
 fn comparison(way: Way, degraded: f64, processors: usize) -> Comparison {
     let (name, paper) = match way {
         Way::Exchange => ("spin on exchange", "“degrades badly”, 20 processors"),

@@ -1,9 +1,9 @@
-//! Figure 4.2: how much faster one thread counts than several, against the size of the critical
-//! section.
+//! Figure 4.2: the relative speed of several threads that count, against the size of the critical
+//! section: the pace of one thread over the pace of all.
 //!
-//! If waiting did not slow the holder, the section and nothing else would set the pace, and the
-//! relative speed would be 1 whatever the number of threads. Where it lies below 1, waiting (or
-//! handing the lock over) costs the rest.
+//! If waiting did not slow the holder, the section alone would set the pace, and the relative speed
+//! would be 1 with any number of threads. Where it lies below 1, the rest is the cost of waiting,
+//! or of handing the lock over.
 //!
 //! The paper's sentence: "spinning on memory read degrades performance less as the size of the
 //! critical section grows, while spinning on the xchgb instruction degrades performance evenly
@@ -52,7 +52,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Steps of work in the section; each is about a nanosecond, and is measured below.
+/// Steps of work in the section. Each is about a nanosecond, and is measured below.
 const SIZES: [u32; 7] = [0, 4, 15, 50, 200, 1000, 4000];
 const MOST_THREADS: usize = 8;
 
@@ -160,7 +160,7 @@ fn titled(threads: usize) -> String {
     )
 }
 
-/// For each lock and size, the pace of one thread over the pace of all.
+/// Returns for each lock and size the pace of one thread over the pace of all.
 fn relative_speed(grid: &Grid<f64>) -> Grid<f64> {
     grid.iter().map(|row| row.chunks_exact(2).map(|pair| pair[0] / pair[1]).collect()).collect()
 }

@@ -53,7 +53,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Processors from which on "as they grow" can be tried.
+/// The number of processors from which on "as they grow" can be tried.
 const MANY: usize = 4;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
@@ -159,7 +159,7 @@ impl Judged<'_> {
         exchange >= OUTWEIGHED * read.max(backoff)
     }
 
-    /// The most by which backoff and reads are apart.
+    /// Returns the largest ratio of the times of backoff and of reads.
     fn apart(&self) -> f64 {
         let apart = |&[_, read, backoff]: &[f64; 3]| (read / backoff).max(backoff / read);
         self.times[1..].iter().map(apart).fold(1.0, f64::max)
@@ -202,7 +202,7 @@ fn comparisons(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Vec<Comp
     PAPERS.map(case).into()
 }
 
-/// The paper's words beside the time for each thread with one processor and with all.
+/// Compares the paper's words with the time for each thread, with one processor and with all.
 fn comparison((way, name): (Way, &str), times: [f64; 2], processors: usize) -> Comparison {
     let [one, all] = times.map(nanos);
     Comparison::new(

@@ -1,15 +1,15 @@
-//! Figure 5.1: the queueing model of section 5 against what was measured in figure 3.3.
+//! Figure 5.1: the queueing model of section 5 against the measurements of figure 3.3.
 //!
-//! The model takes what threads ask for, found as the paper found it (section 5.1): processors with
-//! copies of all data run thread management, and how much they slow each other is the bus demand,
-//! once of everything and once of the critical sections; how much spinning processors slow others
-//! is what spinning asks for (`projection.rs`). Nothing is fitted to what is to be predicted.
-//! Figures 5.2 to 5.4 project the same model.
+//! The inputs of the model are the demands of threads, found as in the paper (section 5.1).
+//! Processors with copies of all data run thread management. The amount by which they slow each
+//! other gives the bus demand, once of everything and once of the critical sections. The amount by
+//! which spinning processors slow others gives the demand of spinning (`projection.rs`). Nothing is
+//! fitted to the rates that the model predicts. Figures 5.2 to 5.4 project the same model.
 //!
 //! Rule of the verdict: *holds* if with every number of processors the model's rate is within 5 %
 //! of the simulated one, for local ready queues and for local free lists with a central queue, the
 //! latter with fewer than 18 processors; else *differs*. *not judged* where there is no one bus, or
-//! where there are too few processors to see what spinning asks for.
+//! where there are too few processors to see the demand of spinning.
 
 use stanchion_simulator::Machine;
 
@@ -49,12 +49,12 @@ struct Pair {
 }
 
 impl Pair {
-    /// By what share the model is above what was simulated.
+    /// Returns the excess of the model over the simulated rate, as a share.
     fn off(&(_, model, found): &(usize, f64, f64)) -> f64 {
         model / found - 1.0
     }
 
-    /// The largest difference, of those that the claim is about.
+    /// Returns the largest difference among the points that the claim is about.
     fn worst(&self) -> f64 {
         let judged = self.points.iter().filter(|point| self.row == READY || point.0 < EXCEPT);
         judged.map(|point| Self::off(point).abs()).fold(0.0, f64::max)

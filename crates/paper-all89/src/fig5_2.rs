@@ -36,7 +36,7 @@ const GRAINS: [f64; 16] = [
     0.0, 25.0, 50.0, 75.0, 100.0, 150.0, 200.0, 250.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0,
     900.0, 1000.0,
 ];
-/// Beyond the picture: where the difference is gone.
+/// A grain beyond the picture, at which the difference is gone.
 const COARSE: f64 = 10_000.0;
 
 /// Both queues at one grain.

@@ -1,16 +1,20 @@
 //! Figure 5.4: threads a second against processors, threads of 2 ms, by the model.
 //!
-//! Why it falls and not only levels off: processors that wait take the bus from the one they wait
-//! for. The model shows it by leaving that out: with waiting that costs no bus time the rate stays
-//! where it was.
+//! Why the rate falls and does not only level off: processors that wait for a lock take the bus
+//! from its holder. The model shows it by leaving that out: if waiting cost no bus time, the rate
+//! would stay at its highest.
 //!
 //! The inputs are those of figure 5.1, fitted to the simulated machine
 //! ([`projection`](super::projection)).
 //!
-//! Rule of the verdict: *holds* if with twice the processors of a central queue's highest rate at
-//! least a third of that rate is lost; local queues lose none of theirs from the one number of
-//! processors to the other; and without the bus time of spinning the central queue keeps at least
-//! 90 % of its own; else *differs*. (The paper does not say how sharp is sharp.)
+//! Rule of the verdict: *holds* if, from the number of processors of a central queue's highest rate
+//! to twice as many,
+//!
+//! 1. the central queue loses at least a third of that rate;
+//! 2. local queues lose none of theirs;
+//! 3. the central queue keeps at least 90 % of its rate if spinning costs no bus time;
+//!
+//! else *differs*. (The paper does not say how sharp is sharp.)
 
 use stanchion_model::contention::Equilibrium;
 use stanchion_simulator::Machine;
@@ -34,8 +38,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const GRAIN: f64 = 2_000.0;
-/// Bus load, share of computation. The paper's figure does not say; with figure 5.2's 5 % twenty
-/// processors fill the bus.
+/// The bus load, as a share of computation. The paper's figure does not say. With figure 5.2's 5 %
+/// twenty processors fill the bus.
 const LOAD: f64 = 0.01;
 const MOST: u32 = 120;
 /// Further loads, for the table.
@@ -58,8 +62,8 @@ fn central(inputs: &Inputs, load: f64, processors: u32) -> Result<f64, Stop> {
     inputs.solve(Queue::Central, GRAIN, load, processors).map(|solved| solved.throughput)
 }
 
-/// The number of processors at which a central queue's rate is highest, and that rate: up from one,
-/// as long as it rises.
+/// Returns the number of processors at which a central queue's rate is highest, and that rate. The
+/// search goes up from one processor as long as the rate rises.
 fn highest(inputs: &Inputs, load: f64) -> Result<(u32, f64), Stop> {
     let (mut peak, mut rate) = (1, central(inputs, load, 1)?);
     loop {
@@ -71,7 +75,7 @@ fn highest(inputs: &Inputs, load: f64) -> Result<(u32, f64), Stop> {
     }
 }
 
-/// The highest rate, and where the half of it is.
+/// Returns the highest rate, and the number of processors at which the rate is half of it.
 fn fall(inputs: &Inputs, load: f64) -> Result<Fall, Stop> {
     let (peak, rate) = highest(inputs, load)?;
     for processors in peak + 1..=2 * peak {

@@ -1,10 +1,10 @@
-//! The queueing model of section 5 with what is fitted to the simulated machine: one model for
-//! figure 5.1, which holds it against a simulation, and for figures 5.2 to 5.4, which project it.
+//! The queueing model of section 5, with inputs fitted to the simulated machine. Figure 5.1
+//! compares it with a simulation, and figures 5.2 to 5.4 project it.
 //!
-//! The paper's model has measured inputs, and prints few of them. Here they are measured as the
-//! paper did (section 5.1): what thread management asks for from processors with copies of all
-//! data, what spinning asks for from how much it slows others. Nothing is fitted to what is to be
-//! predicted.
+//! The paper's model has measured inputs, and the paper prints few of them. Here they are measured
+//! as in the paper (section 5.1). Processors with copies of all data give the demands of thread
+//! management. The amount by which spinning slows others gives the demand of spinning. Nothing is
+//! fitted to the rates that the model predicts.
 //!
 //! "Central" is the paper's *local freelist*: lists of free blocks for each processor, one ready
 //! queue for all. "Local" is its *local readyq*, where each processor also has a ready queue. A
@@ -19,7 +19,7 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::outcome::{Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
 
-/// Where a ready thread waits.
+/// The queue in which a ready thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
     Central,
@@ -64,13 +64,13 @@ impl Inputs {
         }
     }
 
-    /// The same, processors that wait being no load on the bus.
+    /// Returns the same inputs, but with processors that wait and put no load on the bus.
     pub(super) fn without_spinning(self) -> Self {
         Self { spinning: 0.0, ..self }
     }
 
-    /// So many processors with threads that compute for `user` µs of the Symmetry, a `load` of that
-    /// time (0 to 1) on the bus.
+    /// Solves the model for `processors` with threads that compute for `user` µs of the Symmetry. A
+    /// share `load` of that time (0 to 1) is on the bus.
     pub(super) fn solve(
         &self,
         queue: Queue,

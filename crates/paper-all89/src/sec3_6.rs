@@ -42,7 +42,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Processors below which the situations are not there to be told apart.
+/// The number of processors below which the situations cannot be told apart.
 const LEAST: usize = 8;
 
 /// A hybrid, after its parents.
@@ -57,7 +57,7 @@ const SITUATIONS: [&str; 5] = [
     "more threads than processors",
 ];
 
-/// A strategy, and what a thread costs in each situation, ns.
+/// A strategy, and the cost of a thread in each situation.
 struct Row {
     /// The label of the strategy.
     name: &'static str,

@@ -1,11 +1,11 @@
-//! Section 5.1: what a critical section and what spinning ask of the bus, found as the paper found
-//! it, from how much processors with private copies are slowed, by one another and by others that
-//! spin.
+//! Section 5.1: the bus demands of a critical section and of spinning, found as in the paper.
+//! Processors with private copies are slowed by one another and by others that spin. The amount
+//! gives the demands.
 //!
 //! The paper gives no figures but a sentence: "the effect of adding a spinning processor with the
 //! backoff algorithm is to add two cache misses per execution of the critical section", so the bus
 //! demand of spinning "is linear with the number of processors"; it is "less true when processors
-//! spin on memory reads". What the paper could not do, the simulator can: count.
+//! spin on memory reads". The simulator can count the misses, which the paper could not.
 //!
 //! The backoff is that of figures 4.1 to 4.3: see
 //! [`DELAY_NS`](super::super::simulated::registry::DELAY_NS) for its unit and the source.

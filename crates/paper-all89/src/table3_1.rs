@@ -1,8 +1,8 @@
-//! Table 3.1: what the primitive operations cost that thread management is made of.
+//! Table 3.1: the costs of the primitive operations of which thread management is made.
 //!
-//! The paper's sentence is its table, and what its argument needs of it are the proportions: a lock
-//! and its unlock cost one and a half procedure calls (5.6 : 3.6), an argument and a turn of an
-//! empty loop cost less than a call (1 : 3.6 and 2.5 : 3.6).
+//! The claim is the paper's table. Its argument needs only the proportions. A lock and its unlock
+//! cost one and a half procedure calls (5.6 : 3.6). An argument and a turn of an empty loop cost
+//! less than a call (1 : 3.6 and 2.5 : 3.6).
 //!
 //! Rule of the verdict: *holds* if each of these three proportions is within one and a half times
 //! the paper's, either way, for lock and unlock of the paper's own lock; else *differs*. So a lock

@@ -134,7 +134,7 @@ fn timelines(context: &Context, machine: &Machine) -> Result<Vec<Drawn>, Stop> {
     WAYS.into_iter().map(draw).collect()
 }
 
-/// Elapsed time with `column` over that with one processor.
+/// Returns the elapsed time with `column` over that with one processor.
 fn degraded(grid: &Grid, way: Way, column: usize) -> f64 {
     let row = &grid[of_way(way)];
     row[column].pace() / row[0].pace()
@@ -181,7 +181,7 @@ fn invalidated(ways: [&[Standing]; 3], counts: &[usize]) -> Verdict {
     )
 }
 
-/// The share of the time that a bus is busy which is saturated.
+/// The least share of the time for which a saturated bus is busy.
 const SATURATED: f64 = 0.9;
 
 fn updated(ways: [&[Standing]; 3], counts: &[usize]) -> Verdict {
@@ -217,8 +217,8 @@ fn comparisons(machine: &Machine, grid: &Grid, counts: &[usize]) -> Result<Vec<C
     let last = counts.len() - 1;
     let one = |way| {
         let here = comparison(way, degraded(grid, way, last), counts[last]);
-        // Elsewhere one processor alone asks nothing of the bus, and what it asks among others the
-        // model does not know.
+        // On other machines one processor alone asks nothing of the bus, and the model does not
+        // know the demand of one among others.
         let Memory::WriteThrough(times) = &machine.memory else { return Ok(here) };
         let miss = times.miss_bus.as_picos() as f64 / 1e3;
         let alone = &grid[of_way(way)][0];

@@ -10,8 +10,9 @@
 //!    same effect as with write-through" (section 4.6). *holds* if with the smallest section the
 //!    relative speed of spinning on the exchange and of spinning on reads is below 0.75, backoff's
 //!    is above both, and with larger sections the relative speed of spinning on reads rises by at
-//!    least 0.1. That exchanges do even harm is not to be expected here: what the holder writes
-//!    stays in its cache, so a section that is long enough is hardly slowed, whatever uses the bus.
+//!    least 0.1. Exchanges are not expected to degrade all sizes evenly here. The writes of the
+//!    holder stay in its cache, so a section that is long enough is hardly slowed by any use of the
+//!    bus.
 //! 3. They are updated (Firefly), after section 4.6 ("quiescence will occur faster", and backoff
 //!    "reduces the bus load due to spinning even further"): *holds* if at every size spinning on
 //!    reads is at least as fast as spinning on the exchange, and backoff occupies the bus for less
@@ -51,7 +52,7 @@ impl Cell {
         self.alone.pace() / self.together.pace()
     }
 
-    /// Nanoseconds of bus for one increment, with others.
+    /// Returns the nanoseconds of bus for one increment, with others.
     fn bus(&self) -> f64 {
         self.together.bus * self.together.pace()
     }

@@ -1,9 +1,10 @@
 //! Figure 4.3 in virtual time.
 //!
 //! Rule of the verdict where writes invalidate the copies of others: the same as on this computer
-//! ([`Judged`]). With fewer than four processors it is not judged. It *differs* on Symmetry B, of
-//! which the paper has no figure: there an exchange that fails takes the bus no longer than a read
-//! that misses, so with 20 processors spinning on it is not overtaken by spinning on reads.
+//! ([`Judged`]). With fewer than four processors it is not judged. It *differs* on Symmetry B. The
+//! paper has no figure for that machine. There an exchange that fails takes the bus no longer than
+//! a read that misses. So with 20 processors spinning on reads does not overtake spinning on the
+//! exchange.
 //!
 //! Rule where copies are updated (Firefly), after section 4.6 ("quiescence will occur faster" with
 //! reads): *holds* if with every number of processors that wait, spinning on reads takes no longer

@@ -19,7 +19,7 @@ use stanchion_study::simulation::cells;
 use stanchion_study::units::{nanos, percent};
 use stanchion_study_locks::list::Way;
 
-/// The paper's, in nanoseconds.
+/// The paper's time of a lock and its unlock, in nanoseconds.
 const PAPER: f64 = 5_600.0;
 const WITHIN: f64 = 0.05;
 
@@ -72,7 +72,7 @@ mod tests {
     /// A lock that exchanges so many times to be acquired, and is good for one thread only.
     struct Wrong<const TIMES: usize>(AtomicBool);
 
-    // SAFETY: none. One thread uses it.
+    // SAFETY: it excludes no other thread, but only one thread uses it.
     unsafe impl<const TIMES: usize> RawMutex for Wrong<TIMES> {
         const INIT: Self = Self(AtomicBool::new(false));
         type Guard = GuardSend;

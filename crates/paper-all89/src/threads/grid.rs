@@ -9,7 +9,7 @@ use stanchion_study::units::{nanos, percent, significant};
 pub(in super::super) struct Cell {
     /// Nanoseconds for a thread, all processors together.
     pub(in super::super) pace: f64,
-    /// Share of the time in which the bus was busy, where there is one that can be asked.
+    /// Share of the time in which the bus was busy, where there is a bus that can be measured.
     pub(in super::super) bus: Option<f64>,
 }
 
@@ -25,8 +25,8 @@ pub(in super::super) struct Grid {
 }
 
 impl Grid {
-    /// The settings of `rows` strategies on `counts` processors, as row and count, in the order in
-    /// which [`new`](Self::new) wants their cells.
+    /// Returns the settings of `rows` strategies on `counts` processors, as row and count, in the
+    /// order in which [`new`](Self::new) takes their cells.
     pub(super) fn settings(rows: usize, counts: &[usize]) -> Vec<(usize, usize)> {
         (0..rows).flat_map(|row| counts.iter().map(move |&count| (row, count))).collect()
     }
@@ -40,7 +40,7 @@ impl Grid {
         &self.counts
     }
 
-    /// The column of all processors.
+    /// Returns the column of all processors.
     pub(in super::super) fn all(&self) -> usize {
         self.counts.len() - 1
     }
@@ -65,30 +65,30 @@ impl Grid {
         self.cell(row, column).pace
     }
 
-    /// Threads a second.
+    /// Returns the rate in threads a second.
     pub(in super::super) fn rate(&self, row: usize, column: usize) -> f64 {
         1e9 / self.pace(row, column)
     }
 
-    /// The highest rate of `row`.
+    /// Returns the highest rate of `row`.
     pub(in super::super) fn highest(&self, row: usize) -> f64 {
         (0..self.counts.len()).map(|column| self.rate(row, column)).fold(0.0, f64::max)
     }
 
-    /// The fewest processors with which `row` comes to `share` of its highest rate.
+    /// Returns the fewest processors with which `row` comes to `share` of its highest rate.
     pub(in super::super) fn reaches(&self, row: usize, share: f64) -> usize {
         let enough = |&column: &usize| self.rate(row, column) >= share * self.highest(row);
         let column = (0..self.counts.len()).find(enough).unwrap_or(self.all());
         self.counts[column]
     }
 
-    /// The highest of the paper's five rates over the lowest.
+    /// Returns the highest of the paper's five rates over the lowest.
     pub(in super::super) fn spread(&self, column: usize) -> f64 {
         let rates = (0..PAPER).map(|row| self.rate(row, column));
         rates.clone().fold(0.0, f64::max) / rates.fold(f64::INFINITY, f64::min)
     }
 
-    /// `value` of each cell against processors, a line for each strategy.
+    /// Draws `value` of each cell against processors, a line for each strategy.
     pub(in super::super) fn picture(
         &self,
         title: impl Into<String>,
@@ -114,7 +114,7 @@ impl Grid {
         paces.clone().fold(0.0, f64::max) > 100.0 * paces.fold(f64::INFINITY, f64::min)
     }
 
-    /// One row for each strategy, one column for each number of processors.
+    /// Returns a table with a row for each strategy and a column for each number of processors.
     fn table(&self, title: &str, value: impl Fn(Cell) -> String) -> Table {
         let mut columns = vec!["strategy".to_owned()];
         columns.extend(self.counts.iter().map(usize::to_string));
@@ -125,7 +125,7 @@ impl Grid {
         Table { title: title.to_owned(), columns, rows: (0..self.rows()).map(row).collect() }
     }
 
-    /// Time for one thread, and how busy the bus is if that is known.
+    /// Returns tables of the time for one thread, and of the load of the bus if it is known.
     pub(in super::super) fn tables(&self) -> Vec<Table> {
         let mut tables =
             vec![self.table("Time for a thread, by processors", |cell| nanos(cell.pace))];
@@ -137,7 +137,7 @@ impl Grid {
         tables
     }
 
-    /// Threads a second, in thousands.
+    /// Formats the rate in thousands of threads a second.
     pub(in super::super) fn thousands(&self, row: usize, column: usize) -> String {
         significant(self.rate(row, column) / 1e3)
     }

@@ -1,4 +1,4 @@
-//! Ready threads under the strategies of section 3: what figures 3.1 to 3.4 and 5.1 measure.
+//! Ready threads under the strategies of section 3, for figures 3.1 to 3.4 and 5.1.
 //!
 //! ```text
 //! rows ──┬─ real (this computer; peers: whole pools beside) ─────┐

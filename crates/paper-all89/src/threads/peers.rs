@@ -32,7 +32,7 @@ use machine::wait::{Patient, WaitPolicy, delay, retry_until, wait_until};
 use stanchion_applications::null_threads::{Sweep, user_work};
 use stanchion_threadpool::{ThreadPool, spawn};
 
-/// A row.
+/// A row of the figures.
 pub(in super::super) struct Peer {
     /// The label in tables.
     pub(super) name: &'static str,
