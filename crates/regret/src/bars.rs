@@ -28,7 +28,7 @@ pub(crate) struct Bar {
     pub(crate) asked: &'static str,
     /// The figure of this run, as text.
     pub(crate) here: String,
-    /// Nothing if it cannot be told from this run.
+    /// The judgement; nothing if this run does not decide it.
     pub(crate) met: Option<bool>,
 }
 
@@ -38,7 +38,7 @@ impl Bar {
     }
 }
 
-/// All bars, for the medians and regrets of a run; none without our default.
+/// Judges all bars, by the medians and regrets of a run. Without our default there are none.
 pub(crate) fn bars(plan: &Plan, cells: &[Vec<Figures>], regrets: &[Vec<f64>]) -> Vec<Bar> {
     let Some(ours) = plan.judged() else {
         return Vec::new();

@@ -51,7 +51,7 @@ const fn ours<P: Policy + 'static>(name: &'static str, role: Role) -> Contestant
     Contestant { name, role, blocks: true, sees_holder: false, race }
 }
 
-/// Ours with a policy that asks whether the holder is on a processor.
+/// Makes a contestant of ours with a policy that asks whether the holder is on a processor.
 const fn seeing<P: Policy + 'static>(name: &'static str, role: Role) -> Contestant {
     Contestant { sees_holder: true, ..ours::<P>(name, role) }
 }
@@ -88,11 +88,11 @@ pub(crate) static CONTESTANTS: &[Contestant] = &[
     peer::<mcslock::barging::spins::Mutex<Shared>>("mcslock barging", SPINS),
 ];
 
-/// The contestants that any of `filters` means, or the filter that means none; without filters all
-/// but the steps, and with `steps` those too.
+/// Returns the contestants that any of `filters` matches, or the filter that matches none. Without
+/// filters it returns all but the steps, and with `steps` those too.
 ///
 /// A filter is a name, or else a part of one, or one of the words `ours` (the steps left out unless
-/// asked for) and `peers`; capitals do not matter.
+/// asked for) and `peers`. Case does not matter.
 pub(crate) fn choose(filters: &[String], steps: bool) -> Result<Vec<&'static Contestant>, String> {
     let entered = |contestant: &&Contestant| steps || contestant.role != Role::Step;
     if filters.is_empty() {

@@ -1,8 +1,8 @@
 //! The cells: what the threads of a race do, and the names that choose among them.
 //!
-//! A name is made of tokens, `THREADS-SECTION-OUTSIDE-COMPANY`, as in `8t-1us-4x-hogs`; the two
+//! A name is made of tokens, `THREADS-SECTION-OUTSIDE-COMPANY`, as in `8t-1us-4x-hogs`. The two
 //! workloads that change while they run are called `phases` and `sleeper`. A filter is some tokens
-//! of a name in any order, so `8t-hogs` means ten cells and `1us` twenty.
+//! of a name in any order. So `8t-hogs` matches ten cells and `1us` twenty.
 //!
 //! | token | means |
 //! | --- | --- |
@@ -32,7 +32,7 @@ pub(crate) const PHASE: u64 = 20_000_000;
 /// Nanoseconds for which a holder of `sleeper` sleeps.
 pub(crate) const NAP: u64 = 200_000;
 
-/// In `sleeper`, one section of so many sleeps.
+/// The number of sections of which one sleeps, in `sleeper`.
 pub(crate) const SECTIONS_A_NAP: u64 = 64;
 
 /// Work of one section and between two, in nanoseconds.
@@ -51,9 +51,9 @@ pub(crate) struct Cell {
     pub(crate) name: String,
     /// The number of threads that take the lock.
     pub(crate) threads: usize,
-    /// The work of a lap; the second for the workload that alternates.
+    /// The work of a lap. The workload that alternates has another second one.
     pub(crate) laps: [Lap; 2],
-    /// One section of so many sleeps for [`NAP`].
+    /// The number of sections of which one sleeps for [`NAP`], if any does.
     pub(crate) naps: Option<u64>,
     /// Other processes compute on some processors meanwhile.
     pub(crate) hogs: bool,
@@ -81,7 +81,7 @@ fn steady(threads: usize, (inside, section): (u64, &str), apart: bool, hogs: boo
     }
 }
 
-/// All 102 cells: the hundred of the grid, then `phases` and `sleeper`.
+/// Returns all 102 cells: the hundred of the grid, then `phases` and `sleeper`.
 pub(crate) fn whole() -> Vec<Cell> {
     let mut cells = Vec::new();
     for hogs in [false, true] {
@@ -111,8 +111,8 @@ pub(crate) fn whole() -> Vec<Cell> {
     cells
 }
 
-/// The cells of a run that is not given a choice. Each token of the grid is in several; what two
-/// processors meet most often (few threads, short sections) has most.
+/// The cells of a run without a choice of cells. Each token of the grid is in several. The tokens
+/// that are most common with two processors (few threads, short sections) are in most.
 const TWENTY_FIVE: [&str; 25] = [
     "1t-0ns-tight-quiet",
     "1t-1us-4x-hogs",
@@ -157,17 +157,18 @@ fn named(names: &[&str]) -> Vec<Cell> {
     whole().into_iter().filter(|cell| names.contains(&cell.name.as_str())).collect()
 }
 
-/// The 25 cells of a run of twelve minutes.
+/// Returns the 25 cells of a run of twelve minutes.
 pub(crate) fn twenty_five() -> Vec<Cell> {
     named(&TWENTY_FIVE)
 }
 
-/// The 8 cells of a quick run.
+/// Returns the 8 cells of a quick run.
 pub(crate) fn eight() -> Vec<Cell> {
     named(&EIGHT)
 }
 
-/// The cells of the whole grid that any of `filters` means, or the filter that means none.
+/// Returns the cells of the whole grid that any of `filters` matches, or the filter that matches
+/// none.
 pub(crate) fn choose(filters: &[String]) -> Result<Vec<Cell>, String> {
     let all = whole();
     if let Some(vain) = filters.iter().find(|filter| !all.iter().any(|cell| cell.has(filter))) {

@@ -51,8 +51,8 @@ impl Hogs {
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.0 {
-            // It may have ended by Ctrl-C, which goes to all processes of a terminal; there is
-            // nothing left to do then.
+            // The hog may have ended by Ctrl-C, which goes to all processes of a terminal. Then
+            // there is nothing left to do.
             let _ = hog.kill();
             let _ = hog.wait();
         }
@@ -82,7 +82,7 @@ fn this_program() -> Result<PathBuf, String> {
 /// Computes on `processor` until the standard input ends: the main function of a hog.
 pub fn run(processor: usize) -> ExitCode {
     std::thread::spawn(move || {
-        // A refusal leaves it where the kernel puts it; it hogs there as well.
+        // If pinning is refused, the kernel chooses the processor, and the hog computes there.
         let _pinned = machine::topology::pin(processor);
         println!("computing on {processor}");
         loop {

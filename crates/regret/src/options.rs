@@ -24,7 +24,7 @@ pub struct Options {
     pub sweep: bool,
 }
 
-/// Why options come to no plan.
+/// The reason why options make no plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -57,7 +57,7 @@ pub struct Plan {
     pub(crate) rounds: usize,
     /// The counted window of one race.
     pub(crate) window: Duration,
-    /// Which cells these are, for a reader.
+    /// A description of the choice of cells, for a reader.
     pub(crate) selection: String,
 }
 

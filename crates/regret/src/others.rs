@@ -28,7 +28,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account of these processors now; nothing where the system keeps none that can be read.
+    /// Returns the account of these processors now, or nothing if the system keeps none that can be
+    /// read.
     pub(crate) fn now(processors: &[usize], hogs: Option<&Hogs>) -> Option<Self> {
         let (total, busy) = machine_wide(&read_to_string("/proc/stat").ok()?, processors)?;
         let hogs = hogs.map(Hogs::processes).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! One contestant in one cell: threads take the lock over and over, and how often they had it, at
-//! what cost, and how long they waited.
+//! The race of one contestant in one cell. Threads take the lock over and over. The results are the
+//! number of acquisitions, their cost, and the lengths of the waits.
 //!
 //! ```text
 //! start line │ settle │ counted window:   │ timed window:           │ stop
@@ -277,7 +277,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Lets the threads run for `time`, and counts.
+    /// Lets the threads run for `time`, and returns throughput, cost and fairness.
     fn counted(&mut self, time: Duration) -> Figures {
         self.tallies = [Tally::default(); 2];
         self.last = Mark::here(self.words);
@@ -342,7 +342,7 @@ impl<'a> Watch<'a> {
         self.orders.steps.store(self.race.laps[self.phase].to_bits(), Ordering::Relaxed);
     }
 
-    /// Adds what happened since the last mark to the phase that it was.
+    /// Adds the counts since the last mark to the tally of the current phase.
     fn tally(&mut self) {
         let mark = Mark::here(self.words);
         let tally = &mut self.tallies[self.phase];

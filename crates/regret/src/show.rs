@@ -13,7 +13,7 @@ use super::trial::Trial;
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{count, grouped, nanos, percent, significant};
 
-/// A trial and what follows from it.
+/// A trial and the figures that follow from it.
 struct Shown<'a> {
     /// The cells and contestants of the run.
     plan: &'a Plan,
@@ -29,7 +29,7 @@ struct Shown<'a> {
     bars: Vec<Bar>,
 }
 
-/// Everything the report says of it.
+/// Makes the report of `trial`.
 pub(crate) fn outcome(plan: &Plan, trial: &Trial) -> Outcome {
     let cells = trial.medians();
     let regrets = regrets(&cells, &plan.setters());
@@ -50,7 +50,7 @@ pub(crate) fn outcome(plan: &Plan, trial: &Trial) -> Outcome {
 }
 
 impl Shown<'_> {
-    /// Columns, the least geometric mean first.
+    /// Returns the columns, the least geometric mean first.
     fn ranked(&self) -> Vec<(usize, Standing)> {
         let mut all: Vec<(usize, Standing)> =
             (0..self.names.len()).map(|column| (column, standing(&self.regrets, column))).collect();
@@ -58,7 +58,8 @@ impl Shown<'_> {
         all
     }
 
-    /// By how much a lock differs from itself: the geometric mean over cells, and the most.
+    /// Returns the factor by which a lock differs from itself: its geometric mean over cells, and
+    /// its largest.
     fn floor(&self) -> Option<[f64; 2]> {
         let (twin, double) = (self.trial.double?, self.names.len() - 1);
         let apart = self.cells.iter().map(|row| {
@@ -106,8 +107,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Visits that were disturbed, all visits of which that is known, and what others had over all
-    /// of them.
+    /// Returns the number of disturbed visits, the number of visits with a known share of other
+    /// programs, and that share over all of them.
     fn disturbed(&self) -> Option<(usize, usize, f64)> {
         let others = &self.trial.others;
         let disturbed = others.iter().filter(|&&share| share > DISTURBED).count();
@@ -187,7 +188,7 @@ impl Shown<'_> {
         if self.bars.is_empty() { vec![standings] } else { vec![standings, bars] }
     }
 
-    /// The figures behind the regrets, a table for each.
+    /// Returns the figures behind the regrets, a table for each.
     fn details(&self) -> Vec<Table> {
         let table = |title: &str, value: &dyn Fn(&Figures) -> String| Table {
             title: title.to_owned(),
@@ -304,7 +305,7 @@ impl Shown<'_> {
         lines
     }
 
-    /// Cells down, contestants across by their initials.
+    /// Returns a table of regrets: a line for each cell, a column for each contestant.
     fn matrix(&self) -> Vec<String> {
         let width = self.plan.cells.iter().map(|cell| cell.name.len()).max().unwrap_or(0);
         let short = |name: &String| name.chars().take(9).collect::<String>();

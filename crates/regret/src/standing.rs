@@ -2,8 +2,8 @@
 //! contestant's regrets.
 //!
 //! - *Best of a cell*: the most throughput among the contestants that may set a best.
-//! - *May set a best*: a contestant with a fairness of 0.5 at least, and no wait of more than 100
-//!   ms. A lock that starves some threads shows what they lost as throughput.
+//! - *May set a best*: a contestant with a fairness of 0.5 at least, and no wait above 100 ms. A
+//!   lock that starves some threads shows what they lost as throughput.
 //! - *Regret*: the best throughput over the contestant's own. If a contestant has more than the
 //!   best but may not set it, its regret is 1: what it starved some threads of is no gain.
 //! - *Worst regret* and *geometric mean*: taken over all cells.
@@ -21,10 +21,10 @@ use stanchion_study::measure::median;
 /// Jain's index below which a contestant sets no best.
 pub(crate) const FAIR: f64 = 0.5;
 
-/// The wait in nanoseconds above which it sets none.
+/// The wait in nanoseconds above which a contestant sets no best.
 pub(crate) const STARVED: f64 = 100e6;
 
-/// The medians of all rounds, each figure's own.
+/// Returns the median of each figure over all rounds.
 pub(crate) fn medians(rounds: &[Figures]) -> Figures {
     let over = |figure: fn(&Figures) -> f64| median(rounds.iter().map(figure).collect());
     Figures {
@@ -43,7 +43,7 @@ pub(crate) fn may_set_best(figures: &Figures) -> bool {
     figures.fairness >= FAIR && figures.longest <= STARVED
 }
 
-/// The best throughput among `row`, the contestants of a cell; 0 if there are none.
+/// Returns the best throughput among `row`, the contestants of a cell, or 0 if there are none.
 pub(crate) fn best<'a>(row: impl Iterator<Item = &'a Figures> + Clone) -> f64 {
     let most = |row: &mut dyn Iterator<Item = &'a Figures>| {
         row.map(|figures| figures.throughput).fold(0.0, f64::max)
@@ -52,8 +52,8 @@ pub(crate) fn best<'a>(row: impl Iterator<Item = &'a Figures> + Clone) -> f64 {
     if fair > 0.0 { fair } else { most(&mut row.clone()) }
 }
 
-/// `regrets[cell][contestant]` of `cells[cell][contestant]`, of which those in the columns
-/// `entered` may set the best.
+/// Computes `regrets[cell][contestant]` of `cells[cell][contestant]`. The contestants in the
+/// columns `entered` may set the best.
 pub(crate) fn regrets(cells: &[Vec<Figures>], entered: &[usize]) -> Vec<Vec<f64>> {
     cells
         .iter()
@@ -79,7 +79,7 @@ pub(crate) struct Standing {
     pub(crate) mean: f64,
 }
 
-/// The standing of the contestant in column `contestant`.
+/// Returns the standing of the contestant in column `contestant`.
 pub(crate) fn standing(regrets: &[Vec<f64>], contestant: usize) -> Standing {
     let column = || regrets.iter().map(|row| row[contestant]);
     let (at, worst) =
@@ -87,13 +87,13 @@ pub(crate) fn standing(regrets: &[Vec<f64>], contestant: usize) -> Standing {
     Standing { worst, at, mean: geometric_mean(column()) }
 }
 
-/// NaN of nothing.
+/// Returns the geometric mean, or NaN if there are no values.
 pub(crate) fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value.ln(), count + 1));
     (sum / f64::from(count)).exp()
 }
 
-/// The one of `columns` with the least geometric mean.
+/// Returns the one of `columns` with the least geometric mean.
 pub(crate) fn leader(regrets: &[Vec<f64>], columns: &[usize]) -> usize {
     columns
         .iter()

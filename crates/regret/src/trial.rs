@@ -39,7 +39,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// `cells[cell][contestant]`: the medians.
+    /// Returns the medians, as `cells[cell][contestant]`.
     pub(crate) fn medians(&self) -> Vec<Vec<Figures>> {
         let row = |row: &Vec<Vec<Figures>>| row.iter().map(|rounds| medians(rounds)).collect();
         self.rounds.iter().map(row).collect()
@@ -59,7 +59,7 @@ impl Trial {
     }
 }
 
-/// Runs them. If the user stops it, the rounds that are complete count.
+/// Runs all races. If the user stops the trial, the rounds that are complete count.
 pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     context.plan(plan.races());
     let entered = plan.contestants.len();
@@ -128,7 +128,7 @@ fn race<'a>(context: &'a Context, plan: &Plan, cell: &Cell, pace: Pace) -> Race<
     }
 }
 
-/// Every order is equally likely (Fisher and Yates).
+/// Shuffles `values`. Every order is equally likely (Fisher and Yates).
 fn shuffle<T>(values: &mut [T], random: &mut Random) {
     for last in (1..values.len()).rev() {
         let other = random.below(last as u64 + 1) as usize;

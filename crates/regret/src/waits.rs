@@ -20,8 +20,8 @@ impl Default for Waits {
     }
 }
 
-/// Waits below [`FINE`] have a class each; above, the four bits after the leading one choose among
-/// those of a power of two.
+/// Returns the class of a wait. Each wait below [`FINE`] has a class of its own. Above, the four
+/// bits after the leading one choose among the classes of a power of two.
 fn class(nanos: u64) -> usize {
     if nanos < FINE {
         return nanos as usize;
@@ -30,7 +30,7 @@ fn class(nanos: u64) -> usize {
     (u64::from(power + 1) * FINE + (nanos >> power) - FINE) as usize
 }
 
-/// The least wait of a class.
+/// Returns the least wait of a class.
 fn start(class: usize) -> u64 {
     let (power, fine) = (class as u64 / FINE, class as u64 % FINE);
     if power == 0 { fine } else { (FINE + fine) << (power - 1) }

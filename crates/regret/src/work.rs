@@ -1,9 +1,9 @@
 //! Work that lasts a given time and touches no memory.
 //!
-//! A chain of multiplications, each of which needs the one before: no processor overlaps them, no
-//! compiler sums them up, and no cache has a part in it. Its pace is measured once, before anything
-//! else runs. Why not wait for the clock to have moved on: a thread that is preempted would find
-//! its work done when it comes back, and preemption is what several cells are about.
+//! The work is a chain of multiplications, each of which needs the one before. No processor
+//! overlaps them, no compiler sums them up, and no cache has a part in it. The pace is measured
+//! once, before anything else runs. Why not wait until the clock has moved on: a thread that is
+//! preempted would find its work done when it comes back, and several cells test preemption.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,8 +16,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Measures it: the fastest of 50 runs, which is the one that was disturbed least. Takes about
-    /// 20 ms.
+    /// Measures the pace by the fastest of 50 runs, which was disturbed least. Takes about 20 ms.
     pub(crate) fn measure() -> Self {
         const STEPS: u32 = 200_000;
         let run = |_| {
@@ -29,7 +28,7 @@ impl Pace {
         Self { steps_a_nano: f64::from(STEPS) / least.as_nanos() as f64 }
     }
 
-    /// Steps of [`work`] that take `nanos` nanoseconds.
+    /// Returns the number of steps of [`work`] that take `nanos` nanoseconds.
     pub(crate) fn steps(self, nanos: u64) -> u32 {
         // A float becomes an integer by saturation.
         (nanos as f64 * self.steps_a_nano).round() as u32
