@@ -162,8 +162,8 @@ fn threadpool(chains: &Chains) -> Result<f64, String> {
     Ok(nanos)
 }
 
-/// The calling thread takes part: chili has one thread less of its own, but at least one. Where
-/// there should be none, the caller is pinned, and that one with it.
+/// Measures chili. The calling thread takes part, so chili has one thread less of its own, but at
+/// least one. If it should have none, the caller is pinned, and that thread with it.
 fn chili(chains: &Chains) -> Result<f64, String> {
     fn forks(scope: &mut chili::Scope<'_>, chains: &Chains, chain: u64) {
         for count in 0..chains.each() {
@@ -234,7 +234,7 @@ pub(super) const LATENCIES: [(&str, Latencies); 4] = [
     }),
 ];
 
-/// A task that runs from when it starts until it is told to finish.
+/// A task that runs until it is told to finish.
 #[derive(Default)]
 struct Seat {
     /// The time of its start; 0 before. The task writes it.
@@ -255,9 +255,9 @@ impl Seat {
     }
 }
 
-/// The moment in this word, once there is one.
+/// Returns the moment in this word, once there is one.
 fn moment(word: &AtomicU64) -> Option<Ticks> {
-    // Acquire: pairs with the Release of `Seat::run`; what the task did before is over.
+    // Acquire: pairs with the Release of `Seat::run`. The earlier actions of the task are over.
     let bits = word.load(Ordering::Acquire);
     (bits != 0).then(|| Ticks::from_bits(bits))
 }

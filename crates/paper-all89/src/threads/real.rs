@@ -12,16 +12,16 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::measure::{lower_quartile, sweep};
 use stanchion_study_programs::all89::{self, Row};
 
-/// The strategies. Processors wait for a while by spinning only: others may have taken the
+/// The strategies. Processors spin only for a while, since another program may have taken the
 /// processor for which they wait.
 static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, SLOT_NS>();
 
-/// Measures all strategies; a thread computes for `user` nanoseconds on average.
+/// Measures all strategies. A thread computes for `user` nanoseconds on average.
 pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> {
     run_on(context, user, context.within_processors(), PEERS)
 }
 
-/// The same on these numbers of processors, with some of the peers or none.
+/// Measures the same on these numbers of processors, with some of the peers or none.
 pub(in super::super) fn run_on(
     context: &Context,
     user: u64,
@@ -55,7 +55,7 @@ pub(in super::super) fn run_on(
         assert_eq!(run.left, processors, "{} lost a thread, or has one twice", row.name);
         Ok(run.elapsed.as_nanos() as f64 / run.threads as f64)
     };
-    // What disturbs a cell makes it slower.
+    // A disturbance makes a cell slower.
     let quiet = |repeats: Vec<Result<f64, String>>| {
         repeats.into_iter().collect::<Result<Vec<f64>, _>>().map(lower_quartile)
     };

@@ -37,17 +37,17 @@ use stanchion_study_locks::list::Way;
 /// The strategies. Processors only spin, as the paper's did.
 static ROWS: [Row; all89::ROWS] = all89::rows::<Spin, DELAY_NS>();
 
-/// Longer in virtual time than any cell.
+/// The limit of virtual time, longer than any cell.
 const LONGEST: Time = Time::millis(10_000_000);
 
-/// An instruction there.
+/// The time of an instruction on the Symmetry.
 const INSTRUCTION_NS: f64 = 333.0;
-/// A turn of an empty loop there (table 3.1).
+/// The time of a turn of an empty loop on the Symmetry (table 3.1).
 const LOOK_NS: f64 = 2_500.0;
-/// Instructions of creating, starting and finishing a thread, and how many of them write.
+/// The instructions of creating, starting and finishing a thread, and the number of writes in each.
 const PATHS: [(f64, usize); 3] = [(24.0, 5), (18.0, 4), (18.0, 3)];
-/// Between two events of figure 3.4 there: longer than idle processors that have found nothing stay
-/// away.
+/// The time between two events of figure 3.4 on the Symmetry. It is longer than the pause of an
+/// idle processor that has found nothing.
 const SETTLE_NS: f64 = 400_000.0;
 /// Mean computation of a thread where it computes.
 pub(in super::super) const USER_NS: f64 = 300_000.0;
@@ -79,18 +79,18 @@ impl Place {
         Costs { create, start, finish, look_ns: self.nanos(LOOK_NS) }
     }
 
-    /// From the code's clock to the machine's.
+    /// Converts nanoseconds of the code's clock to the machine's.
     fn machine_nanos(&self, nanos: f64) -> f64 {
         nanos * self.machine.scale
     }
 }
 
-/// Measures all strategies; a thread computes for `user` nanoseconds of the Symmetry on average.
+/// Measures all strategies. A thread computes for `user` nanoseconds of the Symmetry on average.
 pub(in super::super) fn run(context: &Context, place: &Place, user: f64) -> Result<Grid, Stop> {
     run_on(context, place, user, counts(context, place))
 }
 
-/// The same on these numbers of processors.
+/// Measures the same on these numbers of processors.
 pub(in super::super) fn run_on(
     context: &Context,
     place: &Place,
@@ -108,9 +108,9 @@ pub(in super::super) fn run_on(
     Ok(Grid::new(ROWS.iter().map(|row| row.name).collect(), counts, measured))
 }
 
-/// Nanoseconds for a null thread on all processors with so many local ready queues, from one to one
-/// for each processor (section 3.5: "there is a tradeoff between latency and throughput in choosing
-/// the number of queues").
+/// Measures a null thread on all processors by the number of local ready queues, from one to one
+/// for each processor. Section 3.5: "there is a tradeoff between latency and throughput in choosing
+/// the number of queues".
 pub(in super::super) fn queues(
     context: &Context,
     place: &Place,
@@ -126,7 +126,7 @@ pub(in super::super) fn queues(
     Ok(counts.into_iter().zip(measured).collect())
 }
 
-/// Numbers of processors, as many at most as the program takes.
+/// Returns the numbers of processors, up to the largest that the program takes.
 fn counts(context: &Context, place: &Place) -> Vec<usize> {
     context.within(place.machine.processors.min(MAX_THREADS))
 }
@@ -149,7 +149,8 @@ fn options(context: &Context, place: &Place, processors: usize, each: u64, user:
     }
 }
 
-/// One cell, and the nanoseconds that a processor spent in critical sections for each thread.
+/// Measures a cell, and the nanoseconds that a processor spent in critical sections for each
+/// thread.
 fn measure(place: &Place, row: &'static Row, options: &Options) -> Result<(Cell, f64), Failure> {
     let (program, options) = (row.run, *options);
     let Run { result: (run, sections), statistics, .. } =
@@ -207,7 +208,7 @@ pub(in super::super) struct Demands {
     pub(in super::super) outside: Demand,
     /// One of its two critical sections.
     pub(in super::super) section: Demand,
-    /// The largest difference of a fitted curve from what was measured, as a share.
+    /// The largest difference of a fitted curve from the measurements, as a share.
     pub(in super::super) worst: f64,
 }
 
@@ -218,7 +219,7 @@ const MODELLED: [Row; 2] = [
     row::<LocalReadyQueue<Timed<Lock<Spin, DELAY_NS>>, Fifo, Random>, Spin>(),
 ];
 
-/// Sections of a thread's life: it is enqueued, and dequeued.
+/// The critical sections in a thread's life: it is enqueued, and dequeued.
 pub(in super::super) const VISITS: f64 = 2.0;
 
 /// Measures the demands as in section 5.1. Each processor has a copy of all data and runs the code
@@ -259,9 +260,9 @@ pub(in super::super) fn demands(context: &Context, place: &Place) -> Result<[Dem
 /// Processors with copies of their own, beside the spinners.
 const PRIVATE: usize = 12;
 
-/// Section 5.1: bus time that a processor which waits for a lock asks for in each section that goes
-/// by, from how much it slows processors with private copies. `None` where there are too few
-/// processors, or no one bus.
+/// Measures, as in section 5.1, the bus time that a processor which waits for a lock asks for in
+/// each section that goes by. It follows from the amount by which the waiter slows processors with
+/// private copies. Returns `None` if there are too few processors, or no one bus.
 pub(in super::super) fn spinning(context: &Context, place: &Place) -> Result<Option<f64>, Stop> {
     let machine = &place.machine;
     let most = machine.processors.saturating_sub(PRIVATE + 1);
@@ -294,8 +295,8 @@ thread_local! {
     static IN_SECTIONS: StdCell<Time> = const { StdCell::new(Time::ZERO) };
 }
 
-/// A lock that adds up how long it is taken, held and released. For copies only: where processors
-/// wait, so would be counted what they wait.
+/// A lock that adds up the time for which it is taken, held and released. It is for private copies
+/// only: if processors waited for it, their waits would count too.
 pub(crate) struct Timed<R>(R);
 
 // SAFETY: the exclusion is `R`'s.
