@@ -3,8 +3,8 @@
 //! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than
 //! always-block, every competitive strategy takes less time than always-block, and every adaptive
 //! one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one
-//! processor, or if the noise is above 5 %. How large the paper's differences are (12 to 37 %)
-//! stands beside ours and is not judged: its author could not explain them (section 5).
+//! processor, or if the noise is above 5 %. The size of the paper's differences (12 to 37 %) stands
+//! beside ours and is not judged: its author could not explain them (section 5).
 //!
 //! In virtual time it *differs*: all strategies that spin save about as much as the paper's fixed
 //! ones did, always-spin no less than they. Two things are not as they were on the Firefly.
@@ -55,7 +55,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     Ok(outcome(&standings, verdict(&standings, hanoi.processors()), notes))
 }
 
-/// A call that does nothing between two address spaces of the Firefly's system, in nanoseconds:
+/// The time of a null call between two address spaces of the Firefly's system, in nanoseconds, by
 /// Bershad, Anderson, Lazowska, Levy, *Lightweight remote procedure call*, 1990, table IV.
 const CALL_NS: f64 = 464_000.0;
 

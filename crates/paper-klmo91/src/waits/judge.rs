@@ -45,17 +45,17 @@ pub const COLUMNS: [Column; POLICIES] = [
     column(Strategy::Randomized, "Random", "Randomized"),
 ];
 
-/// Places in [`COLUMNS`].
+/// The index in [`COLUMNS`] of the policy that always blocks.
 pub const BLOCK: usize = 0;
-/// Spins for C.
+/// The index of the policy that spins for C.
 pub const FIXED: usize = 3;
-/// Spins for the best threshold.
+/// The index of the policy that spins for the best threshold.
 pub const ONLINE: usize = 4;
-/// The policies that the paper calls competitive.
+/// The indices of the policies that the paper calls competitive.
 pub const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=6;
 
-/// At which multiples of C costs are computed: the paper asks in section 5 what its 200 µs being
-/// 500 would change.
+/// The multiples of C at which costs are computed. In section 5 the paper asks for the effect of
+/// 500 µs instead of its 200.
 pub const FACTORS: [f64; 3] = [1.0, 0.5, 2.5];
 
 /// The cost of the waits of one lock, or of several, at one C: nanoseconds a wait, in the mean.
@@ -72,7 +72,7 @@ pub struct Costs {
 impl Costs {
     /// Computes the costs of one lock, with C of `switch` nanoseconds.
     pub fn of(waits: &Distribution, switch: f64) -> Result<Self, CompetitiveError> {
-        /// For the approximation, which is simulated: 32 locks of a thousand waits each.
+        /// The waits of the approximation, which is simulated: 32 locks of a thousand waits each.
         const DRAWS: u32 = 32_000;
         const SEED: u64 = 1991;
         let mut policies = [0.0; POLICIES];
@@ -83,7 +83,7 @@ impl Costs {
         Ok(Self { waits: waits.total_weight(), optimum, policies })
     }
 
-    /// Of a program: the mean over all waits of all locks.
+    /// Computes the costs of a program: the mean over all waits of all locks.
     pub fn together<'c>(locks: impl Iterator<Item = &'c Self> + Clone) -> Self {
         let waits: f64 = locks.clone().map(|lock| lock.waits).sum();
         let mean = |of: &dyn Fn(&Self) -> f64| {
@@ -96,19 +96,19 @@ impl Costs {
         }
     }
 
-    /// As multiples of the optimum.
+    /// Returns the cost of each policy as a multiple of the optimum's.
     pub fn relative(&self) -> [f64; POLICIES] {
         self.policies.map(|cost| cost / self.optimum)
     }
 
     /// Returns a description of the theorem that these costs break, if they break one.
     pub fn broken(&self) -> Option<String> {
-        /// Sums of rounded numbers.
+        /// The tolerance for sums of rounded numbers.
         const SLACK: f64 = 1.0 + 1e-9;
         let relative = self.relative();
         let broken = |policy: usize, bound: f64| {
             let cost = relative[policy];
-            // Also if it is not a number.
+            // A cost that is not a number breaks the bound too.
             let kept = cost <= bound * SLACK && cost >= 1.0 / SLACK;
             let head = COLUMNS[policy].head;
             (!kept).then(|| {
@@ -122,7 +122,7 @@ impl Costs {
 /// A lock's waits, judged.
 #[derive(Debug)]
 pub struct Judged {
-    /// At each of [`FACTORS`].
+    /// The costs at each of [`FACTORS`].
     pub costs: [Costs; FACTORS.len()],
     /// The behaviour of the optimum at C: a row of table 2.
     pub offline: Offline,

@@ -1,5 +1,5 @@
-//! Recorded waits put together, and what each policy would have cost on them: what tables 1 and 2
-//! and `stanchion advise` judge.
+//! Recorded waits put together, and the cost that each policy would have had on them. Tables 1 and
+//! 2 and `stanchion advise` judge these.
 
 pub mod judge;
 pub mod pool;

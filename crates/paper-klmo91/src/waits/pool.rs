@@ -1,7 +1,7 @@
 //! Recordings put together: the waits of each lock, from all files, in nanoseconds.
 //!
-//! Files differ in their units, because C is measured anew in every run; lengths are what they
-//! share.
+//! Files differ in their units, because C is measured anew in every run. They share the unit of
+//! lengths.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,20 +44,20 @@ pub struct Pool {
     pub elapsed: u64,
     /// Locks that were recorded without a name.
     pub overflow: u64,
-    /// Most time waited first.
+    /// The locks, the one with the most time waited first.
     pub locks: Vec<Lock>,
 }
 
-/// One name's waits.
+/// The waits of the locks of one name.
 #[derive(Debug, Default)]
 pub struct Lock {
     /// The lock's name.
     pub name: String,
-    /// One from each file that has it.
+    /// The waits, one distribution from each file that has the lock.
     pub recorded: Vec<Distribution>,
 }
 
-/// Reads the files; the first that cannot be read ends it.
+/// Reads the files. Stops at the first that cannot be read.
 pub fn load(files: &[PathBuf]) -> Result<Vec<Recording>, Error> {
     files.iter().map(|path| read(path)).collect()
 }
@@ -70,8 +70,8 @@ fn read(path: &Path) -> Result<Recording, Error> {
 }
 
 impl Pool {
-    /// Puts `recordings` together. Locks of one name are one lock, unless they are of different
-    /// programs; then their names say which.
+    /// Puts `recordings` together. Locks of one name are one lock. If they are of different
+    /// programs, they are kept apart, and their names say which program is meant.
     pub fn of(recordings: Vec<Recording>) -> Self {
         let mut programs: Vec<String> =
             recordings.iter().map(|recording| recording.program.clone()).collect();
@@ -107,7 +107,7 @@ impl Pool {
         self.locks.iter().map(Lock::count).sum()
     }
 
-    /// The waits of all locks by how many others were waiting.
+    /// Returns the waits of all locks by the number of other waiters.
     pub fn arrivals(&self) -> [u64; ARRIVALS] {
         let of = |others: usize| self.locks.iter().map(|lock| lock.arrivals()[others]).sum();
         std::array::from_fn(of)
@@ -130,20 +130,20 @@ impl Lock {
         self.recorded.iter().map(|recorded| u128::from(recorded.total_ns())).sum()
     }
 
-    /// The longest.
+    /// Returns the longest wait, in nanoseconds.
     pub fn longest(&self) -> u64 {
         self.recorded.iter().map(Distribution::max_ns).max().unwrap_or(0)
     }
 
-    /// Returns its waits by how many others were waiting.
+    /// Returns the lock's waits by the number of other waiters.
     pub fn arrivals(&self) -> [u64; ARRIVALS] {
         let of =
             |others: usize| self.recorded.iter().map(|recorded| recorded.arrivals()[others]).sum();
         std::array::from_fn(of)
     }
 
-    /// The waits as lengths in nanoseconds with their weights. A bucket stands for its end, as in
-    /// section 2.4.
+    /// Returns the waits as lengths in nanoseconds with their weights. A bucket stands for its end,
+    /// as in section 2.4.
     pub fn waits(&self) -> Result<competitive::Distribution, CompetitiveError> {
         let points: Vec<(f64, f64)> = self
             .recorded
@@ -154,7 +154,7 @@ impl Lock {
         competitive::Distribution::from_points(&points)
     }
 
-    /// A time that a share `q` of the waits did not exceed, in nanoseconds.
+    /// Returns a time that a share `q` of the waits did not exceed, in nanoseconds.
     pub fn quantile(&self, q: f64) -> u64 {
         let mut points: Vec<(u64, u64)> =
             self.recorded.iter().flat_map(Distribution::points).collect();
@@ -175,8 +175,8 @@ impl Lock {
         let mut counts = vec![[0.0; 2]; bins];
         for recorded in &self.recorded {
             for bucket in recorded.buckets() {
-                // A bucket is open below: the one from 401 to 800 ns is of the waits above 400. So
-                // is a bin.
+                // A bucket is open below: the one from 401 to 800 ns has the waits above 400. A bin
+                // is open below too.
                 let start = bucket.from_ns.saturating_sub(1) as f64;
                 let end = bucket.to_ns.min(recorded.max_ns()).max(1) as f64;
                 let first = ((start / width).floor() as usize).min(bins - 1);
