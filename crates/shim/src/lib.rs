@@ -36,7 +36,7 @@ pub enum Failure {
     },
     /// Cargo could not build it.
     Build {
-        /// What cargo wrote to its standard error.
+        /// The text that cargo wrote to its standard error.
         said: String,
     },
 }
