@@ -20,17 +20,17 @@
 //!
 //! a member leaves           a thread changes the turn     a member comes
 //! (release)                 (rotate)                      (wait_for_turn)
-//! --------------------      ------------------------      ----------------------
-//! (1) holder = none         (4) turn = next               (7) parker = asleep
-//! (2) fence                 (5) fence                     (8) may it run? takes
-//! (3) which entity is       (6) each processor without        the processor
-//!     next here, by the         a holder: unparks the     (9) else sleeps on the
-//!     turn? unparks it          next entity                   parker
+//! --------------------      ------------------------      --------------------------
+//! (1) holder = none         (4) turn = next               (7) may run: holder = me,
+//! (2) fence                 (5) fence                         fence, same turn? runs
+//! (3) which entity is       (6) each processor without    (8) else: parker = asleep
+//!     next here, by the         a holder: unparks the     (9) can it run now? goes to
+//!     turn? unparks it          next entity                   (7); else it sleeps
 //! ```
 //!
 //! If (3) does not see (4), then (6) sees (1). So one of the two unparks the next member. To unpark
-//! is to exchange the parker's word, which the coming member has exchanged in (7). Either the
-//! unpark finds it asleep and wakes it, or (8) sees what the waker did before.
+//! is to exchange the parker's word, which the coming member has exchanged in (8). Either the
+//! unpark finds it asleep and wakes it, or (9) sees what the waker did before.
 //!
 //! The paper has a bit mask that says of each processor whether it takes part in gang scheduling in
 //! the current slot. Here that is the `active` of each entity. A bit in a mask of a slot would have
@@ -43,7 +43,7 @@
 //! 2. The `last_processor` of an entity is written only by its own thread, or by a signal handler
 //!    on that thread.
 //! 3. A change of the turn, of the table, or of a holder can make it possible for an entity to run.
-//!    The thread that makes such a change unparks the entity afterwards.
+//!    That thread unparks the entity if the processor is free. Else its holder does when it leaves.
 //! 4. Nothing here allocates, locks or prints: a signal handler may call all of it.
 //!
 //! # Orderings

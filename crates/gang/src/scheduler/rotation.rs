@@ -21,7 +21,8 @@
 //!     is another not? turns to it        turns to one that is not
 //! ```
 //!
-//! If (3) does not see (4), then (6) sees (1). So one of the two threads ends the turn.
+//! If (3) does not see (4), then (6) sees (1). So one of the two threads ends the turn. The thread
+//! that has ended a turn looks again: the new slot may have become idle meanwhile.
 //!
 //! # Orderings
 //!
@@ -143,7 +144,10 @@ impl SlotScheduler {
         while self.is_slot_idle(turn.slot()) {
             let Some(next) = self.next_active_slot(turn.slot()) else { return };
             match self.rotate(turn, next, &self.counters.rotations_by_idle) {
-                Ok(()) => return,
+                // The new slot may have become idle before the exchange. Its last member did not
+                // see the turn there, so this thread looks again, after the fence of `dispatch`.
+                Ok(()) => turn = self.turn(),
+                // Another thread was faster.
                 Err(now) => turn = now,
             }
         }
