@@ -10,10 +10,10 @@
 //!
 //! The pseudo-scheduler stops the programs on this computer in turn.
 //!
-//! [`levels`] stands beside the figures: the cost of a multiprogramming level here, by the
+//! `levels` stands beside the figures: the cost of a multiprogramming level here, by the
 //! processor time of the threads.
 //!
-//! [`grid`] has the measurements: every structure, every number of processors, every
+//! `grid` has the measurements: every structure, every number of processors, every
 //! multiprogramming level. The file of each figure states the rule of its verdict.
 
 mod applications;

@@ -40,17 +40,19 @@
 //!
 //! 1. `waking <= asleep`: `waking` is raised only after that check, in the same exchange. A worker
 //!    that leaves `asleep` takes one from each.
-//! 2. If a task is ready that no busy worker will look for, then a worker is searching or waking,
-//!    or no worker is asleep, or the producer has not yet come to [`notify`](Sleep::notify).
+//! 2. If a task is ready and its producer has come through [`notify`](Sleep::notify), then a worker
+//!    searches, is waking, or has its last look before it, or no worker is asleep. A lone task may
+//!    wait for the dozing worker instead.
 //! 3. The last searcher to find something wakes another worker before it goes to work, if there is
 //!    more to do: producers left tasks to it.
 //! 4. A worker that sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
 //!
-//! All accesses are Relaxed. The order of the word is that of its read-modify-writes. Against the
-//! queues it is ordered by `light` in [`notify`](Sleep::notify) and `heavy` in
-//! [`EventCount::prepare`].
+//! All accesses are Relaxed. The order of the word is that of its read-modify-writes. [`IDLE`]
+//! orders the word against the queues. Its light side: both functions that notify, each fork push,
+//! and [`stop_searching`](Sleep::stop_searching). Its heavy side: [`EventCount::prepare`] and the
+//! last searcher.
 //!
 //! Source: the searchers are tokio's, the event count is Vyukov's. The count of wake-ups on their
 //! way is what lets a burst of k tasks wake k workers.
@@ -279,7 +281,8 @@ impl Sleep {
 pub enum LastCheck {
     /// The worker looks at all that is ready.
     All,
-    /// The worker skips tasks that are alone in their creators' queues: another worker dozes.
+    /// The worker skips tasks that are alone in their creators' queues: it dozes itself, or another
+    /// worker does.
     SkipLone,
 }
 

@@ -11,13 +11,20 @@ use crate::failure::{Failure, Result};
 use crate::package::members::{Member, published};
 use crate::shell;
 
-/// Writes such a crate for each published library that has a README of its own, builds and runs it.
+/// The sentence of a README by which a library is no more than a part of the command.
+const PART: &str = "part of the `stanchion` command";
+
+/// Writes such a crate for each published library that is for users, builds and runs it.
 pub(crate) fn examples() -> Result {
     let room = shell::target().join("downstream").join("first");
     if room.exists() {
         fs::remove_dir_all(&room).map_err(Failure::file(&room))?;
     }
     for member in published()?.iter().filter(|member| member.library && member.twin_of.is_none()) {
+        let readme = shell::root().join(&member.folder).join("README.md");
+        if fs::read_to_string(&readme).map_err(Failure::file(&readme))?.contains(PART) {
+            continue;
+        }
         let (manifest, runs) = crate_for(member, &room)?;
         let does = if runs { "run" } else { "build" };
         let mut run = shell::cargo([does, "--quiet", "--manifest-path"]);

@@ -3,8 +3,8 @@
 //!
 //! - `UNWATCHED`. Meaning: no thread would notice. Changed by: a thread that makes work ready for
 //!   which no slot is free, or the monitor, to either of the others.
-//! - `ARMED`. Meaning: the kernel wakes the monitor when a worker with a slot is switched, unless
-//!   that has happened since, and the monitor is being woken. Changed by: the monitor.
+//! - `ARMED`. Meaning: the kernel wakes the monitor when it switches a worker that has a slot, or
+//!   it has just done so. Changed by: the monitor, to either of the others.
 //! - `POLLED`. Meaning: the monitor looks every so often. Changed by: the monitor.
 //!
 //! ```text

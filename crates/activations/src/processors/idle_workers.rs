@@ -236,8 +236,8 @@ impl IdleWorkers {
         }
     }
 
-    /// Takes out the worker that has waited longest for a slot, or else, with `also_free`, one that
-    /// has neither ready nor bound threads. The caller gives it a slot.
+    /// Takes out the waiting worker of the highest priority that has waited longest, or else, with
+    /// `also_free`, one that has neither ready nor bound threads. The caller gives it a slot.
     pub(crate) fn take_next(&self, also_free: bool) -> Option<usize> {
         self.next(&mut self.lists.lock(), also_free)
     }

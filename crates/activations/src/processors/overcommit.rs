@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Why not from the start: threads that compute would share processors, which is what user-level
-//! threads are there to avoid. So these slots close if their worker finds nothing to do, and if
-//! the monitor has seen for a while that more workers can run than twice as many as there are
-//! processors.
+//! threads are there to avoid. Such a slot closes if its worker finds nothing to do. The monitor
+//! closes all of them if it has seen no worker blocked for 8 rounds. It closes some if in each of
+//! 8 rounds the workers that could run were more than twice the processors.
 //!
 //! # Invariants
 //!

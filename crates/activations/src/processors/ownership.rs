@@ -19,7 +19,7 @@
 //! - `THREAD`. The worker: owns a slot, and runs a thread. Changed by: the worker, to `SCHEDULER`;
 //!   a taker, to `LOST`.
 //! - `LOST`. The worker: runs a thread, and owns no slot any more. Changed by: the worker, to
-//!   `IDLE` or `WAITING`.
+//!   `IDLE` or `WAITING`; or to `SCHEDULER`, if it takes an overcommitted or a vacant slot.
 //! - `IDLE`. The worker: owns no slot, has nothing to run, and sleeps. Changed by: a giver, to
 //!   `SCHEDULER`; a thread that readies a bound thread of it, to `WAITING`.
 //! - `WAITING`. The worker: owns no slot, has ready threads that only it can run, and sleeps.
@@ -39,7 +39,8 @@
 //!
 //! 1. A slot is used by the worker that has `SCHEDULER` in its word, and by no other. The thread
 //!    that moves a word to `LOST` has the slot until it gives it to a worker.
-//! 2. The word moves to and from `IDLE` and `WAITING` under the lock of `idle_workers.rs`.
+//! 2. The word moves to `IDLE` and `WAITING` under the lock of `idle_workers.rs`. A giver takes the
+//!    worker out of its list under that lock, and moves the word to `SCHEDULER` later.
 //!
 //! # Orderings
 //!

@@ -1,7 +1,8 @@
 //! The hand-off of a slot: taking it from a worker, and giving it to another one.
 //!
-//! The slot goes to the worker that has waited longest for one, else to an idle worker, else to a
-//! new one.
+//! The slot goes to the waiting worker with the highest priority; of several, to the one that has
+//! waited longest. If none waits, an idle worker without bound threads gets it, else a new worker,
+//! else an idle worker with bound threads.
 //!
 //! # Invariants
 //!

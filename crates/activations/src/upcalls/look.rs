@@ -46,7 +46,8 @@ use crate::stats::upcalls::Upcall;
 /// The time after which an owner that is off its processor, and not blocked, is looked at again.
 const AGAIN_NS: u64 = 1_000_000;
 
-/// Looks at the owner of a slot, and takes the slot if the owner is stuck.
+/// Looks at the owner of a slot. Takes the slot if the owner is blocked, and the conditions of the
+/// header hold.
 #[inline]
 pub(crate) fn look_at(runtime: &Arc<RuntimeState>, slot: usize, looker: Looker) -> Found {
     let owner = runtime.processors.slot(slot).owner();

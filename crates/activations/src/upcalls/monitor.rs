@@ -84,8 +84,8 @@ pub trait MonitoredRuntime: Monitored {
     /// Returns whether a processor would be idle for want of a worker that can run.
     fn lacks_runners(&self) -> bool;
 
-    /// Looks at the owner of a slot by the kernel's records, and takes the slot if the owner is
-    /// stuck.
+    /// Looks at the owner of a slot by the kernel's records. Takes the slot if the owner is
+    /// blocked, another worker could use it, and the delay is over.
     fn look_at(self: &Arc<Self>, slot: usize) -> Found;
 
     /// Does the same without records.

@@ -23,14 +23,14 @@
 //! 1. *I searches.* It looks at all stacks each two microseconds at least, and takes the oldest
 //!    fork of the first stack that has one. A theft takes one system call ([`heavy`]) and no step
 //!    of the owner. It fails if the owner has popped that fork, or if another thief is at this
-//!    stack. In the second case that thief gets the fork, and *I* looks again.
+//!    stack. In the second case that thief or the owner gets the fork, and *I* looks again.
 //! 2. *I sleeps, and slept at the push.* The owner looks at the word of idle workers after its push
 //!    (`Sleep::notify`, with its proof in `SLEEPING.md`). It wakes as many sleepers as it has
 //!    forks, beyond the workers that search already.
 //! 3. *I goes to sleep after the push.* Its last look comes after it has said so and after `heavy`.
 //!    Either that look sees the fork, or the owner's look after the push sees *I*: case 2.
-//!    Both looks count a fork that a thief claims. So while another thief is at this stack, *I*
-//!    does not sleep.
+//!    Both looks count a fork that a thief claims. So *I* does not sleep while a stack has a fork,
+//!    claimed or not.
 //!
 //! The models in `twins/loom/threadpool/tests/forks.rs` check the stack, and those of `sleeping.rs`
 //! the words of idle workers.

@@ -121,9 +121,13 @@ pub enum WakeTarget {
 ///
 /// Each task that `create` has filled comes out of `next` exactly once, or is still inside. No
 /// other task does. A block that comes back through `next` or `release` is not handed out before.
-/// `is_ready` may say yes for nothing. But when all other workers stand still, it must not say no
-/// while `next` of that slot would find something: it is the final look of a worker that goes to
-/// sleep.
+///
+/// A worker sleeps, and a pool ends, by what `is_ready`, `has_backlog` and `len` say. They may be
+/// wrong while another thread uses the strategy. When no other thread does, these hold:
+///
+/// - `is_ready` says yes if `next` of that slot would find a task.
+/// - If `is_ready` says yes, one of the next 15 calls of `next` returns a task.
+/// - `len` is above 0 if a task is ready.
 pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// The name of the strategy, in words that a table can show.
     const NAME: &'static str;
@@ -185,9 +189,9 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Returns whether [`next`](Self::next) may find something for `slot`. Takes no lock.
     fn is_ready(&self, slot: &WorkerSlot) -> bool;
 
-    /// Returns whether [`next`](Self::next) may find something for `slot` that it need not take
-    /// from another slot. Returns true where the strategy does not know. [`next`](Self::next) finds
-    /// at once what this sees.
+    /// Returns whether [`next`](Self::next) may find a task for `slot` without taking it from
+    /// another slot. A strategy that does not know returns true. In a strategy that knows, the
+    /// first `next` after a yes returns a task, unless another worker takes it first.
     #[inline]
     fn is_ready_locally(&self, slot: &WorkerSlot) -> bool {
         let _ = slot;
@@ -202,16 +206,17 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Does what [`is_ready`](Self::is_ready) does, without tasks for which `create` returned
-    /// [`WakeTarget::Lone`].
+    /// Does what [`is_ready`](Self::is_ready) does for a worker that has searched in vain. It may
+    /// leave out tasks of other slots for which `create` returned [`WakeTarget::Lone`], and queues
+    /// that their owner is using just now: the dozing worker looks again.
     fn has_backlog(&self, slot: &WorkerSlot) -> bool {
         self.is_ready(slot)
     }
 
-    /// Notes that the worker has found nothing. It will ask [`is_ready`](Self::is_ready) until
-    /// there is something, or sleep until it is woken. From now on tasks may be meant for it alone,
-    /// until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for
-    /// another reason.
+    /// Notes that the worker has found nothing. The worker asks [`is_ready`](Self::is_ready) again
+    /// and again. The strategy may hand it tasks that no other worker can take. That ends when the
+    /// worker calls [`next`](Self::next) or [`leave`](Self::leave). A pool's worker calls `leave`
+    /// before it sleeps.
     fn idle(&self, slot: &WorkerSlot) {
         let _ = slot;
     }
@@ -229,7 +234,9 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
         let _ = active;
     }
 
-    /// Returns how many tasks are ready. Out of date when it is returned.
+    /// Returns how many tasks are ready. Other threads may change that at any time. It counts every
+    /// task of which the `create` has returned: the last searcher wakes another worker if this is
+    /// above 0.
     fn len(&self) -> usize;
 
     /// Returns whether no task is ready.

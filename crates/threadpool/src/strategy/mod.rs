@@ -26,9 +26,10 @@
 //! | `work_stealing/` | the default |
 //! | `blocks/` | control blocks: slabs, free lists, and what strategies share of them |
 //!
-//! To add a strategy: write a type that implements [`Strategy`] in a file of its own, take blocks
-//! from `blocks/resources.rs`, add its name to the models and tests of all strategies
-//! (`tests/strategies.rs` here and in the twins) and to the table above.
+//! To add a strategy, write a type that implements [`Strategy`], here or in `paper/`. It must be in
+//! this crate: no other crate can make a [`Task`](crate::Task). `blocks/resources.rs` has its
+//! blocks and most of its methods (`keeps_resources!`). `CONTRIBUTING.md`, "Adding a strategy",
+//! lists the tables and tests that name every strategy.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 

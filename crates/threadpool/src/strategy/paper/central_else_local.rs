@@ -82,9 +82,9 @@ impl<L: Lock, O: Order> CentralElseLocal<L, O> {
     }
 }
 
-// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
-// is free from then on until it comes back. `is_ready` looks at all lengths, which the last changes
-// have left.
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it. From then
+// on the caller has its block, which is free when it comes back, and not before. `is_ready` looks
+// at all lengths, which the last changes have left.
 unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
     const NAME: &'static str = "central else local";
 

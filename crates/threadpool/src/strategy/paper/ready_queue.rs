@@ -10,8 +10,9 @@
 //!
 //! # Orderings
 //!
-//! `length` is Relaxed. It may be 0 for a queue that has just got a task. A worker that goes to
-//! sleep takes care of that; see [`Strategy`](crate::Strategy).
+//! `length` is Relaxed. A worker may read 0 although a task was just put in. No wake-up is lost by
+//! that: the creator calls `light` after the push, the sleeper `heavy` before it reads
+//! (`sleep.rs`).
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 3.1 and 3.5.
 

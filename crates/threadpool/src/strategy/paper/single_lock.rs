@@ -113,7 +113,8 @@ impl<L> Central<L> {
 }
 
 // SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under
-// the lock; a block is free from then on until it comes back. `is_ready` looks at the length that
+// the lock. From then on the caller has its block, which is free when it comes back, and not
+// before. `is_ready` looks at the length that
 // the last change has left (Invariant 1).
 unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
     const NAME: &'static str = "single lock";

@@ -430,8 +430,9 @@ impl OwnerState {
 }
 
 // SAFETY: a task is in one queue from its `create` to the `next` that takes it, or on its way from
-// one to another; its block is free from then on until it comes back. A worker that moves tasks has
-// searched, so it is awake and runs what it moves. `is_ready` looks at all queues.
+// one to another. From `next` on the caller has its block, which is free when it comes back, and
+// not before. A worker that moves tasks has searched, so it is awake and runs what it moves.
+// `is_ready` looks at all queues.
 unsafe impl Strategy for WorkStealing {
     const NAME: &'static str = "work stealing";
 

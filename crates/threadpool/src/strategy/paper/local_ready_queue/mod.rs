@@ -129,9 +129,9 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
     }
 }
 
-// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block
-// is free from then on until it comes back. `is_ready` looks at all lengths, which the last changes
-// have left.
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it. From then
+// on the caller has its block, which is free when it comes back, and not before. `is_ready` looks
+// at all lengths, which the last changes have left.
 unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, P> {
     const NAME: &'static str = "local ready queues";
 
