@@ -6,7 +6,7 @@
 //!                                                                          beside model::gang
 //! ```
 //!
-//! [`points`] has the measurements and the model's predictions. The file of each figure states the
+//! `points` has the measurements and the model's predictions. The file of each figure states the
 //! rule of its verdict.
 
 mod draw;

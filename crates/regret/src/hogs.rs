@@ -5,7 +5,7 @@
 //! threads of its process (an expedited `membarrier`) does not also interrupt the hogs.
 //!
 //! A hog is this program again, run as `stanchion hog PROCESSOR`. It writes one line when it
-//! computes, and ends when its standard input does. The pipe closes when its [`Hogs`] is dropped.
+//! computes, and ends when its standard input does. The pipe closes when its `Hogs` is dropped.
 //! It also closes when this process ends in any way, `SIGKILL` included. So no hog outlives a
 //! study, on any system, without a signal.
 

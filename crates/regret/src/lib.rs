@@ -16,7 +16,7 @@
 //! user's program. The worst regret is the most that choosing this lock without knowing the program
 //! can cost.
 //!
-//! Rule of the verdict: see [`bars`]. The rules are meant for `--full`. A smaller run is judged by
+//! Rule of the verdict: see `bars`. The rules are meant for `--full`. A smaller run is judged by
 //! the same rules over the cells that it took.
 
 mod bars;

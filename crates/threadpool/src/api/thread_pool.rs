@@ -180,7 +180,7 @@ impl<S: Strategy> ThreadPool<S> {
     }
 
     /// Creates a task that runs some time. No thread waits for it. If it panics, the
-    /// [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
+    /// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload.
     ///
     /// The strategy decides in which order tasks run. Under [`WorkStealing`] a worker runs its own
     /// tasks newest first, and other workers take its oldest. Once in 64 tasks each, a task from
@@ -288,7 +288,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// Tasks without end do not delay it. Calls of earlier broadcasts come first.
     ///
     /// A thread that has ended gets no call and has no result. That is the thread that built the
-    /// pool with [`use_current_thread`](ThreadPoolBuilder::use_current_thread), or one that the
+    /// pool with [`use_current_thread`](crate::ThreadPoolBuilder::use_current_thread), or one that the
     /// program never started, as it dropped its [`ThreadBuilder`](crate::ThreadBuilder).
     ///
     /// # Panics
@@ -309,7 +309,7 @@ impl<S: Strategy> ThreadPool<S> {
     /// Has `body` run once on each thread of the pool, spares excepted, and does not wait.
     ///
     /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the
-    /// [panic handler](ThreadPoolBuilder::panic_handler) gets the payload, and the other calls are
+    /// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload, and the other calls are
     /// made. Costs two allocations, and a lock for each thread.
     ///
     /// ```
