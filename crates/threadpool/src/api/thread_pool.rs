@@ -288,8 +288,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// Tasks without end do not delay it. Calls of earlier broadcasts come first.
     ///
     /// A thread that has ended gets no call and has no result. That is the thread that built the
-    /// pool with [`use_current_thread`](crate::ThreadPoolBuilder::use_current_thread), or one that the
-    /// program never started, as it dropped its [`ThreadBuilder`](crate::ThreadBuilder).
+    /// pool with [`use_current_thread`](crate::ThreadPoolBuilder::use_current_thread), or one that
+    /// the program never started, as it dropped its [`ThreadBuilder`](crate::ThreadBuilder).
     ///
     /// # Panics
     ///
@@ -309,8 +309,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// Has `body` run once on each thread of the pool, spares excepted, and does not wait.
     ///
     /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the
-    /// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload, and the other calls are
-    /// made. Costs two allocations, and a lock for each thread.
+    /// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload, and the other
+    /// calls are made. Costs two allocations, and a lock for each thread.
     ///
     /// ```
     /// use std::sync::mpsc;
