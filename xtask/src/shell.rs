@@ -1,10 +1,10 @@
 //! Running commands: where, how long, and what they printed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
@@ -181,6 +181,56 @@ pub(crate) fn run_limited(command: &Command, limit: Duration, log: &Path) -> Res
     Ok(Ended { status, output: String::from_utf8_lossy(&output).into_owned() })
 }
 
+/// The time between two looks at a process that runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits for `child`, the first process of a process group, to end; at most for `limit`. Then calls
+/// `late` with the number of the group, kills all processes of it, and returns them, a line each.
+pub(crate) fn within(
+    limit: Duration,
+    child: &mut Child,
+    late: impl FnOnce(u32),
+) -> io::Result<Result<ExitStatus, String>> {
+    let begin = Instant::now();
+    while begin.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Ok(status));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let group = child.id();
+    let running = processes(group);
+    late(group);
+    end_group(child)?;
+    Ok(Err(running))
+}
+
+/// Kills all processes of the process group of which `child` is the first.
+pub(crate) fn end_group(child: &mut Child) -> io::Result<()> {
+    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    child.wait().map(|_| ())
+}
+
+/// Returns the processes of the process group `group`: number, state and command of each.
+pub(crate) fn processes(group: u32) -> String {
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+        // After the name, which is in parentheses: state, parent, group.
+        let Some((_, after)) = stat.rsplit_once(") ") else { continue };
+        let mut fields = after.split(' ');
+        let state = fields.next().unwrap_or_default();
+        if fields.nth(1).and_then(|text| text.parse().ok()) == Some(group) {
+            let number = entry.file_name().to_string_lossy().into_owned();
+            let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+            lines.push(format!("{number:>8} {state} {}", command.trim_end()));
+        }
+    }
+    lines.sort();
+    lines.join("\n")
+}
+
 fn announce(command: &Command) -> String {
     let text = line(command);
     let _ = writeln!(std::io::stdout(), "\n$ {text}");
@@ -189,4 +239,30 @@ fn announce(command: &Command) -> String {
 
 fn ended(status: ExitStatus, command: String) -> Result {
     if status.success() { Ok(()) } else { Err(Failure::Command { command, status }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_hangs_is_ended_with_what_it_started() {
+        let script = "sleep 1000 & echo $!; wait";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdout(Stdio::piped()).process_group(0);
+        let mut child = shell.spawn().unwrap();
+        let mut started = String::new();
+        let mut out = io::BufReader::new(child.stdout.take().unwrap());
+        io::BufRead::read_line(&mut out, &mut started).unwrap();
+        let running = within(Duration::ZERO, &mut child, |_| ()).unwrap().unwrap_err();
+        assert!(running.contains(script), "{running}");
+        assert!(running.contains(&format!("{} ", started.trim())), "{running}");
+        // The end of its output: the last process that had it open has ended.
+        assert_eq!(io::Read::read(&mut out, &mut [0; 8]).unwrap(), 0);
+
+        let mut child = Command::new("true").process_group(0).spawn().unwrap();
+        assert!(within(Duration::MAX, &mut child, |_| ()).unwrap().unwrap().success());
+    }
 }

@@ -8,14 +8,18 @@
 //! target folder's `ci`. It is printed here, undivided, when the task has ended. The lanes share no
 //! target folder except at their ends, and cargo lets one build at a time into a folder. A lane
 //! that waits there leaves the processors to the other.
+//!
+//! A task that runs longer than [`LIMIT`] is ended with all that it started. It fails, and says
+//! which processes still ran: a test that hangs must not hide what all other tasks found.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Ran, Task, count, tasks};
 use crate::failure::{Failure, Result};
@@ -24,6 +28,9 @@ use crate::shell;
 /// The tasks of the second lane, in the order in which they run; all others are in the first, in
 /// the order of [`tasks`]. A lane that is at its end takes the last of the other's.
 const SECOND: &[&str] = &["weaken", "downstream", "tsan", "aarch64", "fuzz"];
+
+/// The longest time that a task takes: three times what the longest one takes on two processors.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
 
 /// Runs all tasks, and says what became of each in the order of [`tasks`].
 pub(super) fn run(whole: bool) -> Result<Vec<Ran>> {
@@ -79,9 +86,19 @@ fn apart(task: &Task, program: &Path, log: &Path) -> Result {
     let mut command = Command::new(program);
     command.args(["ci", "--only", task.name]).stdin(Stdio::null()).stdout(out).stderr(err);
     let text = format!("cargo xtask ci --only {}", task.name);
-    let status =
-        command.status().map_err(|source| Failure::Start { command: text.clone(), source })?;
-    if status.success() { Ok(()) } else { Err(Failure::verdict(why(log, &text))) }
+    // A group of its own, so that the task can be ended with all that it started.
+    let start = command.process_group(0).spawn();
+    let mut child = start.map_err(|source| Failure::Start { command: text.clone(), source })?;
+    let status = shell::within(LIMIT, &mut child, |_| ());
+    match status.map_err(|source| Failure::Start { command: text.clone(), source })? {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Failure::verdict(why(log, &text))),
+        Err(running) => Err(Failure::verdict(format!(
+            "`{text}` did not end within {} minutes and was killed; its output ends where it \
+             stood. These processes still ran:\n{running}",
+            LIMIT.as_secs() / 60
+        ))),
+    }
 }
 
 /// Returns a task's own last lines: all after the table of what it took.
