@@ -9,8 +9,10 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::assemble::{read, write};
 use super::members::Member;
@@ -38,7 +40,8 @@ impl Registry {
         for folder in [&packages, &registry.home()] {
             fs::create_dir_all(folder).map_err(Failure::file(folder))?;
         }
-        vendor(assembled, &packages)?;
+        fetch(assembled)?;
+        link(&packages)?;
         for member in members {
             let archive = archives.join(format!("{}.crate", member.full_name()));
             unpack(&archive, &packages)?;
@@ -86,21 +89,48 @@ impl Registry {
     }
 }
 
-/// Links all packages that the lock of `workspace` names and that are not members into `to`.
-///
-/// They are kept in the target folder with the lock that they were fetched for.
-fn vendor(workspace: &Path, to: &Path) -> Result {
-    let kept = shell::target().join("package-check").join("vendor");
+/// The longest time for which packages are fetched.
+const FETCH: Duration = Duration::from_secs(600);
+
+/// Returns the folder in which the packages of others are kept, in the target folder.
+fn kept() -> PathBuf {
+    shell::target().join("package-check").join("vendor")
+}
+
+/// Fetches all packages that the lock of `workspace` names and that are not members: those of other
+/// systems too, because cargo resolves for all. They are kept with the lock that they were fetched
+/// for.
+pub(crate) fn fetch(workspace: &Path) -> Result {
+    let kept = kept();
     let lock = workspace.join("Cargo.lock");
     let stamp = kept.join("made-for.lock");
-    if !stamp.is_file() || read(&stamp)? != read(&lock)? {
-        if kept.exists() {
-            fs::remove_dir_all(&kept).map_err(Failure::file(&kept))?;
-        }
-        let mut vendor = shell::cargo(["vendor", "--quiet", "--versioned-dirs", "--locked"]);
-        shell::output(vendor.arg(&kept).current_dir(workspace))?;
-        write(&stamp, &read(&lock)?)?;
+    if stamp.is_file() && read(&stamp)? == read(&lock)? {
+        return Ok(());
     }
+    if kept.exists() {
+        fs::remove_dir_all(&kept).map_err(Failure::file(&kept))?;
+    }
+    let mut vendor = shell::cargo(["vendor", "--quiet", "--versioned-dirs", "--locked"]);
+    // Where cargo is configured to take packages from another registry, it takes these from there
+    // too. A registry that does not answer must not delay the end of the task.
+    vendor.arg("--respect-source-config").env("CARGO_NET_RETRY", "1");
+    vendor.arg(&kept).current_dir(workspace).stdout(Stdio::null()).process_group(0);
+    let text = shell::line(&vendor);
+    let failed = |source| Failure::Start { command: text.clone(), source };
+    let mut child = vendor.spawn().map_err(failed)?;
+    match shell::within(FETCH, &mut child, |_| ()).map_err(failed)? {
+        Ok(status) if status.success() => write(&stamp, &read(&lock)?),
+        Ok(status) => Err(Failure::Command { command: text, status }),
+        Err(_) => Err(Failure::verdict(format!(
+            "`{text}` did not end within {} minutes; does the registry answer?",
+            FETCH.as_secs() / 60
+        ))),
+    }
+}
+
+/// Links all packages that [`fetch`] has fetched into `to`.
+fn link(to: &Path) -> Result {
+    let kept = kept();
     for entry in fs::read_dir(&kept).map_err(Failure::file(&kept))? {
         let entry = entry.map_err(Failure::file(&kept))?;
         if entry.path().is_dir() {
