@@ -22,6 +22,7 @@
 //! | `minimal`, `msrv` | the oldest dependencies and the oldest Rust that the manifests admit |
 //! | `package` | the packages build, run and install, feature by feature, without the workspace |
 //! | `lines` | nothing: prints the lines of code of each crate, and the change since a revision |
+//! | `repeat` | no test program fails in many runs, beside other load |
 //! | `renamed` | every test of a revision is there, or in the map of renamed tests |
 
 mod aarch64;
@@ -42,6 +43,7 @@ mod orderings;
 mod package;
 mod peers;
 mod renamed;
+mod repeat;
 mod shell;
 mod times;
 mod torture;
@@ -137,6 +139,8 @@ enum Task {
     Lines(lines::Options),
     /// Check that the maps of renamed tests account for every test of an earlier revision
     Renamed(renamed::Options),
+    /// Run the test programs again and again, beside load, and keep what fails
+    Repeat(repeat::Options),
 }
 
 fn main() -> ExitCode {
@@ -171,6 +175,7 @@ fn main() -> ExitCode {
         Task::Package(options) => package::package(&options),
         Task::Lines(options) => lines::lines(&options),
         Task::Renamed(options) => renamed::renamed(&options),
+        Task::Repeat(options) => repeat::repeat(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
