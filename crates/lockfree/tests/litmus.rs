@@ -103,9 +103,9 @@ const BATCH: usize = 64;
 /// Rounds of each shape with store buffers, unless more are asked for.
 const FEW: u64 = 100_000;
 
-/// The time that so many may take. They take a tenth of it on two processors that do nothing else.
+/// The time that so many may take. They take a third of it on two processors that do nothing else.
 /// On others the threads seldom have both, and a shape ends early: the test prints that.
-const TIME: Duration = Duration::from_millis(300);
+const TIME: Duration = Duration::from_millis(100);
 
 /// The number of looks of a thread for the other before it lets a third one have the processor.
 /// They last as long as a time slice, because a round needs both at once.
