@@ -32,8 +32,12 @@
 //!      ▲  │      enter                                                      ▼
 //!      │  └──────────────────────── rest ─────────────────────► IDLE ──► WAITING
 //!      │                                                          │ thread   │
-//!      └────────────────────────── give ──────────────────────────┴──────────┘
+//!      ├────────────────────────── give ──────────────────────────┴──────────┘
+//!      └────────────────────────── give ◄─────────────────────── LOST
 //! ```
+//!
+//! The last line is the worker itself: it comes back without a slot, and finds one that is
+//! overcommitted or vacant.
 //!
 //! # Invariants
 //!
