@@ -65,4 +65,5 @@ pub mod __internal {
     pub use crate::strategy::work_stealing::biased::BiasedLock;
     pub use crate::sync::count_latch::CountLatch;
     pub use crate::sync::latch::Latch;
+    pub use crate::workers::Monitor;
 }

@@ -18,31 +18,8 @@
 //! has blocked, its processor is idle. If all processors are busy, nothing need be compensated. The
 //! wake-ups in vain that remain are bounded by [`Quota`].
 //!
-//! # Off duty
-//!
-//! While no task is ready there is nothing to compensate. Then the monitor is *off duty*: no thread
-//! is armed, and it sleeps until the creator of a task wakes it. The creator does so if it sees no
-//! idle worker.
-//!
-//! ```text
-//! creator of a task             the monitor
-//! -----------------             -----------
-//! (a) makes it ready            (1) off_duty = 1
-//! (b) light                     (2) heavy
-//! (c) off duty? wakes it        (3) is anything ready? Then it is on duty again;
-//!                                   else it sleeps until it is woken
-//! ```
-//!
-//! A worker that makes a fork does likewise. For (c) it looks at the word of idle workers
-//! (`Sleep::watch_forks`), which it looks at anyway. Forks come and go by the million, so they wake
-//! the monitor once in a [`HEARTBEAT`] at most.
-//!
-//! A worker that takes a task does (b) and (c) as well if others are ready. A strategy that moves
-//! several tasks at once counts none of them on the way.
-//!
-//! If (c) does not see (1), then (2) makes (3) see what (a) made ready. Else the creator wakes the
-//! monitor, and a wake-up that comes before the sleep is not lost. The fence must reach all
-//! threads.
+//! While no task is ready there is nothing to compensate, and the monitor is *off duty*:
+//! [`Monitor::go_off_duty`].
 //!
 //! # Invariants
 //!
@@ -63,7 +40,7 @@ use machine::watch::Woken;
 
 use super::Registry;
 use crate::strategy::Strategy;
-use crate::workers::{BLOCKED_US, COMPENSATED, HEARTBEAT, Monitor, OFF_DUTY, UNSEEN};
+use crate::workers::{BLOCKED_US, COMPENSATED, HEARTBEAT, Monitor, UNSEEN};
 
 impl<S: Strategy> Registry<S> {
     /// Looks for workers that have blocked, and for compensated ones that run again. Returns
@@ -165,26 +142,7 @@ impl<S: Strategy> Registry<S> {
                 for number in 0..pool.num_slots() {
                     pool.info(number).observed.clear();
                 }
-                // Relaxed: see the head of the file.
-                monitor.off_duty.store(1, Ordering::Relaxed);
-                pool.sleep.watch_forks(true);
-                OFF_DUTY.heavy();
-                let waits = !self.has_ready() && !monitor.has_ended();
-                if waits {
-                    monitor.watch.wait(Deadline::NEVER);
-                }
-                pool.sleep.watch_forks(false);
-                if waits {
-                    // Forks may come and go all the time: they wake it each `HEARTBEAT` at most.
-                    if !self.has_ready() && !monitor.has_ended() {
-                        monitor.off_duty.store(1, Ordering::Relaxed);
-                        OFF_DUTY.heavy();
-                        if self.strategy().len() == 0 {
-                            monitor.watch.wait(Deadline::after(HEARTBEAT));
-                        }
-                    }
-                }
-                monitor.off_duty.store(0, Ordering::Relaxed);
+                monitor.go_off_duty(&pool.sleep, || self.has_ready(), || self.strategy().len() > 0);
                 continue;
             }
             armed.clear();

@@ -33,9 +33,8 @@ pub(crate) mod worker_info;
 pub(crate) use self::config::{Config, MAX_NESTED_TASKS, Wait};
 pub(crate) use self::core::{Core, QueuePosition, SpareLease, Work};
 pub(crate) use self::join::JobResult;
-pub(crate) use self::monitor::{
-    BLOCKED_US, BlockObservation, Excused, HEARTBEAT, Monitor, OFF_DUTY,
-};
+pub use self::monitor::Monitor;
+pub(crate) use self::monitor::{BLOCKED_US, BlockObservation, Excused, HEARTBEAT};
 pub(crate) use self::pool_state::{CURRENT_THREAD_SLOT, Fate, PoolState};
 pub(crate) use self::signals::{COMPENSATED, START, STOP};
 pub(crate) use self::wait::{Awaited, UNWOUND};

@@ -1,15 +1,43 @@
 //! The state of the monitor, and what other threads have seen of each worker. What the monitor does
 //! is in `registry/monitor.rs`.
+//!
+//! # Off duty
+//!
+//! While no task is ready there is nothing to compensate. Then the monitor is *off duty*: no thread
+//! is armed, and it sleeps until the creator of a task wakes it. The creator does so if it sees no
+//! idle worker.
+//!
+//! ```text
+//! creator of a task             the monitor
+//! -----------------             -----------
+//! (a) makes it ready            (1) off_duty = 1
+//! (b) light                     (2) heavy
+//! (c) off duty? wakes it        (3) is anything ready? Then it is on duty again;
+//!                                   else it sleeps until it is woken
+//! ```
+//!
+//! A worker that makes a fork does likewise. For (c) it looks at the word of idle workers
+//! (`Sleep::watch_forks`), which it looks at anyway. Forks come and go by the million, so they wake
+//! the monitor once in a [`HEARTBEAT`] at most.
+//!
+//! A worker that takes a task does (b) and (c) as well if others are ready. A strategy that moves
+//! several tasks at once counts none of them on the way.
+//!
+//! If (c) does not see (1), then (2) makes (3) see what (a) made ready. Else the creator wakes the
+//! monitor, and a wake-up that comes before the sleep is not lost. The fence must reach all
+//! threads.
 
 use core::fmt;
 use core::time::Duration;
 
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::clock::{self, Ticks};
+use machine::clock::{self, Deadline, Ticks};
 use machine::handshake::{Handshake, Reach};
 use machine::thread::JoinHandle;
 use machine::watch::Watch;
 use stanchion_competitive::Mutex;
+
+use crate::sleep::Sleep;
 
 /// The time for which a worker is seen blocked before a spare takes its place, in µs. A page fault
 /// that is served from memory and a lock that is passed on are over by then. What takes longer is
@@ -23,16 +51,15 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
 pub(super) const BRIEF_US: usize = 50;
 
 /// Ready work against a monitor that goes off duty.
-pub(crate) const OFF_DUTY: Handshake =
-    Handshake::new("the queues", "Monitor::off_duty", Reach::AllThreads);
+const OFF_DUTY: Handshake = Handshake::new("the queues", "Monitor::off_duty", Reach::AllThreads);
 
 /// The monitor of a pool that compensates.
-pub(crate) struct Monitor {
+pub struct Monitor {
     /// Wakes the monitor when an armed worker is switched.
     pub(crate) watch: Watch,
     /// 1 while the monitor sleeps until a task is created. Written by the monitor, and by the
     /// creator that wakes it.
-    pub(crate) off_duty: AtomicU32,
+    off_duty: AtomicU32,
     /// 1 when the last worker has left. Written by that worker.
     ended: AtomicU32,
     /// The monitor's thread.
@@ -119,7 +146,8 @@ impl Drop for Excused<'_> {
 
 impl Monitor {
     /// Creates a monitor without a thread.
-    pub(crate) fn new() -> Self {
+    #[allow(clippy::new_without_default, reason = "public for the models only")]
+    pub fn new() -> Self {
         Self {
             watch: Watch::new(),
             off_duty: AtomicU32::fresh(0),
@@ -136,11 +164,39 @@ impl Monitor {
         (clock::now().nanos_since(self.origin) / 1_000) as usize
     }
 
+    /// Goes off duty, and waits until work is made ready or the last worker has left. It may come
+    /// back for no reason. `has_ready` says whether tasks or forks are ready, `has_tasks` whether
+    /// tasks are.
+    pub fn go_off_duty(
+        &self,
+        sleep: &Sleep,
+        has_ready: impl Fn() -> bool,
+        has_tasks: impl Fn() -> bool,
+    ) {
+        // Relaxed, all accesses of this word: see the head of the file.
+        self.off_duty.store(1, Ordering::Relaxed);
+        sleep.watch_forks(true);
+        OFF_DUTY.heavy();
+        let waits = !has_ready() && !self.has_ended();
+        if waits {
+            self.watch.wait(Deadline::NEVER);
+        }
+        sleep.watch_forks(false);
+        // Woken for forks that are gone: a task wakes the monitor at once, forks do not.
+        if waits && !has_ready() && !self.has_ended() {
+            self.off_duty.store(1, Ordering::Relaxed);
+            if !has_tasks() {
+                self.watch.wait(Deadline::after(HEARTBEAT));
+            }
+        }
+        self.off_duty.store(0, Ordering::Relaxed);
+    }
+
     /// Wakes the monitor if it is off duty: work was made ready, and perhaps no worker is idle.
     #[inline]
-    pub(crate) fn notify_work(&self) {
+    pub fn notify_work(&self) {
         OFF_DUTY.light();
-        // Relaxed: see `registry/monitor.rs`. The exchange lets one of many creators wake it.
+        // Relaxed: see the head of the file. The exchange lets one of many creators wake it.
         if self.off_duty.load(Ordering::Relaxed) != 0
             && self.off_duty.swap(0, Ordering::Relaxed) != 0
         {

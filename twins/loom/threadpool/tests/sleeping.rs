@@ -22,6 +22,11 @@
 //!   worker that dozes. The second does not wake it.
 //! - `sleeping_the_last_searcher_wakes_bounded`: a producer of two that notifies for one, two
 //!   workers. The second task lies while a worker sleeps.
+//! - `sleeping_the_last_searcher_looks_twice_bounded`: a producer that sees a worker search, that
+//!   worker, which stops to search, a worker that sleeps. The task lies while it sleeps.
+//! - `sleeping_a_searcher_keeps_a_task`: a worker that has moved a task into its own queue and
+//!   stops to search, a worker that goes to sleep. It sleeps beside the task.
+//! - `sleeping_the_monitor_off_duty`: a producer, the monitor. It sleeps beside the task.
 //! - `sleeping_a_task_that_moves`: a worker that moves two tasks from one queue to another and runs
 //!   one, a worker. It slept while both were in no queue.
 //!
@@ -30,7 +35,7 @@
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_threadpool_loom::__internal::{LastCheck, Sleep};
+use stanchion_threadpool_loom::__internal::{LastCheck, Monitor, Sleep};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -280,5 +285,60 @@ fn sleeping_a_task_that_moves() {
         kept.store(1, Relaxed);
         pool.sleep.notify(1);
         worker.join().unwrap();
+    });
+}
+
+/// The searcher that stops has found something else and is busy for ever. The producer counts on it
+/// if it still sees it search.
+#[test]
+fn sleeping_the_last_searcher_looks_twice_bounded() {
+    let model = Model::new().preemptions(2);
+    explore("sleeping_the_last_searcher_looks_twice_bounded", model, || {
+        let pool = Pool::new();
+        pool.sleep.start_searching();
+        let stops = spawn(&pool, |pool| {
+            pool.sleep.stop_searching(|| pool.is_ready());
+        });
+        let creates = spawn(&pool, |pool| {
+            pool.create();
+        });
+        pool.work(0);
+        stops.join().unwrap();
+        creates.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+/// Both workers search from the start. One moves a task into its own queue, where only it and
+/// thieves look, and no producer notifies.
+#[test]
+fn sleeping_a_searcher_keeps_a_task() {
+    explore("sleeping_a_searcher_keeps_a_task", Model::new(), || {
+        let pool = Pool::new();
+        pool.sleep.start_searching();
+        pool.sleep.start_searching();
+        let looks = spawn(&pool, |pool| {
+            pool.sleep.sleep(0, None, |_| pool.is_ready());
+        });
+        pool.ready.store(1, Relaxed);
+        pool.sleep.stop_searching(|| true);
+        looks.join().unwrap();
+    });
+}
+
+#[test]
+fn sleeping_the_monitor_off_duty() {
+    explore("sleeping_the_monitor_off_duty", Model::new(), || {
+        let pool = Pool::new();
+        let monitor = Arc::new(Monitor::new());
+        let creates = {
+            let (pool, monitor) = (pool.clone(), monitor.clone());
+            thread::spawn(move || {
+                pool.ready.fetch_add(1, Relaxed);
+                monitor.notify_work();
+            })
+        };
+        monitor.go_off_duty(&pool.sleep, || pool.is_ready(), || pool.is_ready());
+        creates.join().unwrap();
     });
 }
