@@ -1,4 +1,5 @@
-//! What is done apart is taken for done at once, unless the model asks; what it orders is ordered.
+//! Models of `apart`: its body runs in one step unless the model explores it. What the body orders
+//! is ordered in either case.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc as RealArc, Mutex};
@@ -10,7 +11,7 @@ use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, apart, thread};
 use stanchion_machine_loom as machine;
 
-/// What one thread may see in the middle of what another does apart.
+/// Returns the values that one thread may see while another is in the middle of an `apart` body.
 fn seen(name: &str, model: Model) -> Vec<u32> {
     let seen = RealArc::new(Mutex::new(BTreeSet::new()));
     let outcomes = RealArc::clone(&seen);
@@ -18,7 +19,7 @@ fn seen(name: &str, model: Model) -> Vec<u32> {
         let word = Arc::new(AtomicU32::fresh(0));
         let other = {
             let word = word.clone();
-            // Relaxed: only what is seen.
+            // Relaxed: the model compares values, and publishes nothing.
             let add = move || word.fetch_add(1, Ordering::Relaxed);
             thread::spawn(move || apart(|| add() + add()))
         };
@@ -37,10 +38,11 @@ fn is_explored_if_the_model_asks() {
     assert_eq!(seen("is_done_at_once", Model::new()).len(), 1);
 }
 
-/// A cell that is written before an exchange that is done apart, and looked at after another.
+/// A cell that one thread writes before an exchange in `apart`. Another thread reads it after a
+/// load in `apart`.
 struct Passed(AtomicU32, UnsafeCell<u32>);
 
-// SAFETY: the word says whose the cell is; the model checks that.
+// SAFETY: the word says which thread may use the cell. The model checks that.
 unsafe impl Send for Passed {}
 // SAFETY: as above.
 unsafe impl Sync for Passed {}
@@ -52,16 +54,17 @@ fn orders() {
         let other = {
             let passed = passed.clone();
             thread::spawn(move || {
-                // SAFETY: nobody else looks before the exchange; the cell reports it if not.
+                // SAFETY: no other thread reads before the exchange. If one did, the cell would
+                // report it.
                 passed.1.with_mut(|cell| unsafe { *cell = 7 });
-                // Release: the cell.
+                // Release: publishes the write to the cell. Pairs with the Acquire load below.
                 apart(|| passed.0.swap(1, Ordering::Release));
             })
         };
-        // Acquire: pairs with that.
+        // Acquire: makes the write to the cell visible. Pairs with the Release exchange above.
         let is_there = || (apart(|| passed.0.load(Ordering::Acquire)) == 1).then_some(());
         retry_until(is_there, &mut <Patient>::start());
-        // SAFETY: as above.
+        // SAFETY: the load saw the exchange, and the writer does not use the cell after it.
         passed.1.with(|cell| assert_eq!(unsafe { *cell }, 7));
         other.join().unwrap();
     });

@@ -1,6 +1,8 @@
-//! Models of the asymmetric barrier: of two threads that write one word and read the other's, at least one sees the other's write.
+//! Models of the asymmetric fences: of two threads that each write one word and read the other
+//! thread's word, at least one sees the other's write.
 //!
-//! Both sides are fences here, which is what the kernel's barrier stands for; the models without one of them say that both are needed.
+//! Under loom both sides are ordinary fences. The heavy one stands for the kernel's barrier.
+//! [`each_side_needs_its_fence`] leaves one of the two out, and must fail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,20 +12,20 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_machine_loom as machine;
 
-/// Dekker's pattern with these two barriers.
-fn one_sees_the_other(often: fn(), seldom: fn()) -> impl Fn() {
+/// Dekker's pattern. The two sides call `of_publisher` and `of_announcer` as their fences.
+fn one_sees_the_other(of_publisher: fn(), of_announcer: fn()) -> impl Fn() {
     move || {
         let words = Arc::new((AtomicU32::fresh(0), AtomicU32::fresh(0)));
         let other = {
             let words = words.clone();
             thread::spawn(move || {
                 words.0.store(1, Relaxed);
-                often();
+                of_publisher();
                 words.1.load(Relaxed)
             })
         };
         words.1.store(1, Relaxed);
-        seldom();
+        of_announcer();
         let (seen, by_other) = (words.0.load(Relaxed), other.join().unwrap());
         assert!(seen == 1 || by_other == 1, "each missed the other's write");
     }
@@ -41,7 +43,8 @@ fn heavy_pairs_with_heavy() {
     println!("model asymmetric::heavy_pairs_with_heavy: {explored}");
 }
 
-/// A release that does not see the announcement comes before the sleeper's look: nobody sleeps on a free lock.
+/// If a release does not see the announcement, then the sleeper's load sees the release. So no
+/// thread sleeps on a free lock.
 #[test]
 fn an_announcement_is_seen() {
     let explored = Model::new().check(|| {
@@ -58,16 +61,16 @@ fn an_announcement_is_seen() {
         heavy();
         let sleeps = words.0.load(Relaxed) == 1;
         let wakes = releaser.join().unwrap();
-        assert!(!sleeps || wakes, "asleep, and nobody will wake it");
+        assert!(!sleeps || wakes, "the waiter sleeps, and the releaser does not wake it");
     });
     println!("model asymmetric::an_announcement_is_seen: {explored}");
 }
 
 #[test]
-fn neither_side_does_without() {
+fn each_side_needs_its_fence() {
     fn nothing() {}
-    for (often, seldom) in [(nothing as fn(), heavy as fn()), (light, nothing)] {
-        let alone = || Model::new().check(one_sees_the_other(often, seldom));
+    for (of_publisher, of_announcer) in [(nothing as fn(), heavy as fn()), (light, nothing)] {
+        let alone = || Model::new().check(one_sees_the_other(of_publisher, of_announcer));
         assert!(catch_unwind(AssertUnwindSafe(alone)).is_err());
     }
 }

@@ -1,8 +1,10 @@
-//! A look at a word is tried before and after every write, also where the writer looked at the word itself.
+//! Models of a load beside a write: loom tries the load before and after every write, also where
+//! the writer has loaded the word itself.
 //!
-//! Loom 0.7.2 by itself explores `load; store` beside a `load` once and never lets the load see the store: an access is compared with the
-//! last one alone, and that is the writer's own load. Every model of a lock that reads its word before it writes it was
-//! mostly unexplored (the ticket lock, two threads: 211 executions instead of 8010).
+//! Loom 0.7.2 by itself explores `load; store` beside a `load` once, and never lets the load see
+//! the store. It compares an access with the last one alone, and that is the writer's own load. So
+//! every model of a lock that reads its word before it writes it was mostly unexplored: the ticket
+//! lock with two threads had 211 executions instead of 8010.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc as RealArc, Mutex};
@@ -12,7 +14,8 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_machine_loom as machine;
 
-/// What one thread may see of a word while another runs `write` on it; says how much there was to check.
+/// Returns the values that one thread may load while another runs `write` on the word. Prints the
+/// number of executions.
 fn seen((built, make): Build, name: &str, write: fn(&AtomicU32)) -> Vec<u32> {
     let seen = RealArc::new(Mutex::new(BTreeSet::new()));
     let outcomes = RealArc::clone(&seen);
@@ -31,7 +34,7 @@ fn seen((built, make): Build, name: &str, write: fn(&AtomicU32)) -> Vec<u32> {
     seen.iter().copied().collect()
 }
 
-/// A way to make a word, and its name.
+/// The name of a constructor, and the constructor.
 type Build = (&'static str, fn() -> AtomicU32);
 
 const BUILT: [Build; 2] = [("const", || AtomicU32::new(0)), ("fresh", || AtomicU32::fresh(0))];

@@ -1,4 +1,5 @@
-//! Models of loom's machine itself: that what it allows, forbids and reports is what the real machine may do.
+//! Models of loom's machine itself. It must allow what the real machine may do, and must report
+//! what is wrong there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,12 +12,12 @@ use stanchion_machine_loom as machine;
 
 use Ordering::{Acquire, Relaxed, Release};
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// Whether `model` fails, and how.
+/// Runs `model`, and returns its panic message if it fails.
 fn failure(model: impl FnOnce()) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(model)).err()?;
     let message = panic.downcast_ref::<String>().cloned();
@@ -25,14 +26,18 @@ fn failure(model: impl FnOnce()) -> Option<String> {
     )
 }
 
+/// A message that one thread passes to another.
 struct Message {
+    /// The content. The sender writes it once, before it changes `ready`.
     payload: UnsafeCell<u32>,
+    /// 5 until the payload is written, 6 afterwards. The sender writes it.
     ready: AtomicU32,
 }
 
-// SAFETY: the payload is written before `ready` is set and read after; the models check just that.
+// SAFETY: the sender writes the payload before it changes `ready`. The receiver reads the payload
+// after it has seen that change. The models check this.
 unsafe impl Sync for Message {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: no field belongs to one thread.
 unsafe impl Send for Message {}
 
 impl Message {
@@ -45,14 +50,14 @@ fn pass_a_message(store: Ordering, load: Ordering) {
         let sender = {
             let message = message.clone();
             thread::spawn(move || {
-                // SAFETY: nobody reads before `ready` changes.
+                // SAFETY: the receiver does not read before `ready` changes.
                 message.payload.with_mut(|payload| unsafe { *payload = 7 });
                 message.ready.store(6, store);
             })
         };
         let seen = wait_until(&message.ready, load, |ready| ready != 5, &mut Spin::start());
         assert_eq!(seen, 6);
-        // SAFETY: the sender is done with it.
+        // SAFETY: the sender does not use the payload after it has changed `ready`.
         assert_eq!(message.payload.with(|payload| unsafe { *payload }), 7);
         sender.join().unwrap();
     });
@@ -115,7 +120,7 @@ fn a_swap_loop_is_explored_to_the_end() {
 }
 
 #[test]
-fn a_wait_that_nobody_ends_is_reported() {
+fn a_wait_without_an_end_is_reported() {
     let report = failure(|| {
         machine::model(|| {
             let never = AtomicU32::new(0);
@@ -127,7 +132,8 @@ fn a_wait_that_nobody_ends_is_reported() {
 
 #[test]
 fn a_pointer_to_a_fresh_object_must_be_published() {
-    // Mutant of a queue's enqueue: the node's address travels Relaxed, so its creation is not ordered with its use.
+    // A mutant of a queue's enqueue publishes the node's address with a Relaxed store. So the
+    // node's creation is not ordered before its use.
     let publish = |order: Ordering| {
         failure(move || {
             explore("machine::a_fresh_object_is_published", Model::new(), move || {
@@ -139,7 +145,7 @@ fn a_pointer_to_a_fresh_object_must_be_published() {
                     })
                 };
                 let node = wait_until(&*slot, Acquire, |node| !node.is_null(), &mut Spin::start());
-                // SAFETY: made by `Box::into_raw`, freed by nobody else.
+                // SAFETY: `Box::into_raw` made the pointer, and no other thread frees the node.
                 let node = unsafe { Box::from_raw(node) };
                 assert_eq!(node.load(Relaxed), 1);
                 owner.join().unwrap();
@@ -147,7 +153,7 @@ fn a_pointer_to_a_fresh_object_must_be_published() {
         })
     };
     assert_eq!(publish(Release), None);
-    assert!(publish(Relaxed).is_some(), "an unpublished object must be reported");
+    assert!(publish(Relaxed).is_some(), "an object that is not published must be reported");
 }
 
 #[test]
@@ -160,7 +166,8 @@ fn choices_are_explored_in_every_combination() {
         log.lock().unwrap().insert((mine, other.join().unwrap(), choice()));
     });
     let seen = seen.lock().unwrap();
-    // Two choices of one thread and one of the other; the third of the first is beyond the bound.
+    // The first thread makes two explored choices, and the other thread one. The first thread's
+    // third choice is beyond the bound.
     assert_eq!(seen.len(), 8);
     assert!(seen.iter().all(|(_, _, beyond)| !beyond));
 }

@@ -15,7 +15,7 @@ use stanchion_machine_loom as machine;
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-/// Checks `body` and prints how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, body: impl Fn() + Send + Sync + 'static) {
     println!("model machine::made_by_new::{name}: {}", Model::new().check(body));
 }
@@ -37,12 +37,17 @@ fn assert_names_the_callers_lines(report: &str) {
 
 /// A Treiber stack in the ordinary way, with the ordering of the exchange that publishes a node.
 struct Stack {
+    /// The top node, or null. Each push and each pop exchanges it.
     head: AtomicPtr<Node>,
+    /// The ordering of the exchange in `push`. Written when the stack is made.
     publish: Ordering,
 }
 
+/// A node of the stack.
 struct Node {
+    /// The pushed value. The pusher writes it before it publishes the node.
     value: UnsafeCell<u32>,
+    /// The node below. The pusher writes it before it publishes the node.
     next: AtomicPtr<Node>,
 }
 
@@ -67,7 +72,7 @@ impl Stack {
         }
     }
 
-    /// Takes the last value. Only one thread may do so: nodes are freed at once.
+    /// Takes the last value. Only one thread may pop, because nodes are freed at once.
     fn pop(&self) -> Option<u32> {
         let mut head = self.head.load(Acquire);
         loop {
@@ -78,7 +83,7 @@ impl Stack {
                 Err(now) => head = now,
             }
         }
-        // SAFETY: it is off the stack, and only this thread takes nodes.
+        // SAFETY: the node is off the stack, and only this thread takes nodes.
         let node = unsafe { Box::from_raw(head) };
         // SAFETY: as above.
         Some(node.value.with(|value| unsafe { *value }))
@@ -135,18 +140,18 @@ fn handed_over<T: 'static>(
     make: impl Fn() -> T,
     use_it: impl Fn(&T) + Copy + 'static,
 ) {
-    let place = Arc::new(AtomicPtr::<T>::default());
+    let slot = Arc::new(AtomicPtr::<T>::default());
     let user = {
-        let place = place.clone();
+        let slot = slot.clone();
         thread::spawn(move || {
-            // SAFETY: what is published stays until this thread is joined.
-            if let Some(object) = unsafe { place.load(Acquire).as_ref() } {
+            // SAFETY: the body frees the published object after it has joined this thread.
+            if let Some(object) = unsafe { slot.load(Acquire).as_ref() } {
                 use_it(object);
             }
         })
     };
     let object = Box::into_raw(Box::new(make()));
-    place.store(object, publish);
+    slot.store(object, publish);
     user.join().unwrap();
     // SAFETY: the thread has ended.
     drop(unsafe { Box::from_raw(object) });
@@ -154,7 +159,8 @@ fn handed_over<T: 'static>(
 
 #[test]
 fn every_kind_of_object_is_checked() {
-    /// Hands over an object made by `new`, first properly, then by too weak an ordering.
+    /// Hands over an object made by `new`: first with Release, then with Relaxed, which is too
+    /// weak.
     macro_rules! check {
         ($($name:ident: $new:expr, $use_it:expr;)+) => {$(
             let right = || handed_over(Release, || $new, |object| _ = $use_it(object));
@@ -199,57 +205,58 @@ fn a_race_in_a_cell_made_before_the_threads_names_both_accesses() {
             let lock = lock.clone();
             thread::spawn(move || lock.add())
         };
-        // SAFETY: untrue, the lock is not held. That is what the model is to find.
+        // SAFETY: none, on purpose. The lock is not held, and the model must find that.
         lock.value.with_mut(|value| unsafe { *value += 1 });
         other.join().unwrap();
     });
     assert_eq!(text.matches(file!()).count(), 2, "{text}");
 }
 
-/// The maker has synchronized with the user before it makes the object: that does not help.
+/// The maker synchronizes with the user before it makes the object. That does not order the
+/// creation.
 #[test]
 fn an_earlier_synchronization_does_not_order_a_later_creation() {
     fn model(publish: Ordering, make: fn(u32) -> AtomicU32) {
         let ready = Arc::new(AtomicBool::new(false));
-        let place = Arc::new(AtomicPtr::<AtomicU32>::default());
+        let slot = Arc::new(AtomicPtr::<AtomicU32>::default());
         let maker = {
-            let (ready, place) = (ready.clone(), place.clone());
+            let (ready, slot) = (ready.clone(), slot.clone());
             thread::spawn(move || {
                 ready.store(true, Release);
-                place.store(Box::into_raw(Box::new(make(3))), publish);
+                slot.store(Box::into_raw(Box::new(make(3))), publish);
             })
         };
         wait_until(&*ready, Acquire, |ready| ready, &mut <Patient>::start());
-        // SAFETY: nothing frees it before this thread.
-        if let Some(object) = unsafe { place.load(Acquire).as_ref() } {
+        // SAFETY: only this thread frees the object, and it does so below.
+        if let Some(object) = unsafe { slot.load(Acquire).as_ref() } {
             assert_eq!(object.load(Relaxed), 3);
         }
         maker.join().unwrap();
         // SAFETY: the maker has ended.
-        drop(unsafe { Box::from_raw(place.load(Relaxed)) });
+        drop(unsafe { Box::from_raw(slot.load(Relaxed)) });
     }
     explore("made_after_a_synchronization", || model(Release, |value| AtomicU32::new(value)));
     assert_names_the_callers_lines(&report(|| model(Relaxed, |value| AtomicU32::new(value))));
     assert_names_the_callers_lines(&report(|| model(Relaxed, |value| AtomicU32::fresh(value))));
 }
 
-/// A queue node in a function's frame, as waiters of an MCS lock have it.
+/// The object is a queue node in a function's frame, like the node of a waiter of an MCS lock.
 #[test]
 fn a_node_on_a_threads_stack_is_checked() {
     #[inline(never)]
-    fn wait_in_line(place: &AtomicPtr<AtomicBool>, publish: Ordering) {
+    fn wait_in_line(slot: &AtomicPtr<AtomicBool>, publish: Ordering) {
         let passed = AtomicBool::new(false);
-        place.store((&raw const passed).cast_mut(), publish);
+        slot.store((&raw const passed).cast_mut(), publish);
         wait_until(&passed, Acquire, |passed| passed, &mut <Patient>::start());
     }
 
     fn model(publish: Ordering) {
-        let place = Arc::new(AtomicPtr::<AtomicBool>::default());
+        let slot = Arc::new(AtomicPtr::<AtomicBool>::default());
         let waiter = {
-            let place = place.clone();
-            thread::spawn(move || wait_in_line(&place, publish))
+            let slot = slot.clone();
+            thread::spawn(move || wait_in_line(&slot, publish))
         };
-        let node = wait_until(&*place, Acquire, |node| !node.is_null(), &mut <Patient>::start());
+        let node = wait_until(&*slot, Acquire, |node| !node.is_null(), &mut <Patient>::start());
         // SAFETY: the waiter leaves its frame after this store.
         unsafe { &*node }.store(true, Release);
         waiter.join().unwrap();
@@ -258,15 +265,17 @@ fn a_node_on_a_threads_stack_is_checked() {
     assert_names_the_callers_lines(&report(|| model(Relaxed)));
 }
 
-/// A test-and-set lock like any: `const fn new`, a word and a cell.
+/// An ordinary test-and-set lock: a word and a cell, made by a `const fn new`.
 struct Lock {
+    /// Set while a thread holds the lock. Each thread sets it to acquire the lock.
     taken: AtomicBool,
+    /// The protected value. Only the holder writes it.
     value: UnsafeCell<u32>,
 }
 
 // SAFETY: `taken` keeps all but one thread away from `value`. The models check that.
 unsafe impl Sync for Lock {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: no field belongs to one thread.
 unsafe impl Send for Lock {}
 
 impl Lock {
@@ -340,13 +349,13 @@ fn a_lock_made_by_a_thread_and_sent_to_another_passes() {
         handed_over(Release, || Lock::new(0), |lock| assert_eq!(lock.add(), 1));
     });
     explore("lock_sent_by_fences", || {
-        let place = Arc::new(AtomicPtr::<Lock>::default());
+        let slot = Arc::new(AtomicPtr::<Lock>::default());
         let user = {
-            let place = place.clone();
+            let slot = slot.clone();
             thread::spawn(move || {
-                let lock = place.load(Relaxed);
+                let lock = slot.load(Relaxed);
                 fence(Acquire);
-                // SAFETY: it stays until this thread is joined.
+                // SAFETY: the body frees the lock after it has joined this thread.
                 if let Some(lock) = unsafe { lock.as_ref() } {
                     lock.add();
                 }
@@ -354,31 +363,31 @@ fn a_lock_made_by_a_thread_and_sent_to_another_passes() {
         };
         let lock = Box::into_raw(Box::new(Lock::new(0)));
         fence(SeqCst);
-        place.store(lock, Relaxed);
+        slot.store(lock, Relaxed);
         user.join().unwrap();
         // SAFETY: the thread has ended.
         drop(unsafe { Box::from_raw(lock) });
     });
-    // Through what loom itself publishes: the end of a thread, and an `Arc`.
+    // Loom itself publishes the lock: by the end of a thread, then by an `Arc`.
     explore("lock_returned", || {
         let other = thread::spawn(|| Box::new(Lock::new(0)));
         let lock = other.join().unwrap();
         assert_eq!(lock.add(), 1);
     });
     explore("lock_left_in_an_arc", || {
-        let room = Arc::new(UnsafeCell::new(None));
-        struct Room(Arc<UnsafeCell<Option<Box<Lock>>>>);
-        let mine = Room(room.clone());
+        let cell = Arc::new(UnsafeCell::new(None));
+        struct Share(Arc<UnsafeCell<Option<Box<Lock>>>>);
+        let mine = Share(cell.clone());
         let other = thread::spawn(move || {
-            let Room(room) = mine;
-            // SAFETY: the body looks into the room after this thread has left it.
-            room.with_mut(|room| unsafe { *room = Some(Box::new(Lock::new(4))) });
-            drop(room);
+            let Share(cell) = mine;
+            // SAFETY: the body uses the cell only after this thread has dropped its `Arc`.
+            cell.with_mut(|lock| unsafe { *lock = Some(Box::new(Lock::new(4))) });
+            drop(cell);
             thread::yield_now();
         });
-        let mut room = room;
-        if let Some(room) = Arc::get_mut(&mut room)
-            && let Some(lock) = room.get_mut().take()
+        let mut cell = cell;
+        if let Some(cell) = Arc::get_mut(&mut cell)
+            && let Some(lock) = cell.get_mut().take()
         {
             assert_eq!(lock.add(), 5);
         }
@@ -386,7 +395,7 @@ fn a_lock_made_by_a_thread_and_sent_to_another_passes() {
     });
 }
 
-/// The memory that counts is the one in which an object lies when it is used.
+/// A use is checked against the moment of the memory in which the object lies at that use.
 #[test]
 fn a_lock_that_moves_after_its_first_use_passes() {
     #[inline(never)]
@@ -406,21 +415,21 @@ fn a_lock_that_moves_after_its_first_use_passes() {
 #[test]
 fn memory_that_is_used_again_belongs_to_its_last_allocation() {
     explore("memory_used_again", || {
-        let place = Arc::new(AtomicPtr::<AtomicU32>::default());
+        let slot = Arc::new(AtomicPtr::<AtomicU32>::default());
         let other = {
-            let place = place.clone();
+            let slot = slot.clone();
             thread::spawn(move || {
                 drop(Box::new(AtomicU32::new(1)));
-                let object = place.swap(ptr::null_mut(), AcqRel);
+                let object = slot.swap(ptr::null_mut(), AcqRel);
                 if !object.is_null() {
-                    // SAFETY: this thread has taken it.
+                    // SAFETY: this thread has taken the object out of the slot.
                     assert_eq!(unsafe { Box::from_raw(object) }.load(Relaxed), 2);
                 }
             })
         };
-        place.store(Box::into_raw(Box::new(AtomicU32::new(2))), Release);
+        slot.store(Box::into_raw(Box::new(AtomicU32::new(2))), Release);
         other.join().unwrap();
-        let object = place.swap(ptr::null_mut(), Relaxed);
+        let object = slot.swap(ptr::null_mut(), Relaxed);
         if !object.is_null() {
             // SAFETY: the thread has ended.
             drop(unsafe { Box::from_raw(object) });
@@ -428,7 +437,7 @@ fn memory_that_is_used_again_belongs_to_its_last_allocation() {
     });
 }
 
-/// What [`Stack::pop`] could do instead of a look into the cell.
+/// Tests `into_inner` and `get_mut`, which [`Stack::pop`] could use in place of `with`.
 #[test]
 fn exclusive_access_to_a_cell_is_checked() {
     fn model(publish: Ordering, last: fn(UnsafeCell<u32>) -> u32) {
@@ -446,7 +455,7 @@ fn exclusive_access_to_a_cell_is_checked() {
             })
         };
         let cell = wait_until(&*ready, Acquire, |cell| !cell.is_null(), &mut <Patient>::start());
-        // SAFETY: the writer has given it away.
+        // SAFETY: the writer does not use the cell after it has published it.
         assert_eq!(last(*unsafe { Box::from_raw(cell) }), 2);
         writer.join().unwrap();
     }
@@ -471,20 +480,20 @@ fn a_pointer_given_to_new_is_the_value() {
         assert_eq!(pointer.compare_exchange(there, ptr::null_mut(), AcqRel, Acquire), Ok(there));
         assert!(pointer.load(Relaxed).is_null());
         assert!(pointer.swap(there, Relaxed).is_null());
-        // SAFETY: it is a live local of this frame.
+        // SAFETY: the pointer is to a live local of this frame.
         assert_eq!(unsafe { *pointer.load(Relaxed) }, 1);
         POINTER.store(ptr::null_mut(), Relaxed);
         assert!(POINTER.load(Relaxed).is_null());
     });
 }
 
-/// Publishes a cell from a deeper frame, so that the frames' moments come and go.
+/// Publishes a cell from a deeper frame, so that moments of deeper frames come and go.
 #[inline(never)]
 fn publish_from_a_deeper_frame(slot: &AtomicPtr<UnsafeCell<u32>>) {
     slot.store(Box::into_raw(Box::new(UnsafeCell::new(1))), Release);
 }
 
-/// The maker goes on after another thread has taken its object and freed it.
+/// The maker continues after another thread has taken its object and freed it.
 #[test]
 fn an_object_that_another_thread_has_freed_passes() {
     explore("an_object_that_another_thread_has_freed_passes", || {
@@ -497,7 +506,7 @@ fn an_object_that_another_thread_has_freed_passes() {
                 if cell.is_null() {
                     return false;
                 }
-                // SAFETY: the other thread has given it away.
+                // SAFETY: the maker does not use the cell after it has published it.
                 let mut cell = unsafe { Box::from_raw(cell) };
                 cell.get_mut();
                 drop(cell);
@@ -509,7 +518,7 @@ fn an_object_that_another_thread_has_freed_passes() {
         publish_from_a_deeper_frame(&slot);
         other.store(2, Relaxed);
         if !taker.join().unwrap() {
-            // SAFETY: made above, and not taken.
+            // SAFETY: this thread made the cell, and the taker has not taken it.
             drop(unsafe { Box::from_raw(slot.load(Relaxed)) });
         }
     });

@@ -1,4 +1,5 @@
-//! Models of sleeping on a word: no wake-up is lost, whatever wakes for no reason and whichever deadline passes.
+//! Models of sleeping on a word: no wake-up is lost. A sleeper may wake for no reason, and any
+//! deadline may pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,26 +11,27 @@ use stanchion_machine_loom as machine;
 
 use Ordering::{Acquire, Release};
 
-/// One waits for a door, the other opens it; `wake` is what the opener does after it has opened.
-fn pass_the_door(wake: fn(&AtomicU32), deadline: fn() -> Deadline) {
-    let door = Arc::new(AtomicU32::new(0));
-    let opener = {
-        let door = door.clone();
+/// One thread waits for a flag, and another thread sets it. The setter calls `wake` after the
+/// store.
+fn wait_for_a_flag(wake: fn(&AtomicU32), deadline: fn() -> Deadline) {
+    let flag = Arc::new(AtomicU32::new(0));
+    let setter = {
+        let flag = flag.clone();
         thread::spawn(move || {
-            door.store(1, Release);
-            wake(&door);
+            flag.store(1, Release);
+            wake(&flag);
         })
     };
-    while door.load(Acquire) == 0 {
-        park::wait(&door, 0, deadline());
+    while flag.load(Acquire) == 0 {
+        park::wait(&flag, 0, deadline());
     }
-    opener.join().unwrap();
+    setter.join().unwrap();
 }
 
 #[test]
 fn park_loses_no_wake_up() {
     let explored = Model::new().check(|| {
-        pass_the_door(|door| _ = park::wake_one(door), || Deadline::NEVER);
+        wait_for_a_flag(|flag| _ = park::wake_one(flag), || Deadline::NEVER);
     });
     println!("model park_loses_no_wake_up: {explored}");
 }
@@ -38,7 +40,7 @@ fn park_loses_no_wake_up() {
 fn park_with_a_deadline_loses_no_wake_up() {
     let explored = Model::new().check(|| {
         let deadline = || Deadline::after(core::time::Duration::from_millis(1));
-        pass_the_door(|door| _ = park::wake_one(door), deadline);
+        wait_for_a_flag(|flag| _ = park::wake_one(flag), deadline);
     });
     println!("model park_with_a_deadline_loses_no_wake_up: {explored}");
 }
@@ -46,36 +48,36 @@ fn park_with_a_deadline_loses_no_wake_up() {
 #[test]
 fn park_wakes_two_sleepers_preemptions_2() {
     let explored = Model::new().preemptions(2).check(|| {
-        let door = Arc::new(AtomicU32::new(0));
+        let flag = Arc::new(AtomicU32::new(0));
         let sleeper = {
-            let door = door.clone();
+            let flag = flag.clone();
             thread::spawn(move || {
-                while door.load(Acquire) == 0 {
-                    park::wait(&door, 0, Deadline::NEVER);
+                while flag.load(Acquire) == 0 {
+                    park::wait(&flag, 0, Deadline::NEVER);
                 }
             })
         };
-        let opener = {
-            let door = door.clone();
+        let setter = {
+            let flag = flag.clone();
             thread::spawn(move || {
-                door.store(1, Release);
-                park::wake_all(&door);
+                flag.store(1, Release);
+                park::wake_all(&flag);
             })
         };
-        while door.load(Acquire) == 0 {
-            park::wait(&door, 0, Deadline::NEVER);
+        while flag.load(Acquire) == 0 {
+            park::wait(&flag, 0, Deadline::NEVER);
         }
         sleeper.join().unwrap();
-        opener.join().unwrap();
+        setter.join().unwrap();
     });
     println!("model park_wakes_two_sleepers_preemptions_2: {explored}");
 }
 
 #[test]
 fn park_without_a_wake_is_reported() {
-    let lost = || _ = Model::new().choices(0).check(|| pass_the_door(|_| (), || Deadline::NEVER));
+    let lost = || _ = Model::new().choices(0).check(|| wait_for_a_flag(|_| (), || Deadline::NEVER));
     assert!(
         catch_unwind(AssertUnwindSafe(lost)).is_err(),
-        "a sleeper that nobody wakes must be reported"
+        "a sleeper that no thread wakes must be reported"
     );
 }

@@ -1,4 +1,5 @@
-//! Models of the watch: no call is lost, each ends one wait, and what was written before it is seen.
+//! Models of the watch: no call is lost, and each call ends one wait. The waiter then sees what the
+//! caller wrote before the call.
 
 use machine::atomic::{AtomicU32, Ordering};
 use machine::cell::UnsafeCell;
@@ -8,9 +9,11 @@ use machine::watch::{Watch, Woken};
 use machine::{Model, thread};
 use stanchion_machine_loom as machine;
 
-/// A watch and what is written before a call.
+/// A watch, and a message that is written before a call.
 struct Shared {
+    /// The caller wakes it, and the listener waits on it.
     watch: Watch,
+    /// The caller writes 7 before it wakes the watch. The listener reads it after its wait.
     message: UnsafeCell<u32>,
 }
 
@@ -19,15 +22,15 @@ impl Shared {
         Arc::new(Self { watch: Watch::new(), message: UnsafeCell::new(0) })
     }
 
-    /// Writes, and calls.
+    /// Writes the message, and wakes the watch.
     fn call(&self) {
-        // SAFETY: read only after the call has been answered.
+        // SAFETY: the listener reads only after the call has ended its wait.
         self.message.with_mut(|message| unsafe { *message = 7 });
         self.watch.wake();
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: the call has been answered; nobody writes after it.
+        // SAFETY: the call has ended the wait, and the caller writes nothing after the call.
         self.message.with(|message| unsafe { *message })
     }
 
@@ -93,12 +96,15 @@ fn watch_answers_a_call_once() {
     println!("model watch_answers_a_call_once: {explored}");
 }
 
-/// Of two calls that end one wait, both are seen.
+/// If two calls end one wait, the waiter sees what both callers wrote.
 #[test]
 fn watch_sees_both_of_two_callers_bounded() {
     struct Two {
+        /// Both callers wake it, and the body waits on it.
         watch: Watch,
+        /// One message for each caller, which writes it before it wakes the watch.
         messages: [UnsafeCell<u32>; 2],
+        /// The number of callers that have woken the watch. Each caller adds one.
         called: AtomicU32,
     }
 
@@ -111,17 +117,17 @@ fn watch_sees_both_of_two_callers_bounded() {
         let callers = [0, 1].map(|number: usize| {
             let two = two.clone();
             thread::spawn(move || {
-                // SAFETY: read only after both calls have been answered.
+                // SAFETY: the body reads only after a wait that both calls have ended.
                 two.messages[number].with_mut(|message| unsafe { *message = 1 });
                 two.watch.wake();
-                // Relaxed: that both have called is to be known, and nothing else is to be learnt by it.
+                // Relaxed: the count says that both have called, and publishes nothing else.
                 two.called.fetch_add(1, Ordering::Relaxed);
             })
         });
         if two.called.load(Ordering::Relaxed) == 2 {
             assert_eq!(two.watch.wait(Deadline::PAST), Woken::Woken);
             for message in &two.messages {
-                // SAFETY: both calls have been answered.
+                // SAFETY: both calls have ended the wait, and no caller writes after its call.
                 assert_eq!(message.with(|message| unsafe { *message }), 1);
             }
             assert_ne!(two.watch.wait(Deadline::PAST), Woken::Woken);
