@@ -1,18 +1,22 @@
-//! Models of every lock: the same questions, asked of each.
+//! Models of every lock. Each lock has the same models.
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads` | 2, one locking twice (once: the recovering lock) | none |
-//! | `two_threads_twice_bounded` | 2, each locking twice | 3 preemptions |
-//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published and the recovering lock |
+//! | `two_threads` | 2, of which one locks twice | none |
+//! | `two_threads_twice_bounded` | 2, each locks twice | 3 preemptions |
+//! | `three_threads_bounded` | 3 | 3 preemptions |
 //! | `a_try_meets_a_holder` | 2 | none |
-//! | `a_guard_is_released_elsewhere`, where a guard may be sent | 2 | none |
-//! | `requests_are_taken_back`, where the lock asks not to be preempted | 2 | none |
+//! | `a_guard_is_released_elsewhere`, if a guard may be sent | 2 | none |
+//! | `requests_are_taken_back`, if the lock asks not to be preempted | 2 | none |
 //! | `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
-//! | `deadlines::…` | 2 | none; with two waiters that give up, 3 preemptions, 2 when brief |
+//! | `deadlines::…` | 2 | none |
+//! | `deadlines::two_clh_waiters_give_up_bounded` | 3 | 3 preemptions, 2 when brief |
 //!
-//! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. Every model prints
-//! `model NAME: N executions`.
+//! Exceptions: in `two_threads` of the recovering lock each thread locks once. The bounded models
+//! of the recovering and the time-published locks have 2 preemptions.
+//!
+//! The payload is a checked cell. So a lock that excludes but does not synchronize fails too. Every
+//! model prints `model NAME: N executions`.
 
 #[path = "../../../../crates/spin/tests/common/mod.rs"]
 mod common;
@@ -36,10 +40,10 @@ use stanchion_spin_loom::{
     Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
-/// What the lock protects: counted without atomics, under loom's race checker.
+/// The protected count. Threads change it without atomics, under loom's race checker.
 struct Payload(UnsafeCell<u32>);
 
-// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check that.
+// SAFETY: the mutex lets one thread at a time use the cell. The models check this.
 unsafe impl Send for Payload {}
 
 impl Payload {
@@ -48,7 +52,7 @@ impl Payload {
     }
 
     fn add_one(&self) {
-        // SAFETY: the caller holds the lock; if that is not enough, the cell reports it.
+        // SAFETY: the caller holds the lock. If the lock does not exclude, the cell reports it.
         self.0.with_mut(|count| unsafe { *count += 1 });
     }
 
@@ -58,7 +62,7 @@ impl Payload {
     }
 }
 
-/// Checks `body`, says how much there was to check.
+/// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
@@ -69,13 +73,14 @@ fn lock_and_count<R: RawMutex>(mutex: &Mutex<R, Payload>, times: u32) {
     }
 }
 
-/// A thread for each of `times`, the last of them this one, locking so many times.
+/// Runs a thread for each number of `times`. The thread locks that many times. The last number is
+/// for the calling thread.
 fn count_with<R>(times: &'static [u32])
 where
     R: RawMutex + Send + Sync + 'static,
 {
     let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
-    let (mine, others) = times.split_last().expect("at least this thread");
+    let (mine, others) = times.split_last().expect("a number for the calling thread");
     let others: Vec<_> = others
         .iter()
         .map(|&times| {
@@ -90,7 +95,8 @@ where
     assert_eq!(mutex.lock().count(), times.iter().sum());
 }
 
-/// One thread locks, the other tries, and both then lock for good.
+/// One thread locks, and another tries to lock. The lock then counts each thread that got it, and
+/// is free.
 fn try_against_lock<R>()
 where
     R: RawMutex + Send + Sync + 'static,
@@ -105,27 +111,27 @@ where
     };
     mutex.lock().add_one();
     let got = other.join().unwrap();
-    assert_eq!(mutex.try_lock().expect("everyone is done").count(), 1 + got);
+    assert_eq!(mutex.try_lock().expect("all threads have released the lock").count(), 1 + got);
     assert!(!mutex.is_locked());
 }
 
-/// A guard acquired by one thread and released by another.
+/// One thread acquires a guard, and another thread releases it.
 fn send_the_guard<R>()
 where
     R: RawMutex + Send + Sync + 'static,
     R::Guard: Send,
 {
     let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
-    // SAFETY: released below, by the thread that the guard is sent to.
+    // SAFETY: the thread that gets the guard releases it below.
     let guard = unsafe { mutex.raw() }.lock();
     let releaser = {
         let mutex = mutex.clone();
         thread::spawn(move || {
-            // SAFETY: the lock is held for this thread.
+            // SAFETY: this thread has the guard, so it holds the lock.
             unsafe { &*mutex.data_ptr() }.add_one();
-            // SAFETY: the lock below is released once, with the guard of its acquisition.
+            // SAFETY: this thread releases the lock once, with the guard of its acquisition.
             let raw = unsafe { mutex.raw() };
-            // SAFETY: the guard is this lock's, held.
+            // SAFETY: the guard is from this lock, which is held.
             unsafe { raw.unlock(guard) }
         })
     };
@@ -134,7 +140,8 @@ where
     assert_eq!(mutex.lock().count(), 2);
 }
 
-/// A forgotten guard leaves the mutex locked, for good and for all, wherever it is moved.
+/// A forgotten guard leaves the mutex locked for ever, for all threads, also after the mutex has
+/// moved.
 fn forget_and_move<R>()
 where
     R: RawMutex + Send + Sync + 'static,
@@ -152,7 +159,8 @@ where
     assert!(!got && !other_got && mutex.is_locked());
 }
 
-/// Whoever waits, tries in vain or holds has as many requests not to be preempted as it holds locks.
+/// A thread has one request not to be preempted for each lock that it holds. Waiting for a lock,
+/// and trying in vain to lock, leave no request behind.
 fn requests_are_taken_back<R>()
 where
     R: RawMutex + Send + Sync + 'static,
@@ -176,7 +184,8 @@ where
     other.join().unwrap();
 }
 
-/// What can be done with a guard that may be sent; or with one that stays with its thread, for its lock has made a request there.
+/// Declares the model of a guard that may be sent. A guard that stays with its thread has no such
+/// model. If its lock asks not to be preempted, the lock has a model of these requests.
 macro_rules! guard_models {
     () => {
         #[test]
@@ -197,7 +206,8 @@ macro_rules! guard_models {
     };
 }
 
-/// How many choices of a thread are explored: one look of each that sees the holder preempted, where a lock asks for that.
+/// The number of choices that are explored of each thread. The recovering lock has one: a waiter
+/// may see the holder preempted once.
 macro_rules! choices {
     (asks) => {
         0
@@ -207,7 +217,8 @@ macro_rules! choices {
     };
 }
 
-/// How often each of two threads locks in an unbounded model: once, where a hand-over makes so many interleavings that more would take minutes.
+/// The number of times that each of two threads locks in an unbounded model. In the recovering lock
+/// each locks once: a hand-over makes so many interleavings that more would take minutes.
 macro_rules! times {
     () => {
         &[1, 2]
@@ -227,7 +238,7 @@ macro_rules! models {
 
             type Lock = $lock;
 
-            /// Enough for a lock and its payload; nodes are made fresh.
+            /// Makes room for a lock and its payload. Queue nodes need none: `fresh` makes them.
             fn model() -> Model {
                 Model::new().objects(6)$(.choices(choices!($guard)))?
             }
@@ -284,7 +295,8 @@ models! {
     time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, 2;
 }
 
-/// One thread locks for good, `timed` others with a deadline that may pass. Whoever got in counted.
+/// One thread locks without a deadline, and `timed` others with a deadline that may pass. Each
+/// thread that got the lock has counted.
 fn count_with_deadlines<R>(timed: u32)
 where
     R: RawMutexTimed<Duration = Duration> + Send + Sync + 'static,
@@ -304,21 +316,21 @@ where
         .collect();
     mutex.lock().add_one();
     let in_time: u32 = timed.into_iter().map(|thread| thread.join().unwrap()).sum();
-    assert_eq!(mutex.try_lock().expect("everyone is done").count(), 1 + in_time);
+    assert_eq!(mutex.try_lock().expect("all threads have released the lock").count(), 1 + in_time);
     assert!(!mutex.is_locked());
 }
 
-/// Whoever counts a ticket lock's threads while others come and go never counts too many.
+/// A count of a ticket lock's threads is never too large, while another thread locks and unlocks.
 #[test]
-fn ticket_counts_those_there() {
-    explore("ticket_counts_those_there", Model::new().objects(6), || {
+fn ticket_counts_holders_and_waiters() {
+    explore("ticket_counts_holders_and_waiters", Model::new().objects(6), || {
         let lock = Arc::new(<Ticket>::new());
         let other = {
             let lock = lock.clone();
             thread::spawn(move || {
                 for _ in 0..2 {
                     let guard = lock.lock();
-                    // SAFETY: acquired above.
+                    // SAFETY: this thread has acquired the lock above.
                     unsafe { lock.unlock(guard) };
                 }
             })
@@ -364,14 +376,15 @@ mod deadlines {
     }
 }
 
-/// Every model fails for a lock that is broken in the way that it looks for.
+/// Locks that are broken on purpose. Each model fails for a lock with the fault that it looks for.
 mod broken_on_purpose {
     use super::*;
 
-    /// Excludes, but orders nothing: what one holder wrote the next may not see.
+    /// A lock that excludes but orders nothing. A holder may not see what the holder before it
+    /// wrote.
     struct Unordered(AtomicBool);
 
-    // SAFETY: none; the models must say so.
+    // SAFETY: none, on purpose. The models must report it.
     unsafe impl RawMutex for Unordered {
         const INIT: Self = Self(AtomicBool::new(false));
         type Guard = GuardSend;
