@@ -1,6 +1,7 @@
-//! The simulated machine through `machine`'s interface: what is charged, when time passes, who runs, and what is refused.
+//! The simulated machine through the interface of `machine`: the accesses that it charges, the time
+//! that passes, the thread that runs, and the calls that it refuses.
 //!
-//! What the memory systems and the scheduler themselves do is tested in `crates/simulator`.
+//! `crates/simulator` tests the memory systems and the scheduler themselves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -17,7 +18,7 @@ use stanchion_simulator::{Arena, Failure, Run, Simulation, machines};
 
 use Ordering::{Acquire, Relaxed, Release};
 
-/// Addresses must not depend on this process.
+/// Addresses in a run must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
@@ -32,7 +33,7 @@ fn result_on<R: 'static>(processors: usize, body: impl FnOnce() -> R + 'static) 
     on(processors, body).unwrap().result
 }
 
-/// How `body` panics.
+/// Runs `body`, which must panic, and returns the message.
 fn panic_of<R>(body: impl FnOnce() -> R) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(body)) else { panic!("it did not panic") };
     let message = panic.downcast_ref::<String>().cloned();
@@ -104,7 +105,7 @@ fn every_access_is_charged_once() {
 fn cells_and_declared_data_are_charged() {
     let run = on(1, || {
         let cell = UnsafeCell::new(7_u64);
-        // SAFETY: nobody else has the cell.
+        // SAFETY: no other thread has the cell.
         assert_eq!(cell.with(|value| unsafe { *value }), 7);
         // SAFETY: as above.
         cell.with_mut(|value| unsafe { *value = 8 });
@@ -148,7 +149,7 @@ fn words_are_plain_memory_outside_a_run() {
 }
 
 #[test]
-fn what_needs_a_run_says_so() {
+fn calls_that_need_a_run_say_so() {
     let word = AtomicU32::new(0);
     let calls: [(&str, &dyn Fn()); 9] = [
         ("thread::spawn", &|| drop(thread::spawn(|| ()))),
@@ -193,7 +194,8 @@ fn a_wake_up_that_is_lost_is_a_deadlock_with_names() {
             thread::Builder::new().name("sleeper".into()).spawn(sleep).unwrap()
         };
         thread::sleep(Duration::from_millis(1));
-        word.store(1, Release); // and nobody is woken
+        // No wake-up follows the store.
+        word.store(1, Release);
         sleeper.join().unwrap();
     });
     let failure = failure.unwrap_err();
@@ -270,7 +272,7 @@ fn deadlines_pass_in_virtual_time() {
 }
 
 #[test]
-fn waits_take_the_time_they_are_told() {
+fn waits_take_the_given_time() {
     result_on(1, || {
         let word = AtomicU32::new(0);
         let none = |value| value != 0;
@@ -295,10 +297,10 @@ fn waits_take_the_time_they_are_told() {
 }
 
 #[test]
-fn who_spins_in_his_own_cache_makes_no_accesses() {
+fn a_waiter_that_spins_in_its_own_cache_makes_no_accesses() {
     let run = on(2, || {
         let word = Arc::new(AtomicU32::new(0));
-        let spinner = {
+        let waiter = {
             let word = word.clone();
             thread::spawn(move || {
                 wait_until(&*word, Acquire, |value| value != 0, &mut Spin::start());
@@ -308,8 +310,8 @@ fn who_spins_in_his_own_cache_makes_no_accesses() {
         thread::sleep(Duration::from_millis(20));
         word.store(1, Release);
         let stored = clock::now();
-        let seen = spinner.join().unwrap();
-        assert!(seen.nanos_since(stored) < 2_000, "the spinner sees the store at once");
+        let seen = waiter.join().unwrap();
+        assert!(seen.nanos_since(stored) < 2_000, "the waiter sees the store at once");
     });
     let accesses = run.unwrap().statistics.accesses.all;
     assert!(accesses < 20, "{accesses} accesses in 20 ms");
@@ -334,14 +336,14 @@ fn patient_waiters_yield_to_the_thread_they_wait_for() {
         });
         run.unwrap().statistics.elapsed
     };
-    // Who only spins lets the other run when its slice ends.
+    // A waiter that only spins lets the setter run when its time slice ends.
     let quantum = machines::modern(1).scheduling.quantum;
     assert!(waits(false) >= quantum);
     assert!(waits(true) < quantum);
 }
 
 #[test]
-fn patience_is_kept_in_virtual_time() {
+fn a_patient_policy_measures_virtual_time() {
     result_on(4, || {
         let word = AtomicU32::new(0);
         let mut policy = Patient::<4_000, 2>::start();
@@ -364,17 +366,19 @@ machine::global! {
 }
 
 machine::global! {
-    /// More than a thread's stack holds.
+    /// A table that is larger than a thread's stack.
     static TABLE: [AtomicU32; 1 << 18] = [const { AtomicU32::new(5) }; 1 << 18];
 }
 
+/// The values of the threads that have ended, in the order of their ends.
 static LEFT: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
+/// A thread's value, which its destructor adds to [`LEFT`].
 struct Leaves(core::cell::Cell<u32>);
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        assert!(MINE.try_with(|_| ()).is_err(), "it is gone for who asks now");
+        assert!(MINE.try_with(|_| ()).is_err(), "a dropped thread-local is out of reach");
         LEFT.lock().unwrap().push(self.0.get());
     }
 }
@@ -411,7 +415,7 @@ fn presence_is_exact() {
             machine::work(50_000);
             let seen = (presence::of(1), presence::runs(1));
             other.join().unwrap();
-            assert_eq!(presence::of(1), Presence::Unknown, "it has ended");
+            assert_eq!(presence::of(1), Presence::Unknown, "the thread has ended");
             seen
         })
     };
@@ -427,45 +431,41 @@ fn presence_is_exact() {
 #[test]
 fn the_time_of_a_switch_is_the_moment_itself() {
     use machine::presence::{Presence, of, since};
-    const NAP: Duration = Duration::from_millis(4);
-    // One machine whose clock is the code's, and one that is forty times slower.
+    const SLEEP: Duration = Duration::from_millis(4);
+    // The first machine runs at the speed of the code's clock. The second is forty times slower.
     for machine in [machines::modern(2), machines::firefly()] {
         let body = || {
-            // A lock of the standard library's takes no virtual time.
+            // A lock of the standard library takes no virtual time.
             let read = Arc::new(Mutex::new(Vec::new()));
             let reads = read.clone();
             let sleeper = thread::spawn(move || {
-                let note = || reads.lock().unwrap().push(clock::monotonic());
-                note();
+                let record = || reads.lock().unwrap().push(clock::monotonic());
+                record();
                 machine::work(1_000_000);
-                note();
-                thread::sleep(NAP);
-                note();
-                thread::sleep(NAP);
+                record();
+                thread::sleep(SLEEP);
+                record();
+                thread::sleep(SLEEP);
             });
             let seen = |after| {
                 thread::sleep(after);
                 (of(1), since(1).unwrap())
             };
             let last = || *read.lock().unwrap().last().unwrap();
-            let (presence, slept) = seen(NAP / 2);
+            let (presence, slept) = seen(SLEEP / 2);
             assert_eq!((presence, slept), (Presence::Blocked, last()));
-            let (presence, slept) = seen(NAP);
-            assert_eq!(
-                (presence, slept),
-                (Presence::Blocked, last()),
-                "it had woken, and sleeps again"
-            );
-            assert_eq!(read.lock().unwrap()[1] + NAP.as_nanos() as u64, slept);
+            let (presence, slept) = seen(SLEEP);
+            assert_eq!((presence, slept), (Presence::Blocked, last()), "the thread sleeps again");
+            assert_eq!(read.lock().unwrap()[1] + SLEEP.as_nanos() as u64, slept);
             sleeper.join().unwrap();
-            assert_eq!((since(1), since(usize::MAX)), (None, None), "it has ended; there is none");
+            assert_eq!((since(1), since(usize::MAX)), (None, None), "neither number has a thread");
         };
         Simulation::new(machine).run(body).unwrap();
     }
 }
 
 #[test]
-fn a_thread_that_is_preempted_was_switched_when_the_other_was() {
+fn a_preempted_thread_was_switched_when_the_other_thread_was() {
     use machine::presence::{Presence, of, since};
     let machine = machines::modern(1);
     let switch = machine.scheduling.switch.as_nanos();
@@ -475,7 +475,7 @@ fn a_thread_that_is_preempted_was_switched_when_the_other_was() {
             assert_eq!((of(0), since(0)), (Presence::Preempted, Some(began - switch)));
             assert_eq!((of(1), since(1)), (Presence::Running, Some(began - switch)));
         });
-        assert_eq!((of(1), since(1)), (Presence::Preempted, None), "it has had no processor");
+        assert_eq!((of(1), since(1)), (Presence::Preempted, None), "the thread has not run yet");
         machine::work(2_000_000);
         other.join().unwrap();
     };
@@ -496,7 +496,7 @@ fn a_pinned_thread_stays_and_its_children_with_it() {
             let _again = topology::pin(3).unwrap();
             assert_eq!(topology::current(), Some(3));
         }
-        assert_eq!(topology::current(), Some(2), "as before");
+        assert_eq!(topology::current(), Some(2), "the earlier pin counts again");
         drop(pinned);
         assert_eq!(topology::processors().len(), 4);
         let error = topology::pin(4).unwrap_err().to_string();
@@ -529,7 +529,7 @@ fn threads_are_numbered_as_they_start() {
 }
 
 #[test]
-fn the_side_that_runs_often_pays_nothing() {
+fn the_light_fence_takes_no_time() {
     let run = on(1, || {
         machine::asymmetric::light();
         assert!(machine::asymmetric::is_free());

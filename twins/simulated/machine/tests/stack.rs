@@ -1,4 +1,4 @@
-//! Stacks inside a run: user-level threads on virtual ones.
+//! Stacks inside a run: user-level threads on the run's virtual threads.
 #![cfg(all(unix, not(miri)))]
 
 use corosensei::stack::StackPointer;
@@ -9,13 +9,14 @@ use machine::thread;
 use stanchion_machine_simulated as machine;
 use stanchion_simulator::{Arena, Simulation, machines};
 
-/// Addresses must not depend on this process.
+/// Addresses in a run must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
+/// A stack of `machine` as corosensei takes it.
 struct On(Stack);
 
-// SAFETY: a guard below, and at least 15 KiB above it.
+// SAFETY: the stack has a guard below it, and at least 15 KiB above the guard.
 unsafe impl corosensei::stack::Stack for On {
     fn base(&self) -> StackPointer {
         self.0.base()
@@ -26,7 +27,8 @@ unsafe impl corosensei::stack::Stack for On {
     }
 }
 
-/// Three coroutines in turn, with an atomic on each stack.
+/// Runs three coroutines in turn, with an atomic on the stack of each. Returns the sum of their
+/// atomics.
 fn interleaved(slab: &mut Slab) -> u32 {
     let mut coroutines: Vec<_> = (0..3)
         .map(|number| {
@@ -55,7 +57,7 @@ fn interleaved(slab: &mut Slab) -> u32 {
 }
 
 #[test]
-fn user_level_threads_of_a_run_have_its_memory_and_every_run_is_the_same() {
+fn user_level_threads_use_the_memory_of_the_run_and_every_run_is_the_same() {
     let run = || {
         let run = Simulation::new(machines::modern(2)).run(|| {
             let body = || {
@@ -73,7 +75,7 @@ fn user_level_threads_of_a_run_have_its_memory_and_every_run_is_the_same() {
 }
 
 #[test]
-fn memory_of_stacks_that_are_gone_is_ordinary_memory_again() {
+fn memory_of_freed_stacks_is_ordinary_memory_again() {
     assert_eq!(guards(), Guards::Protected);
     for _ in 0..3 {
         let size = Size::of(1).unwrap();
@@ -81,7 +83,7 @@ fn memory_of_stacks_that_are_gone_is_ordinary_memory_again() {
         assert_eq!(slab.guards(), Guards::Protected);
         let mut stack = slab.next_stack().unwrap().unwrap();
         stack.set_name(Some("one"));
-        // SAFETY: nothing is on it.
+        // SAFETY: nothing is on the stack.
         unsafe { stack.discard() };
         assert_eq!(stack.name(), None);
         drop((slab, stack));

@@ -11,7 +11,7 @@ use stanchion_machine_simulated as machine;
 use stanchion_simulator::{Arena, Simulation, machines};
 use std::time::Duration;
 
-/// Addresses must not depend on this process.
+/// Addresses in a run must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
@@ -19,12 +19,12 @@ fn on<R: 'static>(processors: usize, body: impl FnOnce() -> R + 'static) -> R {
     Simulation::new(machines::modern(processors)).run(body).unwrap().result
 }
 
-/// The index of a new thread that runs `body`.
-fn other(body: impl FnOnce() + Send + 'static) -> (usize, thread::JoinHandle<()>) {
+/// Spawns a thread that runs `body`. Returns the index of the thread and its handle.
+fn spawn_other(body: impl FnOnce() + Send + 'static) -> (usize, thread::JoinHandle<()>) {
     let index = Arc::new(AtomicUsize::new(usize::MAX));
-    let told = index.clone();
+    let published = index.clone();
     let handle = thread::spawn(move || {
-        told.store(thread::index().unwrap(), Relaxed);
+        published.store(thread::index().unwrap(), Relaxed);
         body();
     });
     let index = wait_until(&*index, Relaxed, |index| index != usize::MAX, &mut <Patient>::start());
@@ -35,7 +35,7 @@ fn other(body: impl FnOnce() + Send + 'static) -> (usize, thread::JoinHandle<()>
 fn a_block_and_its_end_wake_the_sleeper_when_they_happen() {
     on(2, || {
         let watch = Watch::new();
-        let (index, handle) = other(|| {
+        let (index, handle) = spawn_other(|| {
             machine::work(100_000);
             thread::sleep(Duration::from_micros(300));
             machine::work(100_000);
@@ -53,12 +53,12 @@ fn a_block_and_its_end_wake_the_sleeper_when_they_happen() {
                 break;
             }
         }
-        // In units of 50 us: how late a sleeper is, is a few microseconds.
+        // Times are in units of 50 us. A sleeper is late by a few microseconds.
         let kinds: Vec<_> = seen.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [Presence::Running, Presence::Blocked, Presence::Running]);
         assert!(seen[1].1 >= 1 && seen[1].1 <= 2, "{seen:?}");
         assert!(seen[2].1 >= 7 && seen[2].1 <= 8, "{seen:?}");
-        assert!(!watch.arm(index), "it has ended");
+        assert!(!watch.arm(index), "the thread has ended");
         handle.join().unwrap();
     });
 }
@@ -67,7 +67,7 @@ fn a_block_and_its_end_wake_the_sleeper_when_they_happen() {
 fn a_preemption_wakes_the_sleeper() {
     on(2, || {
         let watch = Arc::new(Watch::new());
-        let (index, handle) = other(|| {
+        let (index, handle) = spawn_other(|| {
             let _pinned = topology::pin(1).unwrap();
             machine::work(200_000_000);
         });
@@ -94,7 +94,7 @@ fn a_preemption_wakes_the_sleeper() {
 }
 
 #[test]
-fn calls_deadlines_and_marks_are_kept_apart() {
+fn calls_deadlines_and_switches_end_waits_separately() {
     on(2, || {
         let watch = Arc::new(Watch::new());
         let soon = || Deadline::after(Duration::from_micros(50));
@@ -111,25 +111,25 @@ fn calls_deadlines_and_marks_are_kept_apart() {
         assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
         caller.join().unwrap();
 
-        let (index, handle) = other(|| {
+        let (index, handle) = spawn_other(|| {
             for _ in 0..4 {
                 thread::sleep(Duration::from_micros(100));
             }
         });
         assert!(watch.arm(index));
         watch.disarm(index);
-        assert_eq!(watch.wait(soon()), Woken::TimedOut, "disarmed");
+        assert_eq!(watch.wait(soon()), Woken::TimedOut, "the watch is disarmed");
         assert!(watch.arm(index));
         machine::work(200_000);
         watch.wake();
         assert_eq!(
             watch.wait(Deadline::NEVER),
             Woken::Woken,
-            "the call first, and the mark is kept"
+            "the call counts first, and the switch is kept"
         );
         assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
         machine::work(200_000);
-        assert_eq!(watch.wait(soon()), Woken::TimedOut, "one switch has disarmed it");
+        assert_eq!(watch.wait(soon()), Woken::TimedOut, "the first switch has disarmed the watch");
         handle.join().unwrap();
     });
 }
