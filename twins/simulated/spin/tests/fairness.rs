@@ -15,7 +15,7 @@ use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
 use stanchion_spin_simulated::TestAndSet;
 use stanchion_spin_simulated::contention::{Exchange, Read};
 
-/// Addresses must not depend on this process.
+/// Addresses in a run must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
@@ -62,13 +62,14 @@ fn shares<R: RawMutex + Send + Sync + 'static>(machine: &Machine, seed: u64) -> 
     shares
 }
 
+/// Returns Jain's index of `shares`: 1 if all are equal, and `1 / n` if one of `n` has all.
 fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
     let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// The papers' machines with so many processors.
+/// Returns the papers' machines, each with `processors` processors.
 fn machines(processors: usize) -> [Machine; 3] {
     [
         machines::symmetry_a(processors),
@@ -118,7 +119,7 @@ fn waiters_that_read_get_the_lock_equally_often() {
     assert_fair::<TestAndSet<Read, Spin>>("read");
 }
 
-/// This is what jitter is for: without it processors march in step, whatever the seed.
+/// Jitter prevents this: without it processors march in step, whatever the seed.
 #[test]
 fn without_jitter_one_of_four_processors_never_gets_the_lock() {
     for seed in 0..3 {

@@ -1,12 +1,13 @@
-//! Every lock on the simulated machines: one holder at a time, everybody comes to his turn, the same run every time.
+//! Every lock on the simulated machines: there is one holder at a time, each thread gets the lock,
+//! and a run with the same seed is the same run.
 //!
-//! | test | machines | processors | threads |
+//! | test | machines | processors | threads for each processor |
 //! | --- | --- | --- | --- |
-//! | `each_on_every_machine` | all, caches of every kind and none | 1, 2, 8, 20 | one a processor |
-//! | `more_threads_than_processors` | of today, short time slices | 1, 2, 3 | three a processor |
-//! | `deadlines::…` | of today | 2 | 2 |
+//! | `each_on_every_machine` | each kind of cache, and none | 1, 2, 8, 20 | 1 |
+//! | `more_threads_than_processors` | of today, with short time slices | 1, 2, 3 | 3 |
+//! | `deadlines::…` | of today | 2 | 1 |
 //!
-//! Numbers of the papers are the study's; here is what must hold on any machine.
+//! The study compares numbers with the papers. These tests check what must hold on any machine.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -22,17 +23,21 @@ use stanchion_spin_simulated::{
     Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
-/// Addresses must not depend on this process.
+/// Addresses in a run must not depend on this process.
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-/// What the lock protects. Switching between its two looks at `held` is what the work in between is for.
+/// The protected data. A holder works between its two writes to `held`, so that another thread can
+/// run in between.
 struct Payload {
+    /// Set while a thread is in the critical section. The holder writes it.
     held: Cell<bool>,
+    /// The number of critical sections so far. The holder adds one.
     count: Cell<u32>,
 }
 
 impl Payload {
+    /// Runs a critical section of `nanos`.
     fn enter(&self, nanos: u64) {
         assert!(!self.held.replace(true), "two threads hold the lock");
         machine::write(&self.count);
@@ -43,15 +48,18 @@ impl Payload {
     }
 }
 
-/// What the threads of a run do: lock so many times each, hold the lock for so long, and stay away for as long.
+/// The work of a run's threads. No thread writes it during the run.
 #[derive(Clone, Copy)]
 struct Load {
+    /// The number of threads.
     threads: usize,
+    /// The number of times that each thread locks.
     times: u32,
+    /// The length of a critical section, and of the pause after it.
     nanos: u64,
 }
 
-/// Runs it. Threads are made in no time, so that they are there together.
+/// Runs `load` on `machine`. Spawning takes no time there, so that all threads start together.
 fn contend<R>(machine: &Machine, seed: u64, load: Load) -> Result<Statistics, Failure>
 where
     R: RawMutex + Send + Sync + 'static,
@@ -66,7 +74,7 @@ where
             .map(|number| {
                 let mutex = mutex.clone();
                 thread::spawn(move || {
-                    // One a processor, if there are enough.
+                    // There is a processor for each thread: pin it there.
                     let _pinned = (threads == topology::online()).then(|| topology::pin(number));
                     for _ in 0..times {
                         mutex.lock().enter(nanos);
@@ -83,7 +91,7 @@ where
     Simulation::new(machine).seed(seed).run(body).map(|run| run.statistics)
 }
 
-/// A machine of each kind, with so many processors.
+/// Returns a machine of each kind, with `processors` processors.
 fn all_machines(processors: usize) -> [Machine; 6] {
     let with = |mut machine: Machine| {
         machine.processors = processors;
@@ -114,14 +122,14 @@ fn each_on_every_machine<R: RawMutex + Send + Sync + 'static>() {
             if processors == 8 {
                 assert_eq!(first, run(), "{name}: the same run twice");
             }
-            // Sections do not overlap.
+            // Critical sections do not overlap.
             let sections = Time::nanos(nanos) * (processors as u64 * u64::from(TIMES));
             assert!(first.elapsed > sections, "{name}: {} for {sections}", first.elapsed);
         }
     }
 }
 
-/// Slices end in the middle of everything.
+/// Time slices end at any point of the locks' code.
 fn more_threads_than_processors<R: RawMutex + Send + Sync + 'static>() {
     for processors in [1, 2, 3] {
         let mut machine = machines::modern(processors);
@@ -130,7 +138,7 @@ fn more_threads_than_processors<R: RawMutex + Send + Sync + 'static>() {
             let load = Load { threads: 3 * processors, times: 20, nanos: 700 + 111 * seed };
             let statistics = contend::<R>(&machine, seed, load).unwrap();
             let preemptions: u64 = statistics.threads.iter().map(|thread| thread.preemptions).sum();
-            assert!(preemptions > 0, "no slice has ended");
+            assert!(preemptions > 0, "no time slice has ended");
         }
     }
 }
@@ -170,10 +178,10 @@ locks! {
     never_yields: Mcs<Spin>;
 }
 
-/// Looks, then takes: two threads may look before either takes.
+/// A lock that looks and then takes: two threads may look before either takes.
 struct Racy(AtomicBool);
 
-// SAFETY: none; that is the point. It guards a payload that survives a race, and finds it.
+// SAFETY: none, on purpose. The payload survives a race, and reports it.
 unsafe impl RawMutex for Racy {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
@@ -205,7 +213,7 @@ unsafe impl RawMutex for Racy {
 }
 
 #[test]
-fn a_lock_that_is_none_is_found_out() {
+fn a_lock_that_does_not_exclude_is_found() {
     let load = Load { threads: 4, times: 20, nanos: 500 };
     let failure = (0..4).find_map(|seed| contend::<Racy>(&machines::modern(4), seed, load).err());
     assert!(matches!(failure, Some(Failure::Panicked { .. })), "{failure:?}");
@@ -235,7 +243,7 @@ mod deadlines {
             // A waiter that sleeps between its looks may be late by one sleep.
             assert!((2_000_000..3_200_000).contains(&waited), "{waited}");
             let moment = clock::moment_after(Duration::from_secs(1)).unwrap();
-            *mutex.try_lock_until(moment).expect("the holder is done long before") += 1;
+            *mutex.try_lock_until(moment).expect("the holder releases the lock long before") += 1;
             holder.join().unwrap();
             assert_eq!(*mutex.lock(), 2);
         };
@@ -253,7 +261,8 @@ mod deadlines {
     }
 }
 
-/// Section 3 of the 1989 paper in one sentence: waiters that exchange slow the holder, and queues do not.
+/// Section 3 of Anderson, Lazowska and Levy 1989 says that waiters slow the holder if they
+/// exchange, and do not if they queue.
 #[test]
 fn exchanging_waiters_slow_the_symmetry() {
     let machine = machines::symmetry_a(16);
