@@ -124,7 +124,9 @@ struct Runtime {
     live_threads: LiveThreads,
     /// The created and ended threads of each worker. Written by that worker.
     counts: Box<[ThreadCounts]>,
+    /// The parkers of the slots. A worker that is about to sleep announces itself there.
     parked: ParkedSlots,
+    /// The timers, and the number of the timekeeper. Any worker may write them.
     timers: Timers,
     /// Set when the last thread can be run.
     ready: AtomicBool,

@@ -55,8 +55,11 @@ impl MonitoredWorker for Worker {
 struct Runtime {
     /// The workers, each with the slot of its number.
     workers: [Worker; 2],
+    /// The parkers of the slots. A worker announces its sleep there, and a maker of work wakes it.
     parked: ParkedSlots,
+    /// The overcommitted slots. The monitor limits their number.
     overcommit: Overcommit,
+    /// The monitor's state, which is tested. All threads write it.
     monitor: Monitor,
     /// The items of work that are ready.
     ready: AtomicU32,

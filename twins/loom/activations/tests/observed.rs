@@ -24,6 +24,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 struct Worker {
     /// The state that is tested. Moved by each thread that looks.
     observed: ObservedState,
+    /// False while the worker is blocked. The worker sets it when it comes back.
     runs: AtomicBool,
     /// The counted upcalls `Blocked`. Raised by the thread that is first to see one.
     blocked: AtomicU32,

@@ -123,10 +123,14 @@ fn thread_of(home: ThreadHome) -> Thread {
 
 /// A thread of a runtime, its fiber while it runs, and two things that it waits for.
 struct Scene {
+    /// The runtime of the thread. No thread replaces it.
     runtime: Arc<Runtime>,
+    /// The thread that parks. No thread replaces it.
     thread: Thread,
     /// Loom does not see this lock. The header's cell reports races.
     fiber: Mutex<Option<ThreadFiber>>,
+    /// The two events that the thread waits for: 1 if the event has happened. The thread that
+    /// unparks writes it.
     done: [AtomicU32; 2],
 }
 

@@ -20,6 +20,8 @@ use stanchion_activations_loom::__internal::ReferenceCount;
 struct Counted {
     /// The count that is tested.
     references: ReferenceCount,
+    /// The value: 0 until it is freed. Each holder reads it, and the holder of the last handle
+    /// writes it.
     payload: UnsafeCell<u32>,
     /// The number of times that the payload was freed.
     freed: AtomicU32,

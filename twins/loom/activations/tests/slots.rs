@@ -60,6 +60,8 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
+    /// The ownership of the worker's slot. The worker writes it, and so does a thread that takes
+    /// its slot, gives it one, or ends its sleep.
     ownership: Ownership,
     /// Set while the mailbox is full, by the thread that fills it.
     is_mailed: AtomicBool,
@@ -308,7 +310,9 @@ fn slots_end_or_rest_bounded() {
 struct Sleeper {
     /// The parkers that are tested.
     parked: ParkedSlots,
+    /// 1 once the work is ready. The waker writes it.
     ready: AtomicU32,
+    /// The payload of the work. The waker writes it before it makes the work ready.
     work: UnsafeCell<u32>,
 }
 
@@ -422,6 +426,7 @@ fn slots_asleep_for_a_time() {
 struct Extra {
     /// The slots beyond the processors, which are tested.
     overcommit: Overcommit,
+    /// The payload of each slot. The thread that has opened the slot writes it.
     slots: [UnsafeCell<u32>; 2],
 }
 

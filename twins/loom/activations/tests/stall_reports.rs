@@ -35,6 +35,8 @@ use stanchion_activations_loom::Upcall;
 
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
+    /// The ownership of the worker's slot. The worker writes it, and so does a thread that takes
+    /// its slot or gives it one.
     ownership: Ownership,
     /// Set while the mailbox is full. Orders nothing.
     is_mailed: AtomicBool,
@@ -42,7 +44,9 @@ struct Worker {
 
 /// A runtime of some workers and one thread, which never ends. Its queues order nothing.
 struct Runtime {
+    /// The workers, by number.
     workers: Vec<Worker>,
+    /// The parkers of the slots. A worker announces its sleep there, and a sender of mail wakes it.
     parked: ParkedSlots,
     /// Set while the thread is ready.
     ready: AtomicBool,

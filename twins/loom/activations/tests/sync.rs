@@ -42,7 +42,10 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A lock, and the payload that it guards.
 struct Room<L> {
+    /// The object that is tested: a mutex, with or without a condition, a semaphore or a barrier.
+    /// All threads write it.
     lock: L,
+    /// The payload. A thread writes it where `lock` orders that.
     payload: UnsafeCell<u32>,
 }
 

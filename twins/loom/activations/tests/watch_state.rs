@@ -25,6 +25,7 @@ struct Scene {
     work: AtomicBool,
     /// Set when the worker can be armed.
     registered: AtomicBool,
+    /// Set when the worker is armed: by the worker itself, or by the thread that arms the workers.
     armed: AtomicBool,
 }
 

@@ -121,7 +121,9 @@ fn dawdle() {
 /// A section for one thread at a time.
 #[derive(Default)]
 struct Room {
+    /// True while a thread is in the section. The holder of the lock writes it.
     taken: bool,
+    /// The number of visits. The holder of the lock adds one.
     visits: u32,
 }
 
@@ -180,8 +182,11 @@ fn mutex_with_waiters_that_look_for_the_holder() {
 
 /// Two places, filled by some and emptied by others.
 struct Places {
+    /// The number of full places. The thread that fills or empties one writes it.
     full: Mutex<u32>,
+    /// Notified by a thread that has filled a place.
     filled: Condvar,
+    /// Notified by a thread that has emptied a place.
     emptied: Condvar,
 }
 
@@ -362,6 +367,7 @@ type Taken = (Option<Sender<Message>>, Option<Receiver<Message>>);
 struct Ends {
     /// The number of messages that have come, and of those that are left.
     left: Mutex<(u32, Taken)>,
+    /// The sum of what has been received. Each receiver adds to it.
     sum: AtomicU64,
 }
 

@@ -19,17 +19,24 @@ pub(crate) enum Why {
 /// One time that a worker was on no processor; in ns of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Off {
+    /// The number of the worker.
     pub(crate) worker: usize,
+    /// The reason why the worker left its processor.
     pub(crate) why: Why,
+    /// The time at which it left the processor.
     pub(crate) from: u64,
+    /// The time at which it had a processor again.
     pub(crate) until: u64,
 }
 
 /// An upcall that the runtime has counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
+    /// The kind of the upcall.
     pub(crate) upcall: Upcall,
+    /// The time at which the runtime counted it.
     pub(crate) at: u64,
+    /// The time from the cause to the count, if the trace has one.
     pub(crate) latency: Option<u64>,
 }
 
@@ -43,8 +50,11 @@ impl Counted {
 /// A user-level thread ran there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
+    /// The number of the worker that ran the thread.
     pub(crate) worker: usize,
+    /// The time at which the thread began or continued there.
     pub(crate) from: u64,
+    /// The time at which it left the worker.
     pub(crate) until: u64,
 }
 
@@ -54,6 +64,7 @@ pub(crate) struct Ran {
     pub(crate) offs: Vec<Off>,
     /// The upcalls that the runtime has counted.
     pub(crate) counted: Vec<Counted>,
+    /// The times for which user-level threads ran on workers, as the trace has them.
     pub(crate) stays: Vec<Stay>,
     /// The runtime's own counts at the end.
     pub(crate) metrics: Metrics,
