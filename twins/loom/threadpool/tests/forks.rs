@@ -35,6 +35,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A fork of these models: it counts its runs.
 struct Part {
+    /// The number of runs. The thread that runs the fork adds one: the owner or a thief.
     runs: UnsafeCell<u32>,
     /// Set by a thief that has run it.
     done: AtomicUsize,
@@ -91,8 +92,12 @@ fn spawn<T: Send + 'static>(
 
 /// A stack, forks for it, and a count of idle workers.
 struct Pool {
+    /// The stack that is tested. Its owner pushes and pops, and thieves steal.
     forks: ForkStack<Part>,
+    /// The forks that the owner pushes.
     parts: [Part; 3],
+    /// The sleep protocol of the pool. Idle workers announce themselves there, and the owner
+    /// notifies.
     sleep: Sleep,
 }
 

@@ -65,10 +65,16 @@ enum Body {
 
 /// A future that is ready when `wanted` events have come.
 struct Task {
+    /// The state that is tested. The task, the wakers and the join handle write it.
     state: FutureState<Body, usize>,
+    /// The number of events that have come. Each waker adds one.
     events: AtomicU32,
+    /// The number of events after which the future is ready. Written when the task is made.
     wanted: u32,
+    /// Set for each listener that was notified of the end. The thread that finishes the task writes
+    /// it.
     told: [AtomicU32; 2],
+    /// The number of outputs that were dropped. The thread that drops one adds one.
     dropped: AtomicU32,
 }
 
@@ -259,7 +265,9 @@ fn future_a_detach_meets_the_end() {
 
 /// A pool of which only the queue's length and the state of the first slot are left.
 struct Pool {
+    /// The protocol that is tested. Each thread of the pool and each creator writes it.
     drain: Drain,
+    /// The number of ready tasks. Creators add to it, and a draining thread takes from it.
     ready: AtomicU32,
     /// The state of the slot; counts tasks that were taken out.
     slot: UnsafeCell<u32>,

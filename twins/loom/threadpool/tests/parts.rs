@@ -87,7 +87,9 @@ fn biased_two_thieves_bounded() {
 
 /// A result that a task leaves for its waiter, as an `install` and a fork do.
 struct Job {
+    /// The result. The setter writes it once, before it sets the latch.
     outcome: UnsafeCell<u32>,
+    /// The latch that is tested. The setter sets it, and the owner waits for it.
     latch: Latch,
 }
 
@@ -164,7 +166,9 @@ fn latch_of_a_worker() {
 
 /// A scope: a count, and a cell for each task.
 struct Scope {
+    /// The latch that is tested. A new task adds one, and a task that ends takes one away.
     count: CountLatch,
+    /// A cell for each task. The task writes its own.
     parts: [UnsafeCell<u32>; 2],
 }
 

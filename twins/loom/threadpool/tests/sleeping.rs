@@ -43,8 +43,11 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A queue with tasks, and the signal of one of the workers.
 struct Pool {
+    /// The number of ready tasks. A producer adds to it, and a worker takes from it.
     ready: AtomicUsize,
+    /// 1 once a worker has its signal. The signalling thread writes it.
     order: AtomicUsize,
+    /// The protocol that is tested. All threads write it.
     sleep: Sleep,
 }
 

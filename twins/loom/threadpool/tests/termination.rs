@@ -31,9 +31,15 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 /// A closed pool, as `Registry::is_over` uses its parts.
 struct Pool {
+    /// The number of ready tasks. A worker takes from it, and adds to it when its task creates
+    /// another.
     ready: AtomicUsize,
+    /// The number of tasks that have run. The worker that runs one adds one.
     run: AtomicUsize,
+    /// The protocol that is tested. Each worker writes it.
     termination: Termination,
+    /// The event count on which idle workers sleep. The creator of a task notifies it, and so does
+    /// the worker that declares the pool done.
     events: EventCount,
 }
 
