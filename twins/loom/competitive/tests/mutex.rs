@@ -129,7 +129,7 @@ fn timed<P: Policy + 'static>(mutex: &Shared<P>, until: Until) -> JoinHandle<u32
 /// Checks that the counts of all threads add up, that the lock is free, and that no thread sleeps.
 fn adds_up<P: Policy>(mutex: &Shared<P>, mine: u32, others: Vec<JoinHandle<u32>>) {
     let theirs: u32 = others.into_iter().map(|thread| thread.join().unwrap()).sum();
-    assert_eq!(mutex.try_lock().expect("everyone is done").count(), mine + theirs);
+    assert_eq!(mutex.try_lock().expect("all threads have unlocked").count(), mine + theirs);
     assert!(!mutex.is_locked());
 }
 
@@ -399,7 +399,7 @@ mod in_turn {
         });
     }
 
-    /// A release hands the lock to a sleeper whose patience ends; the next is not forgotten.
+    /// A release hands the lock to a sleeper that has waited too long. It remembers the next one.
     #[test]
     fn to_a_sleeper_that_waited_too_long_bounded() {
         let model = Model::new().choices(1).preemptions(2);

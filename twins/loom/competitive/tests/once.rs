@@ -213,10 +213,10 @@ fn once_is_waited_for_by_two_bounded() {
     });
 }
 
-/// A payload whose first body has panicked after it changed the payload.
+/// Returns a payload that is poisoned: the first body has changed it and then panicked.
 ///
-/// That is before other threads begin: loom's threads share one thread of the system, and so one
-/// mark of unwinding, which poisons the mutex of the table of sleepers.
+/// The panic comes before other threads begin. Loom's threads share one thread of the system, and
+/// so one mark of unwinding, which poisons the mutex of the table of sleepers.
 fn poisoned() -> Arc<Deed> {
     let deed = Deed::new();
     let panics = AssertUnwindSafe(|| {

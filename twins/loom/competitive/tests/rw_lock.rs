@@ -167,7 +167,7 @@ fn rw_lock_a_reader_gives_up_bounded() {
         let seen = lock.try_read_for(Duration::from_secs(1)).map(|payload| payload.count());
         assert!(seen.is_none_or(|count| count <= 1));
         writer.join().unwrap();
-        assert_eq!(lock.try_write().expect("everyone is done").count(), 1);
+        assert_eq!(lock.try_write().expect("all threads have unlocked").count(), 1);
     });
 }
 
@@ -181,7 +181,7 @@ fn rw_lock_tries() {
         let wrote = writer.join().unwrap();
         // Either may have kept the other out, but not each the other.
         assert!(wrote || seen.is_some());
-        assert_eq!(lock.try_write().expect("everyone is done").count(), u32::from(wrote));
+        assert_eq!(lock.try_write().expect("all threads have unlocked").count(), u32::from(wrote));
     });
 }
 
@@ -229,7 +229,7 @@ fn rw_lock_an_upgrade_gives_up_bounded() {
             }
         };
         reader.join().unwrap();
-        assert_eq!(lock.try_write().expect("everyone is done").count(), u32::from(wrote));
+        assert_eq!(lock.try_write().expect("all threads have unlocked").count(), u32::from(wrote));
     });
 }
 

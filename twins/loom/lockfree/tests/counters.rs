@@ -197,8 +197,9 @@ mod links {
         });
     }
 
-    /// A cell names one of two blocks of two words; the writer names the other, and fills the first
-    /// anew. A reader whose link still holds has read words that belong together.
+    /// A cell names one of two blocks of two words. The writer names the other block, and fills the
+    /// first one anew. If a reader's link still holds, then the reader has read words that belong
+    /// together.
     #[test]
     fn a_block_is_used_again() {
         struct Blocks {

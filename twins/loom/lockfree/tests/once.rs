@@ -1,5 +1,5 @@
-//! Models of one operation of one thread against one of another, without a bound: the structures in
-//! lists whose models beside these have one.
+//! Models of one operation of one thread against one of another, without a bound. They cover the
+//! stacks and queues that have bounded models in the files beside this one.
 //!
 //! The models beside these ask for more: threads that go on, nodes that come back, three threads.
 //! Without a bound they do not end, since each of these multiplies the executions. So here each
@@ -12,8 +12,8 @@
 //!   is new.
 //!
 //! | model | asks |
+//! | --- | --- |
 //! | `push_and_push` | does the structure have both values |
-//! | `push_and_push` | are both values in |
 //! | `push_and_pop` | does a pop find what was there, or what is just coming |
 //! | `pop_and_pop_of_one` | does one thread get it, and the other nothing |
 //! | `push_and_look`, `pop_and_look` | is a structure never seen empty while something is in it |

@@ -19,8 +19,8 @@
 //! One operation of each of two threads without a bound is in `once.rs` where it is not here. That
 //! file also says why some do not end.
 //!
-//! The list is of whole explorations; `2 of 3` below is a model whose brief one has a smaller
-//! bound.
+//! The list is of whole explorations. `2 of 3` below is a model with two bounds: the brief one is
+//! 2, and the whole one is 3.
 //!
 //! Nodes keep their values in checked cells, so that a stack which gives a value to the right
 //! thread too early fails too.

@@ -273,7 +273,7 @@ impl Drop for Counted {
 
 #[test]
 fn detached_threads() {
-    on_machines("nobody joins", |runtime| {
+    on_machines("no thread joins", |runtime| {
         let drops = Arc::new(AtomicU32::fresh(0));
         for _ in 0..6 {
             let drops = drops.clone();

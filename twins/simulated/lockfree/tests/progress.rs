@@ -258,7 +258,7 @@ fn one_access_after_which_the_others_wait_is_found() {
     let toys: [fn() -> Arc<dyn Subject>; 2] =
         [|| Arc::new(Gate(AtomicU64::new(0))), || Arc::new(Claim::default())];
     for make in toys {
-        let found = search(make).1.expect("somebody waits");
+        let found = search(make).1.expect("a thread waits");
         assert!(found.contains("put into none, frozen after access 1 (Alone)"), "{found}");
         assert!(found.contains("'victim' is frozen"), "{found}");
     }

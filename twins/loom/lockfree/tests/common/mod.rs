@@ -12,7 +12,7 @@ pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 
     println!("model {name}: {}", model.check(body));
 }
 
-/// A test-and-set lock whose waiters look before they try.
+/// A test-and-set lock. A waiter loads the word before each try.
 #[allow(dead_code)]
 pub(crate) struct Lock(AtomicBool);
 
