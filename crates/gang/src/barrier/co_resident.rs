@@ -81,8 +81,8 @@ const LOOK_NS: u64 = 250;
 /// - With more threads than processors: made for them. Yields while that is cheap, sleeps where it
 ///   is not.
 ///
-/// `cargo contest barriers` compares it with others. The crate's README has the table, which also
-/// shows where it loses.
+/// `cargo contest barriers` compares it with others. The guide's page on this crate has the table,
+/// which also shows where it loses.
 ///
 /// A thread that may run on one processor only is registered with [`machine::presence`] at its
 /// first wait, until it ends. That takes some 20 µs, 8 KiB of locked memory, and two threads for a
