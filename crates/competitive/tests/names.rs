@@ -72,7 +72,7 @@ assert_default!(
     ReentrantMutex<u32>,
 );
 
-// The sizes that the README compares.
+// The sizes that the guide's page of this crate compares.
 const_assert!(size_of::<Mutex<()>>() == 12);
 const_assert!(size_of::<RwLock<()>>() == 24);
 
