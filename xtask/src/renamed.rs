@@ -207,7 +207,8 @@ fn listed(text: &str) -> Tests {
 
 /// Returns the name of a test without what a move changes: an example's file, module and line.
 fn key(name: &str) -> String {
-    let Some((_, item)) = name.split_once(".rs - ") else { return name.to_owned() };
+    let in_source = name.split_once(".rs - ").or_else(|| name.split_once(".md - "));
+    let Some((_, item)) = in_source else { return name.to_owned() };
     let item =
         item.split(" (line").next().unwrap_or(item).split("(line").next().unwrap_or(item).trim();
     // Modules are not part of it: from the type on, or the last name.
@@ -270,6 +271,7 @@ mod tests {
         assert_eq!(key("crates/a/src/b/c.rs - b::c::Pool::join (line 12)"), "doc:Pool::join");
         assert_eq!(key("crates/a/src/b/c.rs - b::join (line 12) - compile"), "doc:join/compile");
         assert_eq!(key("crates/a/src/lib.rs - (line 4)"), "doc:");
+        assert_eq!(key("crates/a/src/../README.md - (line 5)"), "doc:");
         assert_eq!(key("src/lib.rs - b::f (line 4) - compile fail"), "doc:f/compile-fail");
     }
 }
