@@ -8,7 +8,7 @@
 //!
 //! Why not a semaphore or a thread's token: those remember a notification without a waiter,
 //! so a producer pays for every item. Here a notification that finds no thread registered is a load
-//! and a branch (see [`machine::asymmetric`]).
+//! and a branch: [`REGISTRATION`] is a [`Handshake`] with a light fence on this side.
 //!
 //! ```text
 //! consumer                              producer
@@ -23,12 +23,12 @@
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see the work that (a)
+//! If (c) does not see the registration, [`REGISTRATION`] makes (4) see the work that (a)
 //! published, and the consumer does not sleep. If it does, there is a (d). Where does (1) read the
 //! epoch? If before (d) has moved it: either (5) comes before (d), and the sleeper is found in the
 //! queue, or (5) comes after it, and the thread does not sleep. If (1) reads the value that (d)
-//! wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees
-//! the work that (a) published.
+//! wrote: then the heavy fence comes after a value that was written after the light one, so again
+//! (4) sees the work that (a) published.
 //!
 //! A consumer that has prepared and panics drops its key, which takes the registration back. A
 //! consumer that forgets its key leaves it registered: then every notification takes the slow path,
@@ -49,32 +49,34 @@
 //!
 //! # Orderings
 //!
-//! All are Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So
-//! a thread that comes back from [`EventCount::wait`] sees everything that the notifier did before,
+//! All are Relaxed: (2) and (c) are ordered by [`REGISTRATION`], (5) and (d) by the lock. So a
+//! thread that comes back from [`EventCount::wait`] sees everything that the notifier did before,
 //! whether it slept (the queue orders that) or not (the lock does).
 //!
 //! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the
 //! name; the order of steps is Vyukov's (2008).
-//!
-//! [`heavy`]: machine::asymmetric::heavy
-//! [`light`]: machine::asymmetric::light
 
 use core::fmt;
 
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
 use machine::clock::Deadline;
+use machine::handshake::{Handshake, Reach};
 
 use crate::sleepers::{Sleepers, Slept};
+
+/// The work of a notifier against a thread that registers: the notifier sees the registration, or
+/// the thread sees the work when it looks once more. Any thread may publish work.
+const REGISTRATION: Handshake =
+    Handshake::new("the sources of work", "EventCount::registered", Reach::AllThreads);
 
 /// Lets threads sleep until work may have appeared at any of several sources, without a lock around
 /// them.
 ///
 /// - [`notify_one`](Self::notify_one) with no thread registered costs two loads where
-///   [`asymmetric`] is free, else a fence and a load.
+///   [`light`](machine::asymmetric::light) is free, else a fence and a load.
 /// - With a thread registered it costs a spin lock, and a system call for each thread woken.
-/// - [`prepare`](Self::prepare) costs two locked instructions and [`asymmetric::heavy`], some 2 µs:
-///   search for a while before.
+/// - [`prepare`](Self::prepare) costs two locked instructions and
+///   [`heavy`](machine::asymmetric::heavy), some 2 µs: search for a while before.
 /// - Order: first asleep, first woken.
 /// - Size: 48 bytes. Threads that wait bring their own memory.
 ///
@@ -156,14 +158,14 @@ impl EventCount {
     /// If 2^31 keys are alive, which only forgetting them can do.
     #[inline]
     pub fn prepare(&self) -> Key<'_> {
-        // Relaxed: before `heavy`. So if it reads the value of a notifier, `heavy` makes everything
-        // visible that the notifier did before its `light`.
+        // Relaxed: before the heavy fence. So if it reads the value of a notifier, that fence makes
+        // everything visible that the notifier did before its light one.
         let epoch = self.epoch.load(Ordering::Relaxed);
-        // Relaxed: `heavy` pairs with the notifier's `light`.
+        // Relaxed: ordered by `REGISTRATION`.
         if self.registered.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.too_many();
         }
-        asymmetric::heavy();
+        REGISTRATION.heavy();
         Key { events: self, epoch }
     }
 
@@ -262,8 +264,8 @@ impl EventCount {
     /// about to. Says how many were asleep.
     #[inline]
     pub fn notify_many(&self, count: usize) -> usize {
-        asymmetric::light();
-        // Relaxed: `light` pairs with the `heavy` of `prepare`.
+        REGISTRATION.light();
+        // Relaxed: ordered by `REGISTRATION`.
         if self.registered.load(Ordering::Relaxed) == 0 { 0 } else { self.notify(count) }
     }
 
@@ -294,7 +296,7 @@ impl EventCount {
     /// ```
     #[inline]
     pub fn notify_only(&self, name: usize) -> bool {
-        asymmetric::light();
+        REGISTRATION.light();
         // Relaxed: as in `notify_many`.
         self.registered.load(Ordering::Relaxed) != 0 && self.notify_name(name)
     }

@@ -46,32 +46,29 @@
 //!    [`Waiter`] is dropped. So the mutex that it names is alive.
 //! 4. `attention` = first sleepers asleep + threads between announcing themselves and being either
 //!    queued or refused.
-//! 5. A thread sleeps only after it has announced itself, passed [`heavy`], and found the mutex
-//!    held. A release that does not see the announcement has happened before that look. So another
-//!    release is yet to come.
+//! 5. A thread sleeps only after it has announced itself, passed the heavy fence of [`RELEASE`],
+//!    and found the mutex held. A release that does not see the announcement has happened before
+//!    that look. So another release is yet to come.
 //! 6. A thread announces itself only in a bucket that this process has adopted: in the child of a
 //!    fork, the first thread to use a bucket empties it ([`ForkLock`]).
 //!
 //! # Orderings
 //!
-//! `attention` is Relaxed everywhere: the announcement and the release are Dekker's pattern,
-//! ordered by [`heavy`] here and [`light`] there. `state` is stored with Release by the waker and
-//! loaded with Acquire by the sleeper, which then reads `release`. The rest is ordered by the
-//! bucket's lock.
+//! `attention` is Relaxed everywhere: the announcement and the release are the two sides of
+//! [`RELEASE`], a [`Handshake`]. [`hand_over`] needs no side of it: it stores to the mutex's word
+//! under the bucket's lock, and an announced thread looks at the word under that lock. `state` is
+//! stored with Release by the waker and loaded with Acquire by the sleeper, which then reads
+//! `release`. The rest is ordered by the bucket's lock.
 //!
 //! Source: the table is that of WebKit's ParkingLot (Pizlo 2016) and of Linux's futex. That only
-//! the first sleeper is woken refines the "one waker" of Mesa monitors. The asymmetric look is
-//! [`machine::asymmetric`].
-//!
-//! [`heavy`]: machine::asymmetric::heavy
-//! [`light`]: machine::asymmetric::light
+//! the first sleeper is woken refines the "one waker" of Mesa monitors.
 
 use core::ops::Range;
 
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::{self, Deadline, Ticks};
+use machine::handshake::{Handshake, Reach};
 use machine::{park, topology};
 
 use crate::bucket;
@@ -79,6 +76,11 @@ use crate::cost::Mode;
 use crate::list::{Link, Linked};
 use crate::owner::Owner;
 use crate::queues::{Entry, Queued};
+
+/// A release against a thread that is about to sleep: the release sees the announcement, or the
+/// thread finds the mutex free. Any thread may release a mutex of the bucket.
+const RELEASE: Handshake =
+    Handshake::new("the mutex's word", "Bucket::attention", Reach::AllThreads);
 
 /// Asleep, or about to be.
 const ASLEEP: u32 = 0;
@@ -241,9 +243,9 @@ impl<'n> Waiter<'n> {
         let (node, bucket) = (self.node, self.bucket);
         // Invariant 6.
         bucket.adopt();
-        // Relaxed: Invariant 5; `heavy` pairs with the `light` of a release.
+        // Relaxed: ordered by `RELEASE` (Invariant 5).
         bucket.attention.fetch_add(1, Ordering::Relaxed);
-        asymmetric::heavy();
+        RELEASE.heavy();
         let refused = bucket.with(|queues| {
             // Relaxed: a release that this look misses comes later and sees the announcement.
             let holder = self.word().load(Ordering::Relaxed);
@@ -421,9 +423,9 @@ fn wake(bucket: &Bucket, sleeper: &Node, released_at: Ticks, state: u32) -> *con
 /// Wakes the first sleeper on the mutex with that word, which was set free, if it has one.
 #[inline]
 pub(crate) fn released(word: *const AtomicU32) {
-    asymmetric::light();
+    RELEASE.light();
     let bucket = Bucket::of(word);
-    // Relaxed: ordered by `light`, which pairs with the `heavy` of `Waiter::sleep`.
+    // Relaxed: ordered by `RELEASE`.
     if bucket.attention.load(Ordering::Relaxed) != 0 {
         wake_first(bucket, word);
     }

@@ -48,32 +48,29 @@
 //! leave change the word. The last one finds `asleep` in the word that it changed. Or the writer
 //! set it later, and found no reader.
 //!
-//! A reader adds to `waiting`, passes [`heavy`], and looks for the writer once more, under the lock
-//! of the queue. A writer clears `writer`, passes [`light`], and looks at `waiting`. So the reader
-//! finds no writer, or the writer finds the reader. For the queue itself see
-//! [`readers`](crate::readers).
+//! A reader adds to `waiting`, passes the heavy fence of [`ADMISSION`], and looks for the writer
+//! once more, under the lock of the queue. A writer clears `writer`, passes the light fence, and
+//! looks at `waiting`. So the reader finds no writer, or the writer finds the reader. For the queue
+//! itself see [`readers`](crate::readers).
 //!
 //! # Orderings
 //!
 //! A reader is added with Acquire, which pairs with the Release store of the writer before, or of
 //! its downgrade. It leaves with Release, which pairs with the Acquire of the writer's looks at the
 //! word, since every change in between is a read-modify-write. Writers among themselves have the
-//! gate. `waiting` is Relaxed: [`heavy`] and [`light`] order it.
+//! gate. `waiting` is Relaxed: the [`Handshake`] [`ADMISSION`] orders it.
 //!
 //! Source: the problem is from Courtois, Heymans and Parnas, "Concurrent control with readers and
 //! writers", CACM 1971; the gate is their second solution's. Letting a crowd of readers in between
 //! two writers is phase fairness (Brandenburg and Anderson, "Reader-writer synchronization for
 //! shared-memory multiprocessor real-time systems", ECRTS 2009).
-//!
-//! [`heavy`]: machine::asymmetric::heavy
-//! [`light`]: machine::asymmetric::light
 
 use core::fmt;
 
 use lock_api::RawMutex;
-use machine::asymmetric;
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
+use machine::handshake::{Handshake, Reach};
 use machine::park;
 use machine::wait::{Patient, WaitPolicy, spin_for, wait_until_deadline};
 
@@ -85,6 +82,12 @@ mod recursive;
 mod traits;
 
 pub use recursive::ReadRecursive;
+
+/// A writer that leaves against a reader that is about to sleep: the writer sees that the reader
+/// waits, or the reader finds no writer. One writer leaves at a time, but the reader does not know
+/// which thread that is.
+const ADMISSION: Handshake =
+    Handshake::new("RawRwLock::word", "RawRwLock::waiting", Reach::AllThreads);
 
 /// A writer holds the gate, and has the lock or waits for readers to leave.
 const WRITER: u32 = 1;
@@ -259,9 +262,9 @@ impl<G> RawRwLock<G> {
             return true;
         }
         loop {
-            // Relaxed: `heavy` pairs with the `light` of a writer that leaves.
+            // Relaxed: ordered by `ADMISSION`.
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            asymmetric::heavy();
+            ADMISSION.heavy();
             let left = || {
                 // Relaxed: a writer that still sees it only looks in vain.
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -297,8 +300,8 @@ impl<G> RawRwLock<G> {
     /// The caller holds the gate and has just cleared `writer`.
     #[inline]
     fn admit(&self) {
-        asymmetric::light();
-        // Relaxed: `light` pairs with the `heavy` of a reader.
+        ADMISSION.light();
+        // Relaxed: ordered by `ADMISSION`.
         if self.waiting.load(Ordering::Relaxed) != 0 {
             readers::admit_all(&self.admissions, |count| {
                 // Relaxed: it goes on with the release sequence of the store that cleared `writer`.

@@ -45,12 +45,17 @@ impl Shelf {
 
     /// One round: takes an item, or waits until there may be one; whether it took one.
     fn wait_until(&self, deadline: Deadline) -> bool {
+        self.wait_as(usize::MAX, deadline)
+    }
+
+    /// The same under a name.
+    fn wait_as(&self, name: usize, deadline: Deadline) -> bool {
         let key = self.events.prepare();
         if self.take() {
             self.events.cancel(key);
             return true;
         }
-        self.events.wait_until(key, deadline) && self.take()
+        self.events.wait_as(key, name, deadline) && self.take()
     }
 
     fn put(&self) {
@@ -75,6 +80,21 @@ fn event_count_two_threads() {
         let shelf = Shelf::new();
         let producer = spawn(&shelf, Shelf::put);
         shelf.wait();
+        producer.join().unwrap();
+        assert!(shelf.is_quiet());
+    });
+}
+
+/// The notification is for one name, under which the thread sleeps.
+#[test]
+fn event_count_a_name_is_notified() {
+    explore("event_count_a_name_is_notified", Model::new(), || {
+        let shelf = Shelf::new();
+        let producer = spawn(&shelf, |shelf| {
+            shelf.items.fetch_add(1, Relaxed);
+            shelf.events.notify_only(7);
+        });
+        while !shelf.wait_as(7, Deadline::NEVER) {}
         producer.join().unwrap();
         assert!(shelf.is_quiet());
     });
