@@ -35,7 +35,9 @@
 //! - **Count oneself in**: Acquire. The partner is the exchange of 0 for 0: a thread that comes
 //!   after it sees the root changed.
 //! - **Count oneself out**: Release. The partner is the same exchange: all reads were done before.
-//! - **Exchange 0 for 0 in `readers`**: AcqRel, with both.
+//! - **Exchange 0 for 0 in `readers`**: AcqRel, with both. Why no handshake, although each side
+//!   writes one word and looks at the other's: both sides exchange `readers`, so the order of that
+//!   one word says which of them came first.
 //! - **Exchange the root**: Release. The partner is the next look.
 //!
 //! # Wrap-around

@@ -13,13 +13,13 @@
 //! ```text
 //! send                                    drop of the last receiver
 //! ----                                    -------------------------
-//! put the message in                      close, with a heavy barrier
-//! leave the gate, with a light barrier    drop what is left
+//! put the message in                      close, with a heavy fence
+//! leave the gate, with a light fence      drop what is left
 //! closed? drop what is left
 //! ```
 //!
-//! By the barriers, either the send sees that the channel is closed, or the receiver finds the
-//! message.
+//! The fences are those of the gate's handshake. A message counts as written before the send leaves
+//! the gate, so either the send sees that the channel is closed, or the receiver finds the message.
 //!
 //! # Orderings
 //!

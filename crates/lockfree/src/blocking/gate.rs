@@ -3,7 +3,7 @@
 //! A queue that is closed and looks empty is at its end only if no push is on its way: a push that
 //! was let in before the closing may link its value later. Why not a lock or one counter for the
 //! pushes: every push would write one more line that all others write. Here each thread counts on
-//! one of a few lines. Asymmetric barriers order that with the closing, which is rare.
+//! one of a few lines. [`CLOSE`] orders that with the closing, which is rare.
 //!
 //! ```text
 //! push                                close, and pops afterwards
@@ -18,22 +18,27 @@
 //!
 //! # No push is overlooked
 //!
-//! Either (3) sees CLOSING, and nothing is pushed. Or (d), which comes after (b), sees (1) and
-//! waits for (5), after which the value is there. If (6) sees OPEN, then (d) sees (5). Else the
-//! push tells the pops to look again.
+//! A push passes [`CLOSE`], a [`Handshake`], twice: with (1), and with (5). Either (3) sees
+//! CLOSING, and nothing is pushed. Or (d), which comes after (b), sees (1) and waits for (5), after
+//! which the value is there. If (6) sees OPEN, then (d) sees (5). Else the push tells the pops to
+//! look again.
 //!
 //! # Orderings
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | (1), (3) and (a) | Relaxed | ordered by `light` and `heavy` |
+//! | (1), (3) and (a) | Relaxed | ordered by `CLOSE` |
 //! | (5) leave | Release | (d), Acquire: the value is in the queue |
 //! | (c) | Release | (d), Acquire: the barrier has been passed |
 
 use crossbeam_utils::CachePadded;
-use machine::asymmetric;
 use machine::atomic::{AtomicU8, AtomicUsize, Ordering};
+use machine::handshake::{Handshake, Reach};
 use machine::thread;
+
+/// A push that counts itself in or out against the closing: the push sees that the gate closes, or
+/// the threads that look for the last push see the count. Any thread may push.
+const CLOSE: Handshake = Handshake::new("Gate::inside", "Gate::state", Reach::AllThreads);
 
 const OPEN: u8 = 0;
 const CLOSING: u8 = 1;
@@ -64,16 +69,16 @@ impl Gate {
     /// Counts a push in, whether the gate is open or not: see [`is_open`](Self::is_open).
     pub(super) fn enter(&self) -> Pass {
         let line = thread::index().unwrap_or(0) % LINES;
-        // Relaxed: ordered by `light`.
+        // Relaxed: ordered by `CLOSE`.
         self.inside[line].fetch_add(1, Ordering::Relaxed);
-        asymmetric::light();
+        CLOSE.light();
         Pass(line)
     }
 
     /// Returns whether the gate has not begun to close. The pops wait for a push that is inside and
     /// sees that.
     pub(super) fn is_open(&self) -> bool {
-        // Relaxed: ordered by `light`, or a hint.
+        // Relaxed: ordered by `CLOSE`, or a hint.
         self.state.load(Ordering::Relaxed) == OPEN
     }
 
@@ -82,17 +87,17 @@ impl Gate {
     pub(super) fn leave(&self, pass: Pass) -> bool {
         // Release: pairs with the Acquire of `is_drained`.
         self.inside[pass.0].fetch_sub(1, Ordering::Release);
-        asymmetric::light();
+        CLOSE.light();
         !self.is_open()
     }
 
     /// Lets no push in any more. Returns whether this call was the first.
     pub(super) fn close(&self) -> bool {
-        // Relaxed: ordered by `heavy`.
+        // Relaxed: ordered by `CLOSE`.
         let first =
             self.state.compare_exchange(OPEN, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
         // A second caller does the rest too: the gate must be closed when it returns.
-        asymmetric::heavy();
+        CLOSE.heavy();
         // Release: pairs with the Acquire of `is_drained`.
         self.state.store(CLOSED, Ordering::Release);
         first.is_ok()

@@ -18,6 +18,10 @@
 //! for it, so a choice would change nothing. And a push needs one locked instruction that makes it
 //! visible to all threads before it returns. The one that takes the lock does both.
 //!
+//! Why no [`Handshake`](machine::handshake::Handshake) with its fences: the word that the caller
+//! reads after a push is the caller's, so the promise must hold when the push returns. The locked
+//! instruction is there already, and a fence would be a second one.
+//!
 //! # How far from the smallest
 //!
 //! The *rank error* of a pop is the number of entries with a smaller key. With *n* heaps and pops

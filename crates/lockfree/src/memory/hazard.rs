@@ -19,8 +19,9 @@
 //!                                      if not, use it again or free it
 //! ```
 //!
-//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the
-//! scan, and N stays. If it comes after, it does not find N, and the thread does not touch it.
+//! The fences are those of the [`Handshake`] [`RETIREMENT`]. If the look at the link comes before
+//! the change, the scan sees the announcement, and N stays. If it comes after, it does not find N,
+//! and the thread does not touch it.
 //!
 //! Each thread has a record in each structure that it has used, found by its [`index`]. A later
 //! thread with that index goes on with the record and its list. A thread may have no index, because
@@ -60,8 +61,8 @@
 //!
 //! - **Announce**: Release. The partner is the scan's Acquire: the thread is done with the node
 //!   that was announced there before.
-//! - **Announce, then look at the link**: [`light`]. The partner is [`heavy`] between the change of
-//!   the link and the scan.
+//! - **Announce, then look at the link**: the light fence of [`RETIREMENT`]. The partner is its
+//!   heavy fence between the change of the link and the scan.
 //! - **Take back an announcement**: Release. The partner is the scan's Acquire, as above.
 //! - **Set `taken` of a thread's own record**: Relaxed, without a partner. A later thread with the
 //!   same index begins after this one has ended.
@@ -73,8 +74,6 @@
 //! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE
 //! TPDS 15(6), 2004. The asymmetric barrier is that of folly's `hazptr` (2018).
 //!
-//! [`light`]: asymmetric::light
-//! [`heavy`]: asymmetric::heavy
 //! [`index`]: machine::thread::index
 
 mod node;
@@ -86,7 +85,8 @@ use core::ptr;
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
-use machine::{asymmetric, thread};
+use machine::handshake::{Handshake, Reach};
+use machine::thread;
 
 use self::node::{HazardLink, Node, free, make};
 use self::pace::{Pace, ready};
@@ -96,6 +96,11 @@ use super::{HAZARDS, Hazard, Link, Memory, Operation, Store};
 impl Memory for Hazard {
     type Store<T> = HazardStore<T>;
 }
+
+/// A thread that announces a node against a scan for retired nodes: the scan sees the announcement,
+/// or the thread sees that the link has changed. Any thread may announce a node.
+const RETIREMENT: Handshake =
+    Handshake::new("Record::hazards", "the link to the node", Reach::AllThreads);
 
 /// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
@@ -369,9 +374,8 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
         self.announced.set(self.announced.get().max(hazard + 1));
         // Release: pairs with a scan's Acquire, for the node that was announced here before.
         self.record.hazards[hazard].store(pointer, Ordering::Release);
-        // With `heavy` of a scan: either the scan sees the announcement, or the caller sees that
-        // the node is retired.
-        asymmetric::light();
+        // Either a scan sees the announcement, or the caller sees that the node is retired.
+        RETIREMENT.light();
     }
 
     #[inline]

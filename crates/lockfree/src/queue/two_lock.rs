@@ -43,6 +43,10 @@
 //! pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
 //! returns.
 //!
+//! Why no [`Handshake`](machine::handshake::Handshake): it fences between a write of one word and a
+//! read of another. Here the second word is the caller's, and the queue does not know whether the
+//! caller reads one at all. The exchange is write and fence in one instruction.
+//!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent
 //! queue algorithms", PODC 1996, figure 2.
 

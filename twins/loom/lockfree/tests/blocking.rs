@@ -6,6 +6,10 @@
 //! - `a_close_wakes_bounded`: a popper sleeps beside a closed queue.
 //! - `a_push_meets_a_close_bounded`: a value is in, although the popper has an error that none will
 //!   come.
+//! - `a_try_meets_a_push_and_a_close_bounded`: the same, with a popper that has only seen the queue
+//!   closed by another thread.
+//! - `a_refused_push_meets_a_close_bounded`: a popper sleeps beside a closed queue, because a push
+//!   that left with nothing done did not wake it.
 //! - `two_pushes_wake_two_bounded`: one of two sleepers is forgotten.
 //! - `room_wakes_bounded`: a pusher sleeps beside room.
 //! - `a_close_wakes_a_pusher_bounded`: a pusher sleeps beside a closed queue.
@@ -118,6 +122,34 @@ fn a_push_meets_a_close_bounded() {
         }
         assert_eq!(pusher.join().unwrap(), popped);
         assert_eq!(queue.try_pop(), Err(TryRecvError::Disconnected));
+    });
+}
+
+/// The popper has passed no fence of its own when it looks whether a push is on its way.
+#[test]
+fn a_try_meets_a_push_and_a_close_bounded() {
+    let model = model().preemptions(2);
+    explore("blocking::a_try_meets_a_push_and_a_close_bounded", model, || {
+        let queue = queue(0, None);
+        let pusher = beside(&queue, |queue| queue.try_push(()).is_ok());
+        let closer = beside(&queue, Blocking::close);
+        let popped = queue.try_pop();
+        let pushed = pusher.join().unwrap();
+        assert!(!(pushed && popped == Err(TryRecvError::Disconnected)));
+        closer.join().unwrap();
+    });
+}
+
+/// The push finds the queue full, unless the popper has taken the value before.
+#[test]
+fn a_refused_push_meets_a_close_bounded() {
+    explore("blocking::a_refused_push_meets_a_close_bounded", model(), || {
+        let queue = queue(1, Some(1));
+        let pusher = beside(&queue, |queue| queue.try_push(()).is_ok());
+        queue.close();
+        assert_eq!(queue.pop(), Ok(()));
+        let popped = queue.pop().is_ok();
+        assert_eq!(pusher.join().unwrap(), popped);
     });
 }
 

@@ -1,11 +1,12 @@
 //! The number of retired nodes after which a record scans: see "Garbage" in the [module
 //! above](super).
 
-use machine::asymmetric;
 use machine::clock::{self, Ticks};
 
+use super::RETIREMENT;
+
 /// The number of retired nodes that a record collects before it scans, if they are small. One
-/// [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
+/// [`heavy`](machine::asymmetric::heavy), up to 2 µs, is then 8 ns of each node.
 pub(super) const SCAN: usize = machine::sized(256, 1);
 
 /// The number of retired nodes that a record collects at most, while barriers take long.
@@ -40,11 +41,10 @@ impl Pace {
 
     /// Makes the barrier of a scan, and changes the number for the next one.
     pub(super) fn barrier(&mut self) {
-        if self.least == self.most {
-            return asymmetric::heavy();
-        }
-        let begin = clock::now();
-        asymmetric::heavy();
+        let begin = (self.least < self.most).then(clock::now);
+        RETIREMENT.heavy();
+        // The number cannot change: the time is of no use.
+        let Some(begin) = begin else { return };
         let end = clock::now();
         if let Some(last) = self.last.replace(end) {
             self.adapt(end.nanos_since(begin), end.nanos_since(last));
