@@ -13,9 +13,10 @@
 //!
 //! If two threads meet a mutex at once, it may be in the table twice. If all slots near a mutex are
 //! taken, one of them without waiters is given up. Both cost some release times and nothing else.
-//! The table only describes waits, and no wait depends on it. So every access is Relaxed, with two
-//! exceptions: `address` and a known call `site` are published by a Release store, because the name
-//! was written before.
+//! The table only describes waits, and no wait depends on it. So a waiter that counts itself and an
+//! unlock that looks for waiters share no handshake: an unlock that misses the waiter costs one
+//! release time as well. Every access is Relaxed, with two exceptions: `address` and a known call
+//! `site` are published by a Release store, because the name was written before.
 
 use core::mem;
 

@@ -47,7 +47,9 @@
 //! - `state` is stored with Release and loaded with Acquire, although the mutex already orders the
 //!   program's writes.
 //! - The lock of the queue orders the queue.
-//! - `users` is decremented with Release, which pairs with the Acquire of `destroy`.
+//! - `users` is decremented with Release, which pairs with the Acquire of `destroy`. A signal looks
+//!   at it Relaxed, and needs no handshake: a wait counts itself while it holds the program's mutex,
+//!   under which the program then decides to signal.
 //! - `generation` is stored with Release after `users`, and loaded with Acquire before `users`.
 
 use core::cell::Cell;
@@ -161,8 +163,7 @@ impl Queue {
 
     /// Returns whether any thread waits, as far as a waker can know.
     fn is_used(&self) -> bool {
-        // Relaxed: a thread that began to wait before a signal held the mutex under which the
-        // program decided to send it.
+        // Relaxed: the program's mutex orders it (see the header).
         self.is_adopted() && self.users.load(Ordering::Relaxed) != 0
     }
 
