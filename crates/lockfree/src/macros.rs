@@ -1,4 +1,5 @@
-//! Implementations that a structure gets because it can put one item in and take one out.
+//! Implementations that a structure gets because it can put one item in and take one out, and those
+//! of its kind's trait.
 
 /// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and
 /// `UnwindSafe`.
@@ -122,6 +123,130 @@ macro_rules! conveniences {
         }
     };
     (@both $($without:tt)*) => {};
+}
+
+/// Implements the trait of a kind of structure by the structure's own methods of the same names.
+///
+/// ```text
+/// forward! {
+///     impl[T, L: RawMutex] ConcurrentQueue for LockedRing<T, L>;
+///     item: T;                              or `entry: K, V;` for a heap
+///     progress: Progress::Blocking;
+///     capacity: |queue| queue.capacity;     of a bounded queue
+/// }
+/// ```
+///
+/// The trait is `ConcurrentQueue`, `ConcurrentStack` or `PriorityQueue`. A queue without `capacity`
+/// has a `push` that cannot fail, and a queue with it a `try_push`.
+macro_rules! forward {
+    (
+        impl[$($generics:tt)*] ConcurrentQueue for $queue:ty;
+        item: $item:ty;
+        progress: $progress:expr;
+    ) => {
+        forward!(@queue [$($generics)*] [$queue] [$item] [$progress] {
+            #[inline]
+            fn try_push(&self, value: $item) -> Result<(), $crate::Full<$item>> {
+                self.push(value);
+                Ok(())
+            }
+        });
+    };
+
+    (
+        impl[$($generics:tt)*] ConcurrentQueue for $queue:ty;
+        item: $item:ty;
+        progress: $progress:expr;
+        capacity: |$bounded:ident| $capacity:expr;
+    ) => {
+        forward!(@queue [$($generics)*] [$queue] [$item] [$progress] {
+            #[inline]
+            fn try_push(&self, value: $item) -> Result<(), $crate::Full<$item>> {
+                self.try_push(value)
+            }
+
+            #[inline]
+            fn capacity(&self) -> Option<usize> {
+                let $bounded = self;
+                Some($capacity)
+            }
+        });
+    };
+
+    (
+        impl[$($generics:tt)*] ConcurrentStack for $stack:ty;
+        item: $item:ty;
+        progress: $progress:expr;
+    ) => {
+        impl<$($generics)*> $crate::ConcurrentStack for $stack {
+            type Item = $item;
+
+            const PROGRESS: $crate::Progress = $progress;
+
+            #[inline]
+            fn push(&self, value: $item) {
+                self.push(value);
+            }
+
+            #[inline]
+            fn pop(&self) -> Option<$item> {
+                self.pop()
+            }
+
+            #[inline]
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+        }
+    };
+
+    (
+        impl[$($generics:tt)*] PriorityQueue for $heap:ty;
+        entry: $key:ty, $value:ty;
+        progress: $progress:expr;
+    ) => {
+        impl<$($generics)*> $crate::PriorityQueue for $heap {
+            type Key = $key;
+            type Value = $value;
+
+            const PROGRESS: $crate::Progress = $progress;
+
+            #[inline]
+            fn push(&self, key: $key, value: $value) {
+                self.push(key, value);
+            }
+
+            #[inline]
+            fn pop_min(&self) -> Option<($key, $value)> {
+                self.pop_min()
+            }
+
+            #[inline]
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+        }
+    };
+
+    (@queue [$($generics:tt)*] [$queue:ty] [$item:ty] [$progress:expr] { $($by_bound:tt)* }) => {
+        impl<$($generics)*> $crate::ConcurrentQueue for $queue {
+            type Item = $item;
+
+            const PROGRESS: $crate::Progress = $progress;
+
+            #[inline]
+            fn pop(&self) -> Option<$item> {
+                self.pop()
+            }
+
+            #[inline]
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+
+            $($by_bound)*
+        }
+    };
 }
 
 /// Gives a structure the methods of its only owner, which need no lock and no atomic step.

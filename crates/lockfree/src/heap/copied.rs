@@ -6,7 +6,6 @@
 //!
 //! Source: Herlihy 1993, section 5, the heap by the small-object protocol.
 
-use super::PriorityQueue;
 use super::sequential::{SequentialHeap, SkewHeap};
 use crate::{Herlihy, Progress};
 
@@ -120,25 +119,11 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
     }
 }
 
-impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> PriorityQueue
-    for CopiedHeap<K, V, S>
-{
-    type Key = K;
-    type Value = V;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn push(&self, key: K, value: V) {
-        self.push(key, value);
-    }
-
-    fn pop_min(&self) -> Option<(K, V)> {
-        self.pop_min()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone]
+        PriorityQueue for CopiedHeap<K, V, S>;
+    entry: K, V;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

@@ -71,7 +71,7 @@ use stanchion_spin::Backoff;
 
 use self::depot::{BATCH, Depot, NodeCache, Step};
 use self::nodes::{NONE, Pair, join, split};
-use super::{PriorityQueue, Words};
+use super::Words;
 use crate::Progress;
 use crate::dropping::drop_each;
 use crate::memory::thread_cache::CacheGuard;
@@ -392,23 +392,10 @@ impl<K: Words, V> Drop for Entry<'_, K, V> {
     }
 }
 
-impl<K: Words + Ord, V> PriorityQueue for HerlihyHeap<K, V> {
-    type Key = K;
-    type Value = V;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn push(&self, key: K, value: V) {
-        self.push(key, value);
-    }
-
-    fn pop_min(&self) -> Option<(K, V)> {
-        self.pop_min()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[K: Words + Ord, V] PriorityQueue for HerlihyHeap<K, V>;
+    entry: K, V;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

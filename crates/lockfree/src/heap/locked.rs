@@ -17,7 +17,6 @@ use lock_api::{Mutex, RawMutex};
 use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
 
-use super::PriorityQueue;
 use super::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
 use crate::Progress;
 
@@ -201,25 +200,10 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
     }
 }
 
-impl<S: SequentialHeap, L: RawMutex> PriorityQueue for LockedSequentialHeap<S, L> {
-    type Key = S::Key;
-    type Value = S::Value;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    #[inline]
-    fn push(&self, key: S::Key, value: S::Value) {
-        self.push(key, value);
-    }
-
-    #[inline]
-    fn pop_min(&self) -> Option<(S::Key, S::Value)> {
-        self.pop_min()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[S: SequentialHeap, L: RawMutex] PriorityQueue for LockedSequentialHeap<S, L>;
+    entry: S::Key, S::Value;
+    progress: Progress::Blocking;
 }
 
 conveniences! {

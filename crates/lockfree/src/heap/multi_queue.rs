@@ -80,7 +80,6 @@ use machine::topology::{CachePadded, parallelism};
 use machine::wait::{WaitPolicy, retry_until};
 use stanchion_spin::Backoff;
 
-use super::PriorityQueue;
 use super::sequential::{QuaternaryHeap, SequentialHeap};
 use crate::Progress;
 
@@ -447,23 +446,10 @@ impl<K: Ord, V> Drop for Held<'_, K, V> {
     }
 }
 
-impl<K: Ord, V> PriorityQueue for MultiQueue<K, V> {
-    type Key = K;
-    type Value = V;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    fn push(&self, key: K, value: V) {
-        self.push(key, value);
-    }
-
-    fn pop_min(&self) -> Option<(K, V)> {
-        self.pop_min()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[K: Ord, V] PriorityQueue for MultiQueue<K, V>;
+    entry: K, V;
+    progress: Progress::Blocking;
 }
 
 conveniences! {

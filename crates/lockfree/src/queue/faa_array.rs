@@ -68,7 +68,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU8, AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
-use super::{ConcurrentQueue, Full, away};
+use super::away;
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 use crate::memory::hazard::HazardOperation;
@@ -523,23 +523,10 @@ impl<T> Drop for FaaArrayQueue<T> {
     }
 }
 
-impl<T> ConcurrentQueue for FaaArrayQueue<T> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.push(value);
-        Ok(())
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T] ConcurrentQueue for FaaArrayQueue<T>;
+    item: T;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

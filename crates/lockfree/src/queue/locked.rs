@@ -17,7 +17,6 @@ use lock_api::{Mutex, MutexGuard, RawMutex};
 use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
 
-use super::{ConcurrentQueue, Full};
 use crate::Progress;
 
 /// A queue of `T` under a lock `L`: any `lock_api` raw mutex.
@@ -192,23 +191,10 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     }
 }
 
-impl<T, L: RawMutex> ConcurrentQueue for LockedQueue<T, L> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.push(value);
-        Ok(())
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, L: RawMutex] ConcurrentQueue for LockedQueue<T, L>;
+    item: T;
+    progress: Progress::Blocking;
 }
 
 conveniences! {

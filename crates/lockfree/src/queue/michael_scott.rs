@@ -46,8 +46,8 @@
 
 use machine::atomic::Ordering;
 
+use super::away;
 use super::list::List;
-use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
@@ -208,23 +208,10 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
     }
 }
 
-impl<T, M: Memory> ConcurrentQueue for MichaelScottQueue<T, M> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.push(value);
-        Ok(())
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, M: Memory] ConcurrentQueue for MichaelScottQueue<T, M>;
+    item: T;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

@@ -41,7 +41,7 @@ use core::mem::MaybeUninit;
 use machine::cell::UnsafeCell;
 
 use self::index_ring::IndexRing;
-use super::{ConcurrentQueue, Full};
+use super::Full;
 use crate::Progress;
 use crate::dropping::drop_each;
 
@@ -193,26 +193,11 @@ impl<T> Drop for NikolaevQueue<T> {
     }
 }
 
-impl<T> ConcurrentQueue for NikolaevQueue<T> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.try_push(value)
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
-
-    fn capacity(&self) -> Option<usize> {
-        Some(self.capacity())
-    }
+forward! {
+    impl[T] ConcurrentQueue for NikolaevQueue<T>;
+    item: T;
+    progress: Progress::LockFree;
+    capacity: |queue| queue.capacity();
 }
 
 conveniences! {

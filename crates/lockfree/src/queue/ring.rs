@@ -58,7 +58,7 @@ use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::wait;
 
-use super::{ConcurrentQueue, Full};
+use super::Full;
 use crate::Progress;
 use crate::barging::Barging;
 use crate::dropping::drop_each;
@@ -394,26 +394,11 @@ impl<T, L: RawMutex> LockedRing<T, L> {
     }
 }
 
-impl<T, L: RawMutex> ConcurrentQueue for LockedRing<T, L> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.try_push(value)
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
-
-    fn capacity(&self) -> Option<usize> {
-        Some(self.capacity)
-    }
+forward! {
+    impl[T, L: RawMutex] ConcurrentQueue for LockedRing<T, L>;
+    item: T;
+    progress: Progress::Blocking;
+    capacity: |queue| queue.capacity;
 }
 
 conveniences! {

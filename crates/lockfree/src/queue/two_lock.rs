@@ -59,7 +59,6 @@ use machine::atomic::{AtomicPtr, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
 
-use super::{ConcurrentQueue, Full};
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 
@@ -407,23 +406,10 @@ unsafe impl<T: Send, L: RawMutex + Send> Send for TwoLockQueue<T, L> {}
 // value.
 unsafe impl<T: Send, L: RawMutex + Sync> Sync for TwoLockQueue<T, L> {}
 
-impl<T, L: RawMutex> ConcurrentQueue for TwoLockQueue<T, L> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    fn try_push(&self, value: T) -> Result<(), Full<T>> {
-        self.push(value);
-        Ok(())
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, L: RawMutex] ConcurrentQueue for TwoLockQueue<T, L>;
+    item: T;
+    progress: Progress::Blocking;
 }
 
 conveniences! {

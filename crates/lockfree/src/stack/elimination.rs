@@ -48,7 +48,7 @@ use machine::atomic::{AtomicUsize, Ordering};
 use machine::wait::retry_for;
 use stanchion_spin::Backoff;
 
-use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn, PopAll, TreiberStack};
+use super::{LinkIn, OperationIn, PointerIn, PopAll, TreiberStack};
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer};
 
@@ -290,22 +290,10 @@ impl<T, M: Memory> EliminationStack<T, M> {
     }
 }
 
-impl<T, M: Memory> ConcurrentStack for EliminationStack<T, M> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn push(&self, value: T) {
-        self.push(value);
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, M: Memory] ConcurrentStack for EliminationStack<T, M>;
+    item: T;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

@@ -48,7 +48,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
-use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn};
+use super::{LinkIn, OperationIn, PointerIn};
 use crate::Progress;
 use crate::iter::drop_rest;
 use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
@@ -265,22 +265,10 @@ impl<T, M: Memory> Drop for HerlihyStack<T, M> {
     }
 }
 
-impl<T, M: Memory> ConcurrentStack for HerlihyStack<T, M> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn push(&self, value: T) {
-        self.push(value);
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, M: Memory] ConcurrentStack for HerlihyStack<T, M>;
+    item: T;
+    progress: Progress::LockFree;
 }
 
 conveniences! {

@@ -14,7 +14,6 @@ use lock_api::{Mutex, MutexGuard, RawMutex};
 use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
 
-use super::ConcurrentStack;
 use crate::Progress;
 
 /// A stack of `T` under a lock `L`: any `lock_api` raw mutex.
@@ -181,22 +180,10 @@ impl<T, L: RawMutex> LockedStack<T, L> {
     }
 }
 
-impl<T, L: RawMutex> ConcurrentStack for LockedStack<T, L> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::Blocking;
-
-    fn push(&self, value: T) {
-        self.push(value);
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, L: RawMutex] ConcurrentStack for LockedStack<T, L>;
+    item: T;
+    progress: Progress::Blocking;
 }
 
 conveniences! {

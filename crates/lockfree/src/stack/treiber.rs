@@ -46,7 +46,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
-use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn};
+use super::{LinkIn, OperationIn, PointerIn};
 use crate::Progress;
 use crate::iter::{drop_remaining, drop_rest};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
@@ -244,22 +244,10 @@ impl<T, M: Memory> Drop for TreiberStack<T, M> {
     }
 }
 
-impl<T, M: Memory> ConcurrentStack for TreiberStack<T, M> {
-    type Item = T;
-
-    const PROGRESS: Progress = Progress::LockFree;
-
-    fn push(&self, value: T) {
-        self.push(value);
-    }
-
-    fn pop(&self) -> Option<T> {
-        self.pop()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
+forward! {
+    impl[T, M: Memory] ConcurrentStack for TreiberStack<T, M>;
+    item: T;
+    progress: Progress::LockFree;
 }
 
 conveniences! {
