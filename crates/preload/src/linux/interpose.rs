@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
 use super::session::{self, Mode};
-use super::{Cond, Mutex, Site, errno, locks, real, replace, waits};
+use super::{Cond, Mutex, Site, cond, errno, layout, locks, mutex, real, waits};
 
 /// The time for which a thread waits.
 #[derive(Clone, Copy)]
@@ -67,9 +67,9 @@ pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
         Mode::Replace(table, operations) => {
             session::locks(table);
             // SAFETY: the caller's promise.
-            if unsafe { replace::is_ours(mutex) } {
+            if unsafe { layout::is_ours(mutex) } {
                 // SAFETY: as above.
-                unsafe { replace::lock(operations, table, mutex, site, until) }
+                unsafe { mutex::lock(operations, table, mutex, site, until) }
             } else {
                 // SAFETY: as above.
                 unsafe { lock_recorded(table, mutex, site, until) }
@@ -102,9 +102,9 @@ unsafe fn lock_recorded(
 pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
     match session::mode() {
         // SAFETY: the caller's promise.
-        Mode::Replace(_, operations) if unsafe { replace::is_ours(mutex) } => {
+        Mode::Replace(_, operations) if unsafe { layout::is_ours(mutex) } => {
             // SAFETY: the caller's promise.
-            unsafe { replace::unlock(operations, mutex) }
+            unsafe { mutex::unlock(operations, mutex) }
         }
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { real::mutex_unlock(mutex) },
@@ -120,9 +120,9 @@ pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
 unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     match session::mode() {
         // SAFETY: the caller's promise.
-        Mode::Replace(..) if unsafe { replace::is_ours_too(cond, mutex) } => {
+        Mode::Replace(..) if unsafe { layout::is_ours_too(cond, mutex) } => {
             // SAFETY: the caller's promise.
-            errno::kept(|| unsafe { replace::wait(cond, mutex, site, until) })
+            errno::kept(|| unsafe { cond::wait(cond, mutex, site, until) })
         }
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_wait(cond, mutex) },
@@ -237,10 +237,10 @@ exported! {
     fn pthread_mutex_trylock(mutex: Mutex) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(table, operations) if unsafe { replace::is_ours(mutex) } => {
+            Mode::Replace(table, operations) if unsafe { layout::is_ours(mutex) } => {
                 session::locks(table);
                 // SAFETY: the caller's promise.
-                unsafe { replace::try_lock(operations, mutex) }
+                unsafe { mutex::try_lock(operations, mutex) }
             }
             // SAFETY: the caller's promise.
             _ => unsafe { real::mutex_trylock(mutex) },
@@ -268,9 +268,9 @@ exported! {
         }
         match mode {
             // SAFETY: the caller's promise.
-            Mode::Replace(_, operations) if unsafe { replace::is_ours(mutex) } => {
+            Mode::Replace(_, operations) if unsafe { layout::is_ours(mutex) } => {
                 // SAFETY: the caller's promise.
-                unsafe { replace::destroy(operations, mutex) }
+                unsafe { mutex::destroy(operations, mutex) }
             }
             // SAFETY: the caller's promise.
             _ => unsafe { real::mutex_destroy(mutex) },
@@ -280,7 +280,7 @@ exported! {
     fn pthread_cond_init(cond: Cond, attributes: *const pthread_condattr_t) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => unsafe { replace::cond_init(cond, attributes) },
+            Mode::Replace(..) => unsafe { cond::init(cond, attributes) },
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_init(cond, attributes) },
         }
@@ -289,7 +289,7 @@ exported! {
     fn pthread_cond_destroy(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_destroy(cond) }),
+            Mode::Replace(..) => errno::kept(|| unsafe { cond::destroy(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_destroy(cond) },
         }
@@ -298,7 +298,7 @@ exported! {
     fn pthread_cond_signal(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_signal(cond) }),
+            Mode::Replace(..) => errno::kept(|| unsafe { cond::signal(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_signal(cond) },
         }
@@ -307,7 +307,7 @@ exported! {
     fn pthread_cond_broadcast(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_broadcast(cond) }),
+            Mode::Replace(..) => errno::kept(|| unsafe { cond::broadcast(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_broadcast(cond) },
         }
@@ -319,7 +319,7 @@ extern "C" fn begin() {
     if let Mode::Off = session::mode() {
         return;
     }
-    replace::warm_up();
+    layout::warm_up();
 }
 
 #[used]

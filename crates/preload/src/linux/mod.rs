@@ -28,13 +28,16 @@
 //! number. Such a thread is served too.
 
 mod allocator;
+mod cond;
+mod deadline;
 mod errno;
 mod interpose;
+mod layout;
 mod locks;
 mod maps;
+mod mutex;
 mod place;
 mod real;
-mod replace;
 mod session;
 mod waits;
 

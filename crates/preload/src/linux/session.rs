@@ -15,7 +15,8 @@ use machine::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use machine::fork::generation;
 use stanchion_competitive::waits::shared::{self, Shared};
 
-use super::replace::{self, Operations};
+use super::layout;
+use super::mutex::Operations;
 
 /// The value of `MODE` before the first call.
 const UNDECIDED: u8 = 0;
@@ -121,7 +122,7 @@ fn decide() -> Mode {
         }
     }
     if let (RECORD, Some(policy)) = (mode, variable(c"STANCHION_LOCK")) {
-        match replace::operations(policy.to_bytes()) {
+        match layout::operations(policy.to_bytes()) {
             Ok(operations) => {
                 let operations = ptr::from_ref(operations).cast_mut();
                 OPERATIONS.store(operations, Ordering::Relaxed);

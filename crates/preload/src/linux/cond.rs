@@ -12,7 +12,7 @@
 //! - 16: the last node of the queue.
 //! - 24: the clock of timed waits.
 //! - 28: the generation of the process that the queue belongs to.
-//! - 36: 0 if the variable is not shared between processes, see [`super`].
+//! - 36: 0 if the variable is not shared between processes, see [`layout`](super::layout).
 //!
 //! All zeros are a variable without waiters and with the clock of the day, as in the C library.
 //!
@@ -64,9 +64,9 @@ use machine::park;
 use machine::wait::{Patient, WaitPolicy as _, retry_on, wait_until};
 
 use super::deadline::Moment;
-use super::is_shared;
-use crate::linux::interpose::{self, Until};
-use crate::linux::{Cond, Mutex, Site, real};
+use super::interpose::{self, Until};
+use super::layout::{SHARED, is_shared};
+use super::{Cond, Mutex, Site, real};
 
 /// The queue, in the memory of the program's condition variable.
 #[repr(C)]
@@ -109,7 +109,7 @@ impl Queue {
     ///
     /// It must be a condition variable that is not shared, and outlive `'a`.
     unsafe fn of<'a>(cond: Cond) -> &'a Self {
-        const { assert!(size_of::<Queue>() <= super::SHARED) };
+        const { assert!(size_of::<Queue>() <= SHARED) };
         // SAFETY: the caller's promise; zeros are a queue, and it is aligned to 8.
         unsafe { &*cond.cast::<Self>() }
     }
@@ -227,7 +227,7 @@ impl Queue {
 }
 
 /// Releases the mutex, waits for a signal, and locks the mutex again.
-pub(in crate::linux) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
+pub(super) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
         // SAFETY: the caller's promise.
@@ -319,7 +319,7 @@ unsafe fn wait_shared(mutex: Mutex, site: Site) -> c_int {
 }
 
 /// Wakes the thread that has waited longest.
-pub(in crate::linux) unsafe fn signal(cond: Cond) -> c_int {
+pub(super) unsafe fn signal(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
         // SAFETY: the caller's promise.
@@ -338,7 +338,7 @@ pub(in crate::linux) unsafe fn signal(cond: Cond) -> c_int {
 }
 
 /// Wakes all threads that wait.
-pub(in crate::linux) unsafe fn broadcast(cond: Cond) -> c_int {
+pub(super) unsafe fn broadcast(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
         // SAFETY: the caller's promise.
@@ -361,7 +361,7 @@ pub(in crate::linux) unsafe fn broadcast(cond: Cond) -> c_int {
 }
 
 /// Makes a condition variable.
-pub(in crate::linux) unsafe fn init(cond: Cond, attributes: *const pthread_condattr_t) -> c_int {
+pub(super) unsafe fn init(cond: Cond, attributes: *const pthread_condattr_t) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { real::cond_init(cond, attributes) };
     // SAFETY: the caller's promise.
@@ -381,7 +381,7 @@ pub(in crate::linux) unsafe fn init(cond: Cond, attributes: *const pthread_conda
 }
 
 /// Waits until no thread uses the condition variable any more.
-pub(in crate::linux) unsafe fn destroy(cond: Cond) -> c_int {
+pub(super) unsafe fn destroy(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
         // SAFETY: the caller's promise.

@@ -2,7 +2,7 @@
 //!
 //! | bytes of a `pthread_mutex_t` | the C library's | the shim's |
 //! | --- | --- | --- |
-//! | 0 to 15 | lock, count, owner, users | a [`RawPolicyMutex`] |
+//! | 0 to 15 | lock, count, owner, users | a `RawPolicyMutex` |
 //! | 16 to 19 | kind | the same: says whether it is replaced |
 //! | 20 to 23 | spins, elision | |
 //! | 24 to 27 | a list | whether the policy has begun |
@@ -13,8 +13,8 @@
 //! mutexes stay the C library's, because the shim's mutex cannot keep their promises.
 //!
 //! Condition variables must be replaced with the mutexes, since `pthread_cond_wait` would release
-//! the mutex within the C library: [`cond`]. Condition variables that are shared between processes
-//! stay the C library's. They are known by a bit that the C library sets.
+//! the mutex within the C library: [`cond`](super::cond). Condition variables that are shared
+//! between processes stay the C library's. They are known by a bit that the C library sets.
 //!
 //! The offsets of the kind and of that bit are verified before any lock is replaced
 //! ([`layout_is_known`]).
@@ -28,17 +28,8 @@ use stanchion_competitive::policy::{
     RandomWalk, Randomized,
 };
 
+use super::mutex::Operations;
 use super::{Cond, Mutex, real};
-
-mod cond;
-mod deadline;
-mod mutex;
-
-pub(super) use cond::{
-    broadcast as cond_broadcast, destroy as cond_destroy, init as cond_init, signal as cond_signal,
-    wait,
-};
-pub(super) use mutex::{Operations, destroy, lock, try_lock, unlock};
 
 /// The offset at which the C library keeps a mutex's kind.
 const KIND: usize = 16;
@@ -49,7 +40,7 @@ const NORMAL: u32 = 0;
 /// The kind of an adaptive mutex.
 const ADAPTIVE: u32 = 3;
 /// The offset at which the C library keeps the bit of a shared condition variable.
-const SHARED: usize = 36;
+pub(super) const SHARED: usize = 36;
 
 /// Returns the operations of the policy with this name. Fails if there is no such policy, or if the
 /// C library lays out its structures in an unknown way.
@@ -80,7 +71,7 @@ pub(super) fn operations(policy: &[u8]) -> Result<&'static Operations, &'static 
 /// # Safety
 ///
 /// It must be readable there for `'a`.
-unsafe fn word<'a, T>(object: *mut T, offset: usize) -> &'a AtomicU32 {
+pub(super) unsafe fn word<'a, T>(object: *mut T, offset: usize) -> &'a AtomicU32 {
     let word = object.cast::<u8>().wrapping_add(offset).cast::<AtomicU32>();
     // SAFETY: the caller's promise; the offsets are multiples of 4, the objects aligned to 8.
     unsafe { &*word }
@@ -117,7 +108,7 @@ pub(super) unsafe fn is_ours_too(cond: Cond, mutex: Mutex) -> bool {
 /// # Safety
 ///
 /// It must be a condition variable.
-unsafe fn is_shared(cond: Cond) -> bool {
+pub(super) unsafe fn is_shared(cond: Cond) -> bool {
     // SAFETY: the caller's promise.
     let flags = unsafe { word(cond, SHARED) };
     // Relaxed: as in `is_ours`.

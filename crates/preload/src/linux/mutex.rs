@@ -24,16 +24,16 @@ use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::shared::Shared;
 
 use super::deadline::Moment;
-use super::word;
-use crate::linux::interpose::Until;
-use crate::linux::session::{self, Mode};
-use crate::linux::{Mutex, Site, errno, locks};
+use super::interpose::Until;
+use super::layout::word;
+use super::session::{self, Mode};
+use super::{Mutex, Site, errno, locks};
 
 /// The offset of the word that says whether the policy has begun.
 const BEGUN: usize = 24;
 
 /// The functions for mutexes of one policy.
-pub(in crate::linux) struct Operations {
+pub(super) struct Operations {
     /// Tries to lock. Returns whether it succeeded.
     try_lock: unsafe fn(Mutex) -> bool,
     /// Locks.
@@ -170,7 +170,7 @@ impl<P: Policy> Policy for Told<P> {
 }
 
 /// Locks a replaced mutex.
-pub(in crate::linux) unsafe fn lock(
+pub(super) unsafe fn lock(
     operations: &Operations,
     table: &Shared,
     mutex: Mutex,
@@ -213,20 +213,20 @@ pub(in crate::linux) unsafe fn lock(
 }
 
 /// Tries to lock a replaced mutex.
-pub(in crate::linux) unsafe fn try_lock(operations: &Operations, mutex: Mutex) -> c_int {
+pub(super) unsafe fn try_lock(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { (operations.try_lock)(mutex) } { 0 } else { libc::EBUSY }
 }
 
 /// Unlocks a replaced mutex.
-pub(in crate::linux) unsafe fn unlock(operations: &Operations, mutex: Mutex) -> c_int {
+pub(super) unsafe fn unlock(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     errno::kept(|| unsafe { (operations.unlock)(mutex) });
     0
 }
 
 /// Ends a replaced mutex, unless it is held.
-pub(in crate::linux) unsafe fn destroy(operations: &Operations, mutex: Mutex) -> c_int {
+pub(super) unsafe fn destroy(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { (operations.is_locked)(mutex) } {
         return libc::EBUSY;
