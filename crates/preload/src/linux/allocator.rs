@@ -48,6 +48,7 @@ fn start() -> Option<usize> {
         return Some(start);
     }
     let mine = map(SIZE)?;
+    // Release: pairs with the Acquire above, and with the one here of a thread that comes second.
     match START.compare_exchange(0, mine.expose_provenance(), Ordering::Release, Ordering::Acquire)
     {
         Ok(_) => Some(mine.addr()),

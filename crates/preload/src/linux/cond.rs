@@ -48,8 +48,8 @@
 //!   program's writes.
 //! - The lock of the queue orders the queue.
 //! - `users` is decremented with Release, which pairs with the Acquire of `destroy`. A signal looks
-//!   at it Relaxed, and needs no handshake: a wait counts itself while it holds the program's mutex,
-//!   under which the program then decides to signal.
+//!   at it Relaxed, and needs no handshake: a wait counts itself with the program's mutex held, and
+//!   the program then decides under that mutex to signal.
 //! - `generation` is stored with Release after `users`, and loaded with Acquire before `users`.
 
 use core::cell::Cell;
@@ -64,9 +64,9 @@ use machine::park;
 use machine::wait::{Patient, WaitPolicy as _, retry_on, wait_until};
 
 use super::deadline::Moment;
-use super::interpose::{self, Until};
 use super::layout::{SHARED, is_shared};
-use super::{Cond, Mutex, Site, real};
+use super::until::Until;
+use super::{Cond, Mutex, Site, dispatch, real};
 
 /// The queue, in the memory of the program's condition variable.
 #[repr(C)]
@@ -251,7 +251,7 @@ pub(super) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) ->
     let (released, timed_out) = queue.used(|| {
         queue.with(|| queue.push(&node));
         // SAFETY: the caller's promise.
-        let released = unsafe { interpose::unlock(mutex) };
+        let released = unsafe { dispatch::unlock(mutex) };
         if released == 0 {
             (released, !sleep(queue, &node, moment))
         } else {
@@ -264,7 +264,7 @@ pub(super) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) ->
         return released;
     }
     // SAFETY: the caller's promise.
-    let locked = unsafe { interpose::lock(mutex, site, Until::Ever) };
+    let locked = unsafe { dispatch::lock(mutex, site, Until::Ever) };
     match (locked, timed_out) {
         (0, true) => libc::ETIMEDOUT,
         (result, _) => result,
@@ -310,12 +310,12 @@ fn give_up(queue: &Queue, node: &Node) -> bool {
 /// thread comes back without a signal, as POSIX allows.
 unsafe fn wait_shared(mutex: Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { interpose::unlock(mutex) };
+    unsafe { dispatch::unlock(mutex) };
     let word = AtomicU32::new(0);
     let soon = Deadline::after(core::time::Duration::from_millis(1));
     while park::wait(&word, 0, soon) != park::Woken::TimedOut {}
     // SAFETY: the caller's promise.
-    unsafe { interpose::lock(mutex, site, Until::Ever) }
+    unsafe { dispatch::lock(mutex, site, Until::Ever) }
 }
 
 /// Wakes the thread that has waited longest.

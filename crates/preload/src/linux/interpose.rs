@@ -8,113 +8,8 @@ use core::ffi::c_int;
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
 use super::session::{self, Mode};
-use super::{Cond, Mutex, Site, cond, errno, layout, locks, mutex, real, waits};
-
-/// The time for which a thread waits.
-#[derive(Clone, Copy)]
-pub(super) enum Until {
-    /// Without a limit.
-    Ever,
-    /// Until a time on the clock of the day.
-    Time(*const timespec),
-    /// Until a time on this clock.
-    Clock(clockid_t, *const timespec),
-}
-
-impl Until {
-    /// Locks a mutex of the C library, with this limit.
-    unsafe fn real_lock(self, mutex: Mutex) -> c_int {
-        match self {
-            // SAFETY: the caller's promise.
-            Self::Ever => unsafe { real::mutex_lock(mutex) },
-            // SAFETY: the caller's promise.
-            Self::Time(until) => unsafe { real::mutex_timedlock(mutex, until) },
-            // SAFETY: the caller's promise.
-            Self::Clock(clock, until) => unsafe { real::mutex_clocklock(mutex, clock, until) },
-        }
-    }
-
-    /// Waits for a condition variable of the C library, with this limit.
-    unsafe fn real_wait(self, cond: Cond, mutex: Mutex) -> c_int {
-        match self {
-            // SAFETY: the caller's promise.
-            Self::Ever => unsafe { real::cond_wait(cond, mutex) },
-            // SAFETY: the caller's promise.
-            Self::Time(until) => unsafe { real::cond_timedwait(cond, mutex, until) },
-            // SAFETY: the caller's promise.
-            Self::Clock(clock, until) => unsafe { real::cond_clockwait(cond, mutex, clock, until) },
-        }
-    }
-}
-
-/// Locks a mutex as the mode says: passes the call on, records the wait, or uses the replaced
-/// mutex.
-pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
-    if let Until::Clock(clock, _) = until
-        && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
-    {
-        // The C library refuses such a clock before it looks whether the mutex is free.
-        return libc::EINVAL;
-    }
-    match session::mode() {
-        // SAFETY: the caller's promise.
-        Mode::Off => unsafe { until.real_lock(mutex) },
-        Mode::Record(table) => {
-            session::locks(table);
-            // SAFETY: the caller's promise.
-            unsafe { lock_recorded(table, mutex, site, until) }
-        }
-        Mode::Replace(table, operations) => {
-            session::locks(table);
-            // SAFETY: the caller's promise.
-            if unsafe { layout::is_ours(mutex) } {
-                // SAFETY: as above.
-                unsafe { mutex::lock(operations, table, mutex, site, until) }
-            } else {
-                // SAFETY: as above.
-                unsafe { lock_recorded(table, mutex, site, until) }
-            }
-        }
-    }
-}
-
-/// Locks a mutex of the C library, and records the wait if the mutex is held.
-#[inline]
-unsafe fn lock_recorded(
-    table: &stanchion_competitive::waits::shared::Shared,
-    mutex: Mutex,
-    site: Site,
-    until: Until,
-) -> c_int {
-    // This holds for every kind of mutex: an attempt that does not return `EBUSY` has done the same
-    // as a lock.
-    // SAFETY: the caller's promise.
-    let attempt = || unsafe { real::mutex_trylock(mutex) };
-    let result = attempt();
-    if result != libc::EBUSY {
-        return result;
-    }
-    // SAFETY: the caller's promise.
-    waits::wait(table, mutex, site, attempt, || unsafe { until.real_lock(mutex) })
-}
-
-/// Unlocks a mutex as the mode says.
-pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
-    match session::mode() {
-        // SAFETY: the caller's promise.
-        Mode::Replace(_, operations) if unsafe { layout::is_ours(mutex) } => {
-            // SAFETY: the caller's promise.
-            unsafe { mutex::unlock(operations, mutex) }
-        }
-        // SAFETY: the caller's promise.
-        Mode::Off => unsafe { real::mutex_unlock(mutex) },
-        Mode::Record(_) | Mode::Replace(..) => {
-            waits::releases(mutex);
-            // SAFETY: the caller's promise.
-            unsafe { real::mutex_unlock(mutex) }
-        }
-    }
-}
+use super::until::Until;
+use super::{Cond, Mutex, Site, cond, dispatch, errno, layout, locks, mutex, real, table, waits};
 
 /// Waits for a condition variable as the mode says.
 unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
@@ -176,7 +71,7 @@ with_site! {
 
 unsafe extern "C-unwind" fn lock_from(mutex: Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { lock(mutex, site, Until::Ever) }
+    unsafe { dispatch::lock(mutex, site, Until::Ever) }
 }
 
 unsafe extern "C-unwind" fn timedlock_from(
@@ -185,7 +80,7 @@ unsafe extern "C-unwind" fn timedlock_from(
     site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { lock(mutex, site, Until::Time(until)) }
+    unsafe { dispatch::lock(mutex, site, Until::Time(until)) }
 }
 
 unsafe extern "C-unwind" fn clocklock_from(
@@ -195,7 +90,7 @@ unsafe extern "C-unwind" fn clocklock_from(
     site: Site,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { lock(mutex, site, Until::Clock(clock, until)) }
+    unsafe { dispatch::lock(mutex, site, Until::Clock(clock, until)) }
 }
 
 unsafe extern "C-unwind" fn wait_from(cond: Cond, mutex: Mutex, site: Site) -> c_int {
@@ -238,7 +133,7 @@ exported! {
         match session::mode() {
             // SAFETY: the caller's promise.
             Mode::Replace(table, operations) if unsafe { layout::is_ours(mutex) } => {
-                session::locks(table);
+                table::count_locking_process(table);
                 // SAFETY: the caller's promise.
                 unsafe { mutex::try_lock(operations, mutex) }
             }
@@ -249,7 +144,7 @@ exported! {
 
     fn pthread_mutex_unlock(mutex: Mutex) {
         // SAFETY: the caller's promise.
-        unsafe { unlock(mutex) }
+        unsafe { dispatch::unlock(mutex) }
     }
 
     fn pthread_mutex_init(mutex: Mutex, attributes: *const pthread_mutexattr_t) {
@@ -314,12 +209,20 @@ exported! {
     }
 }
 
+/// Does before the program starts what its first wait would do otherwise. It reads the clock's rate
+/// and the quota of processor time. It asks the kernel for its barrier and for a page that a fork
+/// wipes. It numbers the first thread.
+fn warm_up() {
+    machine::warm_up();
+    let _ = stanchion_competitive::cost::current();
+}
+
 /// Runs when the library is loaded, before `main`.
 extern "C" fn begin() {
     if let Mode::Off = session::mode() {
         return;
     }
-    layout::warm_up();
+    warm_up();
 }
 
 #[used]

@@ -23,12 +23,7 @@ use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
 
 use machine::atomic::{AtomicU32, Ordering};
-use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, LastThreeSamples, OptimalOnlineApproximation,
-    RandomWalk, Randomized,
-};
 
-use super::mutex::Operations;
 use super::{Cond, Mutex, real};
 
 /// The offset at which the C library keeps a mutex's kind.
@@ -41,30 +36,6 @@ const NORMAL: u32 = 0;
 const ADAPTIVE: u32 = 3;
 /// The offset at which the C library keeps the bit of a shared condition variable.
 pub(super) const SHARED: usize = 36;
-
-/// Returns the operations of the policy with this name. Fails if there is no such policy, or if the
-/// C library lays out its structures in an unknown way.
-pub(super) fn operations(policy: &[u8]) -> Result<&'static Operations, &'static [u8]> {
-    let operations = match policy {
-        b"adaptive" => const { &Operations::of::<Adaptive>() },
-        b"always-block" => const { &Operations::of::<AlwaysBlock>() },
-        b"always-spin" => const { &Operations::of::<AlwaysSpin>() },
-        b"fixed-spin" => const { &Operations::of::<FixedSpin>() },
-        b"fixed-spin-half" => const { &Operations::of::<FixedSpin<50>>() },
-        b"last-three-samples" => const { &Operations::of::<LastThreeSamples>() },
-        b"optimal-online-approximation" => {
-            const { &Operations::of::<OptimalOnlineApproximation>() }
-        }
-        b"random-walk" => const { &Operations::of::<RandomWalk>() },
-        b"randomized" => const { &Operations::of::<Randomized>() },
-        _ => return Err(b"there is no policy of that name"),
-    };
-    if layout_is_known() {
-        Ok(operations)
-    } else {
-        Err(b"this C library lays out its mutexes in a way that is not known here")
-    }
-}
 
 /// Returns the word at `offset` of a mutex or condition variable.
 ///
@@ -117,7 +88,7 @@ pub(super) unsafe fn is_shared(cond: Cond) -> bool {
 
 /// Makes mutexes of known kinds and condition variables, and checks that the known offsets show
 /// what they are.
-fn layout_is_known() -> bool {
+pub(super) fn layout_is_known() -> bool {
     const { assert!(mem::size_of::<libc::pthread_mutex_t>() >= 40) };
     const { assert!(mem::size_of::<libc::pthread_cond_t>() >= SHARED + 4) };
     [libc::PTHREAD_MUTEX_NORMAL, libc::PTHREAD_MUTEX_RECURSIVE, libc::PTHREAD_MUTEX_ERRORCHECK]
@@ -160,12 +131,4 @@ fn shared_of_new(shared: c_int) -> Option<bool> {
     // SAFETY: a condition variable.
     let found = unsafe { is_shared(cond) };
     (made | chosen | begun == 0).then_some(found)
-}
-
-/// Does before the program starts what its first wait would do otherwise. It reads the clock's rate
-/// and the quota of processor time. It asks the kernel for its barrier and for a page that a fork
-/// wipes. It numbers the first thread.
-pub(super) fn warm_up() {
-    machine::warm_up();
-    let _ = stanchion_competitive::cost::current();
 }

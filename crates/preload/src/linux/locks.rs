@@ -49,6 +49,7 @@ pub(super) struct Lock {
     /// The index of the mutex's name in the shared table plus 1, or 0 without a name. The first
     /// waiter writes it.
     name: AtomicU32,
+    /// The threads that wait for the mutex. Waiters write it.
     pub(super) waiting: Waiting,
     /// The number of releases while a thread waited. The holder writes it.
     releases: AtomicU32,

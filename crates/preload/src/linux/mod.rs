@@ -1,6 +1,23 @@
 //! The shim, for the GNU C library on 64-bit Linux. Elsewhere the library is empty, and
 //! `stanchion record` says so.
 //!
+//! # Layers
+//!
+//! A module imports only modules of the lines below its own.
+//!
+//! ```text
+//! interpose                    the functions that stand before the C library's
+//! cond                         a wait releases and locks its mutex as the mode says
+//! dispatch                     what a lock and an unlock do in each mode
+//! session   waits              the mode of the process; the measured wait for a mutex
+//! policies                     the replaced mutexes, by the name of their policy
+//! mutex                        the replaced mutex
+//! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
+//! real      place              the C library's functions; names of locks
+//! maps      table    message   what the kernel maps; the shared table; messages
+//! errno     deadline allocator
+//! ```
+//!
 //! # What the shim must not do
 //!
 //! The shim runs inside any call of `pthread_mutex_lock` of any program: in code that a signal
@@ -30,15 +47,20 @@
 mod allocator;
 mod cond;
 mod deadline;
+mod dispatch;
 mod errno;
 mod interpose;
 mod layout;
 mod locks;
 mod maps;
+mod message;
 mod mutex;
 mod place;
+mod policies;
 mod real;
 mod session;
+mod table;
+mod until;
 mod waits;
 
 /// A mutex of the program.

@@ -24,10 +24,9 @@ use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::shared::Shared;
 
 use super::deadline::Moment;
-use super::interpose::Until;
 use super::layout::word;
-use super::session::{self, Mode};
-use super::{Mutex, Site, errno, locks};
+use super::until::Until;
+use super::{Mutex, Site, errno, locks, table};
 
 /// The offset of the word that says whether the policy has begun.
 const BEGUN: usize = 24;
@@ -73,6 +72,7 @@ impl Operations {
                 unsafe { raw::<P>(mutex) }.is_locked()
             },
             end: |mutex| {
+                // Acquire: pairs with the Release of `begin`.
                 // SAFETY: a mutex.
                 if unsafe { word(mutex, BEGUN) }.swap(0, Ordering::Acquire) != 0 {
                     let policy = policy::<P>(mutex);
@@ -161,7 +161,7 @@ impl<P: Policy> Policy for Told<P> {
 
     fn adjust(&self, wait: &Wait) {
         self.0.adjust(wait);
-        if let Mode::Replace(table, _) = session::mode() {
+        if let Some(table) = table::recorded() {
             let mutex = ptr::from_ref(self).addr().wrapping_sub(offset::<P>());
             let name = locks::find(mutex).and_then(locks::Lock::name);
             table.add(name, &Observation::from(wait));

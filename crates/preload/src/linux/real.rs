@@ -10,7 +10,7 @@ use core::ptr;
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::{Cond, Mutex, session};
+use super::{Cond, Mutex, message};
 
 /// Declares functions that call the next library's function of that name.
 macro_rules! real {
@@ -86,7 +86,7 @@ fn find(symbol: &CStr) -> *mut c_void {
         && !symbol.to_bytes().starts_with(b"pthread_mutex_clock")
         && symbol != c"pthread_cond_clockwait"
     {
-        session::say(&[
+        message::say(&[
             b"there is no ",
             symbol.to_bytes(),
             b" to stand before: is this the GNU C library?",

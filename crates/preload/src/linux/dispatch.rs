@@ -1,0 +1,74 @@
+//! Locks and unlocks a mutex as the mode says. The functions of the shim call it, and so does a
+//! wait for a replaced condition variable.
+
+use core::ffi::c_int;
+
+use stanchion_competitive::waits::shared::Shared;
+
+use super::session::{self, Mode};
+use super::until::Until;
+use super::{Mutex, Site, layout, mutex, real, table, waits};
+
+/// Locks a mutex as the mode says: passes the call on, records the wait, or uses the replaced
+/// mutex.
+pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
+    if let Until::Clock(clock, _) = until
+        && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+    {
+        // The C library refuses such a clock before it looks whether the mutex is free.
+        return libc::EINVAL;
+    }
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Off => unsafe { until.real_lock(mutex) },
+        Mode::Record(table) => {
+            table::count_locking_process(table);
+            // SAFETY: the caller's promise.
+            unsafe { lock_recorded(table, mutex, site, until) }
+        }
+        Mode::Replace(table, operations) => {
+            table::count_locking_process(table);
+            // SAFETY: the caller's promise.
+            if unsafe { layout::is_ours(mutex) } {
+                // SAFETY: as above.
+                unsafe { mutex::lock(operations, table, mutex, site, until) }
+            } else {
+                // SAFETY: as above.
+                unsafe { lock_recorded(table, mutex, site, until) }
+            }
+        }
+    }
+}
+
+/// Locks a mutex of the C library, and records the wait if the mutex is held.
+#[inline]
+unsafe fn lock_recorded(table: &Shared, mutex: Mutex, site: Site, until: Until) -> c_int {
+    // This holds for every kind of mutex: an attempt that does not return `EBUSY` has done the same
+    // as a lock.
+    // SAFETY: the caller's promise.
+    let attempt = || unsafe { real::mutex_trylock(mutex) };
+    let result = attempt();
+    if result != libc::EBUSY {
+        return result;
+    }
+    // SAFETY: the caller's promise.
+    waits::wait(table, mutex, site, attempt, || unsafe { until.real_lock(mutex) })
+}
+
+/// Unlocks a mutex as the mode says.
+pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Replace(_, operations) if unsafe { layout::is_ours(mutex) } => {
+            // SAFETY: the caller's promise.
+            unsafe { mutex::unlock(operations, mutex) }
+        }
+        // SAFETY: the caller's promise.
+        Mode::Off => unsafe { real::mutex_unlock(mutex) },
+        Mode::Record(_) | Mode::Replace(..) => {
+            waits::releases(mutex);
+            // SAFETY: the caller's promise.
+            unsafe { real::mutex_unlock(mutex) }
+        }
+    }
+}
