@@ -21,7 +21,7 @@
 //!    and so in any order. So each drawing carries the number of its step, and an earlier one draws
 //!    nothing.
 
-use super::outcome::Options;
+use super::options::Options;
 use super::schedule::{Disk, Move};
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};

@@ -29,6 +29,7 @@
 //! a shared-memory multiprocessor*, 1991, sections 3 and 5.
 
 mod board;
+mod options;
 mod outcome;
 mod plan;
 mod play;
@@ -37,6 +38,7 @@ mod schedule;
 
 pub use crate::crew::MAX_THREADS;
 pub use board::Scene;
-pub use outcome::{DISKS, Fault, MAX_MOVES, Options, PEGS, Refused, Run, Share};
+pub use options::{DISKS, MAX_MOVES, Options, PEGS, Refused};
+pub use outcome::{Fault, Run, Share};
 pub use play::{run, run_with};
 pub use schedule::{Disk, Move, closed_form, moves_needed};

@@ -8,7 +8,8 @@
 //! synchronization that depends on the relative timing of events in other threads* (section 5).
 
 use super::board::{Attempt, Board, Scene, Step};
-use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Share};
+use super::options::{DISKS, MAX_MOVES, Options, PEGS, Refused};
+use super::outcome::{Expected, Run, Share};
 use super::plan::{Plan, columns};
 use super::post::{Broken, Post};
 use super::schedule::{Disk, Move, moves_needed};

@@ -11,9 +11,7 @@
 //!    gates it reads.
 //! 4. There is at least one output.
 
-use super::error::ParseError;
 use super::gate::{Gate, Kind};
-use super::parse;
 use core::fmt;
 
 /// A net of a [`Netlist`], dense from 0 in the order of definition.
@@ -55,15 +53,6 @@ pub(super) struct Driver {
 }
 
 impl Netlist {
-    /// Reads a `.bench` netlist. Time and space grow linearly with its length.
-    ///
-    /// # Errors
-    ///
-    /// The first line that is wrong, or the fault of the whole; see [`Reason`](super::Reason).
-    pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
-        parse::parse(text)
-    }
-
     /// Number of nets, which is the number of objects: inputs, flip-flops and gates.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -168,14 +157,6 @@ impl fmt::Display for Netlist {
             writeln!(f, "OUTPUT({})", self.name(output))?;
         }
         Ok(())
-    }
-}
-
-impl core::str::FromStr for Netlist {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::parse(text.as_bytes())
     }
 }
 

@@ -49,7 +49,26 @@ struct Definition<'a> {
     inputs: Vec<&'a str>,
 }
 
-pub(super) fn parse(text: &[u8]) -> Result<Netlist, ParseError> {
+impl Netlist {
+    /// Reads a `.bench` netlist. Time and space grow linearly with its length.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is wrong, or the fault of the whole; see [`Reason`](super::Reason).
+    pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
+        parse(text)
+    }
+}
+
+impl core::str::FromStr for Netlist {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text.as_bytes())
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Netlist, ParseError> {
     let mut names: Vec<String> = Vec::new();
     let mut definitions: Vec<Definition<'_>> = Vec::new();
     let mut by_name: HashMap<&str, Net> = HashMap::new();

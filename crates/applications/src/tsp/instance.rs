@@ -1,7 +1,5 @@
 //! The cities and how far they are apart.
 
-use super::error::ParseError;
-use super::tsplib;
 use core::fmt;
 
 /// A symmetric instance of the travelling salesman problem. Cities are counted from 0 here, from 1
@@ -45,25 +43,6 @@ impl Instance {
             }
         }
         Self { name: name.to_owned(), cities, distances }
-    }
-
-    /// Reads a file of TSPLIB: symmetric, with a matrix (`FULL_MATRIX`, `UPPER_ROW`, `LOWER_ROW`,
-    /// `UPPER_DIAG_ROW`, `LOWER_DIAG_ROW`) or with coordinates (`EUC_2D`, `CEIL_2D`, `GEO`, `ATT`).
-    ///
-    /// ```
-    /// use stanchion_applications::tsp::Instance;
-    /// let text = b"DIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n\
-    ///     1 0 0\n2 3 4\n3 0 4\nEOF\n";
-    /// let instance = Instance::parse(text)?;
-    /// assert_eq!(instance.length(&[0, 1, 2]), 5 + 3 + 4);
-    /// # Ok::<(), stanchion_applications::tsp::ParseError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ParseError`]: the line, and its fault.
-    pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
-        tsplib::parse(text)
     }
 
     pub(super) fn rename(&mut self, name: String) {

@@ -45,9 +45,9 @@ pub use crate::crew::MAX_THREADS;
 pub use bound::Bound;
 pub use error::{ParseError, Reason, Word};
 pub use instance::Instance;
-pub use outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share};
+pub use outcome::{Fault, LEAF, Options, Refused, Run, Scene, Share};
 pub use search::{Structures, run, run_with};
-pub use tour::Tour;
+pub use tour::{MOST_CITIES, Tour};
 pub use tsplib::{MAX_CITIES, MAX_LINE};
 
 /// 17 cities, as many as the paper's. The shortest tour is 2938 long.

@@ -1,14 +1,12 @@
 //! The options of a run, its result, and the errors of options.
 
 use super::bound::Bound;
+use super::tour::MOST_CITIES;
 use crate::crew::MAX_THREADS;
 use crate::pace::CVAX_INSTRUCTION_NS;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use thiserror::Error;
-
-/// The most cities that can be searched: a tour keeps a bit for each in one word.
-pub const MOST_CITIES: usize = 64;
 
 /// The number of cities that may be left of a tour on the stack.
 pub const LEAF: RangeInclusive<usize> = 1..=12;

@@ -26,9 +26,9 @@
 use super::bound::Reduced;
 use super::estimate;
 use super::instance::Instance;
-use super::outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share};
+use super::outcome::{Fault, LEAF, Options, Refused, Run, Scene, Share};
 use super::start;
-use super::tour::Tour;
+use super::tour::{MOST_CITIES, Tour};
 use crate::crew::{self, Affinity, Around, MAX_THREADS, Shared};
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;

@@ -1,8 +1,10 @@
 //! The beginning of a tour.
 
 use super::instance::Instance;
-use super::outcome::MOST_CITIES;
 use core::fmt;
+
+/// The most cities that can be searched: a tour keeps a bit for each in one word.
+pub const MOST_CITIES: usize = 64;
 
 /// Some cities in the order in which they are visited; the first is always city 0.
 #[derive(Clone, Copy)]
