@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),
-        args::Command::Record(options) => record::run(&options),
+        args::Command::Record(options) => record::run(&options).map_err(error::Error::from),
         args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
     };
     match done {

@@ -20,10 +20,9 @@ use std::time::Instant;
 use stanchion_competitive::waits::Recording;
 
 use crate::args::RecordOptions;
-use crate::error::Error;
 use stanchion_study::output::Output;
 
-/// Why nothing was recorded: the command was not run.
+/// Why nothing was recorded: the command was not run, or its waits could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("recording needs 64-bit Linux with the GNU C library: this is {0}")]
@@ -57,6 +56,12 @@ pub(crate) enum Refusal {
 
     #[error("the table of waits {}: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
+
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+
+    #[error(transparent)]
+    Output(#[from] stanchion_study::error::Error),
 }
 
 impl Refusal {
@@ -65,7 +70,8 @@ impl Refusal {
         match self {
             Self::NotFound(_) => 127,
             Self::NotExecutable { .. } | Self::Start { .. } => 126,
-            Self::Damaged { .. } => 1,
+            Self::Damaged { .. } | Self::Write { .. } => 1,
+            Self::Output(error) => error.exit_code(),
             _ => 2,
         }
     }
@@ -81,7 +87,7 @@ fn listed(paths: &[PathBuf]) -> String {
 }
 
 /// Runs the command; says what it ended with.
-pub(crate) fn run(options: &RecordOptions) -> Result<u8, Error> {
+pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let (command, arguments) = options.command.split_first().expect("clap asks for one word");
     shim::supported()?;
     let program = program::find(command)?;
@@ -111,7 +117,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Error> {
         locks: names::named(&gathered),
         overflow: gathered.nameless,
     };
-    let write = |source| Error::Write { path: options.output.clone(), source };
+    let write = |source| Refusal::Write { path: options.output.clone(), source };
     std::fs::write(&options.output, recording.to_json()).map_err(write)?;
     summary::print(&recording, &gathered, &options.output, ended);
     Ok(ended.exit_code())
@@ -129,7 +135,7 @@ fn file_name(command: &OsString) -> String {
 
 /// Sees to it that the output can be written, before the program runs; says whether the file was
 /// made by that.
-fn check_output(path: &Path) -> Result<bool, Error> {
+fn check_output(path: &Path) -> Result<bool, Refusal> {
     let there = path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     let unwritable = |source| stanchion_study::error::Error::Unwritable {
