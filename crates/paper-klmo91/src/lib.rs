@@ -11,6 +11,7 @@
 //! All of them stand beside the figures in `paper`. The programs run on this computer (`real`) and
 //! in virtual time (`simulated`), from one source.
 
+mod build;
 mod fig1;
 mod fig2;
 mod fig3;
@@ -23,6 +24,7 @@ mod real;
 mod recorded;
 mod recording;
 mod regsim;
+mod server;
 mod show;
 mod simulated;
 mod table1;

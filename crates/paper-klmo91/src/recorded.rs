@@ -11,7 +11,7 @@ use super::foreign::{self, Missing};
 use super::place;
 use super::real::record;
 use super::recording::Taken;
-use super::{fig1, fig2};
+use super::{build, server};
 use stanchion_study_programs::klmo91::programs::{Galaxy, Hanoi, Program, Regsim};
 
 /// A program that can be recorded.
@@ -62,8 +62,8 @@ fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
         Source::Regsim => {
             return own("Regsim", &Regsim::new(&place, context.pick(200, 2_000))?, context);
         }
-        Source::Build => &fig1::BUILD,
-        Source::Server => &fig2::SERVER,
+        Source::Build => &build::BUILD,
+        Source::Server => &server::SERVER,
     };
     match foreign::record(foreign, context) {
         Ok(recorded) => Ok(Ok(Arc::new(recorded))),
