@@ -148,10 +148,7 @@ pub(in super::super) mod tests {
     use super::*;
 
     /// `pace(row, processors)` of the paper's five on `counts`.
-    pub(in super::super::super) fn grid(
-        counts: &[usize],
-        pace: impl Fn(usize, usize) -> f64,
-    ) -> Grid {
+    pub(crate) fn grid(counts: &[usize], pace: impl Fn(usize, usize) -> f64) -> Grid {
         let names = vec!["single", "multiple", "free list", "idle", "ready"];
         let cells = Grid::settings(PAPER, counts).into_iter();
         let cells = cells.map(|(row, count)| Cell { pace: pace(row, count), bus: Some(1.0) });
