@@ -1,8 +1,8 @@
 //! `--level`: how many applications share the processors.
 
 use clap::Args;
-use machine::multiprogramming::{Account, Multiprogramming, Refused};
 use stanchion_applications::Around;
+use stanchion_multiprogramming::{Account, Multiprogramming, Refused};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 

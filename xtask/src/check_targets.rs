@@ -19,8 +19,9 @@ const TARGETS: [&str; 4] = [
 ];
 
 /// The crates that a user of another system may depend on, with their default features.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "stanchion-machine",
+    "stanchion-multiprogramming",
     "stanchion-spin",
     "stanchion-competitive",
     "stanchion-lockfree",

@@ -9,7 +9,7 @@ use stanchion_machine as machine;
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::stack::{Guards, Size, Slab, Stack};
-use machine::{asymmetric, kernel, park, preemption, presence, stack, thread, topology};
+use machine::{asymmetric, park, preemption, presence, stack, thread, topology};
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -98,11 +98,6 @@ fn main() {
     }
     println!("presence         {}", yes_or_why(status));
     println!("requests         {:?}", preemption::means());
-    println!(
-        "rseq             {}",
-        kernel::rseq().map_or_else(|why| why.to_string(), |it| it.to_string())
-    );
-    println!("slice extension  {}", yes_or_why(kernel::slice_extension()));
 }
 
 /// Prints what asymmetric barriers cost: before the process registers, while it registers beside

@@ -37,6 +37,9 @@
 //! because a signal may be under way. A program that takes the signal later ends the interruptions,
 //! and gets none of the signals: [`still_interrupts`] tells.
 
+#[cfg(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated))))]
+pub mod signal;
+
 use core::fmt;
 use core::marker::PhantomData;
 

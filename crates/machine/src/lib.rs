@@ -47,10 +47,6 @@ pub mod wait;
 #[cfg(feature = "std")]
 pub mod watch;
 
-#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
-pub mod kernel;
-#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
-pub mod multiprogramming;
 #[cfg(feature = "std")]
 pub mod park;
 #[cfg(feature = "std")]

@@ -12,9 +12,9 @@
 //!
 //! What honours a request depends on the machine:
 //!
-//! - Real, a member of `multiprogramming`: its pseudo-scheduler, for its limit. The limit is a
-//!   tenth of the quantum unless the settings say otherwise. [`keep`] and [`thank`] cost two writes
-//!   to a thread-local count: 1.0 ns the pair.
+//! - Real, attached to a scheduler inside the program (the module `scheduler`), such as the
+//!   pseudo-scheduler of `stanchion-multiprogramming`: that scheduler, for its limit. [`keep`] and
+//!   [`thank`] cost two writes to a thread-local count: 1.0 ns the pair.
 //! - Real, Linux 7.0 with the slice extension: the kernel, for 5 µs to 50 µs, as the system is
 //!   configured. The pair costs two more writes to a byte, and a read.
 //! - Real, otherwise: nothing honours it. The pair costs the count.
@@ -41,17 +41,20 @@
 
 use crate::backend;
 
+#[cfg(not(any(stanchion_loom, stanchion_simulated)))]
+pub mod scheduler;
+
 /// The mechanism that honours the requests of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Means {
-    /// A scheduler that reads the count: the simulated machine's, or a pseudo-scheduler that the
-    /// thread has joined.
+    /// A scheduler that reads the count: the simulated machine's, or one inside the program that
+    /// the thread is attached to.
     Scheduler,
     /// The kernel, by extending the slice of a thread that asks.
     SliceExtension,
-    /// No mechanism does. On the real machine `kernel::slice_extension` says why the kernel does
-    /// not.
+    /// No mechanism does. On the real machine the command `stanchion machine` prints why the kernel
+    /// does not.
     Nobody,
 }
 
@@ -99,7 +102,7 @@ pub fn requests() -> u32 {
 /// ```
 /// use stanchion_machine::preemption::{Means, means};
 /// match means() {
-///     Means::Nobody => println!("no: {:?}", stanchion_machine::kernel::slice_extension()),
+///     Means::Nobody => println!("a holder may be preempted at any point"),
 ///     honoured => println!("{honoured:?}"),
 /// }
 /// ```

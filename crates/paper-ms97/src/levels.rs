@@ -12,7 +12,7 @@
 //! | level 2, level 3 | the same | one or two others, for a quantum of 10 ms each |
 //! | crowded | four on each processor, pinned | this one: the system's own scheduler takes turns |
 //!
-//! The module [`machine::multiprogramming`] plays the other applications. Each condition is
+//! The module [`stanchion_multiprogramming`] plays the other applications. Each condition is
 //! measured with the paper's 6 µs of other work after each operation and with none. A window is
 //! longer at a higher level, so that threads have as much time in each.
 //!
@@ -34,9 +34,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use machine::multiprogramming::Multiprogramming;
 use machine::topology::pin;
 use stanchion_model::Random;
+use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::Kind;
 use super::real::{self, Loop, REST, Row, Subject};

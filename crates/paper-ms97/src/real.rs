@@ -1,17 +1,17 @@
 //! The structures on this computer.
 //!
 //! A process is a thread here: one on each processor, pinned. The pseudo-scheduler plays the other
-//! applications of a level, as in the paper ([`machine::multiprogramming`]).
+//! applications of a level, as in the paper ([`stanchion_multiprogramming`]).
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::multiprogramming::Multiprogramming;
 use machine::topology::pin;
 use stanchion_applications::Around;
 use stanchion_model::Random;
+use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
 use stanchion_study::context::{Context, Stop};

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::multiprogramming::{Account, Multiprogramming};
 use machine::wait::Spin;
 use machine::{burn, presence, topology};
+use stanchion_multiprogramming::{Account, Multiprogramming};
 use stanchion_spin::contention::Polling;
 use stanchion_spin::lock_api::{Mutex, RawMutex};
 use stanchion_spin::{PreemptionSafe, Recovering, TestAndSet};

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use lock_api::{Mutex, RawMutex};
-use machine::multiprogramming::Multiprogramming;
 use machine::wait::Spin;
 use machine::{preemption, presence};
+use stanchion_multiprogramming::Multiprogramming;
 use stanchion_spin::contention::Polling;
 use stanchion_spin::{Mcs, PreemptionSafe, Recovering, TestAndSet};
 

@@ -32,10 +32,12 @@ pub(super) const EXCLUDED: &[Excluded] = &[
     Excluded {
         of: "machine",
         why: "a child that was forked beside other threads cannot start threads",
-        tests: &[
-            "a_forked_child_is_under_no_scheduler_and_may_start_its_own",
-            "a_place_is_free_in_a_child_of_fork",
-        ],
+        tests: &["a_place_is_free_in_a_child_of_fork"],
+    },
+    Excluded {
+        of: "multiprogramming",
+        why: "a child that was forked beside other threads cannot start threads",
+        tests: &["a_forked_child_is_under_no_scheduler_and_may_start_its_own"],
     },
     Excluded {
         of: "machine",

@@ -10,16 +10,14 @@ pub(crate) mod clock;
 #[cfg(feature = "std")]
 pub(crate) mod control;
 pub(crate) mod data;
+#[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+pub(crate) mod errno;
 #[cfg(all(feature = "std", unix, not(miri)))]
 pub(crate) mod fork;
 #[cfg(all(feature = "std", not(all(unix, not(miri)))))]
 #[path = "../fork_elsewhere.rs"]
 pub(crate) mod fork;
-#[cfg(feature = "std")]
-pub(crate) mod kernel;
 pub(crate) mod model;
-#[cfg(feature = "std")]
-pub(crate) mod multiprogramming;
 #[cfg(feature = "std")]
 pub(crate) mod park;
 #[cfg(feature = "std")]
@@ -27,8 +25,6 @@ pub(crate) mod preemption;
 #[cfg(feature = "std")]
 pub(crate) mod presence;
 pub(crate) mod private;
-#[cfg(all(feature = "std", target_os = "linux", not(miri)))]
-mod signal;
 #[cfg(feature = "std")]
 pub(crate) mod stack;
 #[cfg(feature = "std")]

@@ -1,9 +1,10 @@
 //! Measures what the primitives of this computer cost: atomic instructions, moving a cache line
-//! between processors, sleeping and waking.
+//! between processors, sleeping and waking. [`kernel`] reports what the kernel offers for locks.
 
 pub mod atomics;
 mod cost;
 pub mod description;
+pub mod kernel;
 pub mod lines;
 pub mod switches;
 pub mod transfer;

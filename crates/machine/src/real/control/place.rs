@@ -46,9 +46,9 @@ use std::sync::Arc;
 use super::deferral::{self, arrived, set_current};
 use super::priority;
 use super::stack::SignalStack;
-use crate::backend::{park, signal};
+use crate::backend::park;
 use crate::clock::Deadline;
-use crate::control::{Interrupted, Preference, Refused};
+use crate::control::{Interrupted, Preference, Refused, signal};
 use crate::fork::generation;
 
 /// The signal, once it is chosen.
@@ -127,7 +127,9 @@ impl Drop for Allowed {
 }
 
 pub(crate) fn can_interrupt() -> Result<(), Refused> {
-    let signal = signal::claim(handle, None).map_err(|why| match why {
+    // SAFETY: the handler does only what a handler may, and nothing for a thread without a record.
+    let claimed = unsafe { signal::claim(handle, None) };
+    let signal = claimed.map_err(|why| match why {
         signal::Unclaimed::NoneFree { from, to } | signal::Unclaimed::NotRealTime { from, to } => {
             Refused::NoSignal { from, to }
         }

@@ -5,7 +5,7 @@
 //! it. A policy that is set without the flag is then refused, also the one that the thread had.
 //! These are system calls, and not the C library's functions, because those of musl refuse.
 
-use super::super::signal::errno;
+use crate::backend::errno::errno;
 use crate::control::{Preference, Refused};
 
 /// Has thread `tid`, 0 for the calling one, chosen so; or what the system said. Async-signal-safe.

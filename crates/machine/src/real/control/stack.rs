@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use std::boxed::Box;
 
-use super::super::signal::errno;
+use crate::backend::errno::errno;
 use crate::control::Refused;
 
 /// A handler that sleeps until its turn comes needs less than a tenth of it.

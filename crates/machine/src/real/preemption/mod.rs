@@ -24,9 +24,9 @@ mod slice;
 #[path = "slice_elsewhere.rs"]
 mod slice;
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
-use super::multiprogramming;
 use crate::preemption::Means;
 
 /// The requests of a thread, and what it got.
@@ -41,6 +41,9 @@ std::thread_local! {
     // Needs no destructor, so it can be used while the thread ends.
     static ASKED: Asked =
         const { Asked { requests: AtomicU32::new(0), lent: AtomicBool::new(false) } };
+    /// The function by which the thread gives way to its scheduler, if it is attached to one. Read
+    /// and written in ordinary code only.
+    static GIVE_WAY: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
 }
 
 #[inline]
@@ -73,7 +76,7 @@ pub(crate) fn thank() -> bool {
         let yielded = slice::may_be_there() && slice::take_back();
         // A handler that comes after the store above finds no request, and does not lend.
         compiler_fence(Ordering::SeqCst);
-        let gave_way = asked.lent.load(Ordering::Relaxed) && multiprogramming::give_way();
+        let gave_way = asked.lent.load(Ordering::Relaxed) && give_way();
         yielded || gave_way
     })
 }
@@ -83,7 +86,7 @@ pub(crate) fn requests() -> u32 {
 }
 
 pub(crate) fn means() -> Means {
-    if multiprogramming::is_member() {
+    if GIVE_WAY.get().is_some() {
         Means::Scheduler
     } else if slice::is_there() {
         Means::SliceExtension
@@ -92,10 +95,24 @@ pub(crate) fn means() -> Means {
     }
 }
 
+/// Gives way to the scheduler that the calling thread is attached to. Returns whether it did.
+#[cold]
+fn give_way() -> bool {
+    GIVE_WAY.get().is_some_and(|give_way| give_way())
+}
+
+pub(crate) fn attach(give_way: fn() -> bool) {
+    GIVE_WAY.set(Some(give_way));
+}
+
+pub(crate) fn detach() {
+    GIVE_WAY.set(None);
+    settle();
+}
+
 /// Lets the calling thread stay although its slice is over, if it has asked and does not stay
 /// already. For a signal handler.
-#[cfg(any(all(target_os = "linux", not(miri)), test))]
-pub(super) fn lend() -> bool {
+pub(crate) fn lend() -> bool {
     ASKED.with(|asked| {
         let lends =
             asked.requests.load(Ordering::Relaxed) > 0 && !asked.lent.load(Ordering::Relaxed);
@@ -107,15 +124,13 @@ pub(super) fn lend() -> bool {
 }
 
 /// Returns whether the calling thread runs on lent time.
-#[cfg(any(all(target_os = "linux", not(miri)), test))]
-pub(super) fn is_lent() -> bool {
+pub(crate) fn is_lent() -> bool {
     ASKED.with(|asked| asked.lent.load(Ordering::Relaxed))
 }
 
 /// Notes that the calling thread has given way, or that no other thread wants its processor any
 /// more.
-#[cfg(any(all(target_os = "linux", not(miri)), test))]
-pub(super) fn settle() {
+pub(crate) fn settle() {
     ASKED.with(|asked| asked.lent.store(false, Ordering::Relaxed));
 }
 
@@ -144,17 +159,27 @@ mod tests {
         assert!(!lend(), "once");
         settle();
         assert!(lend(), "the next slice has its own");
-        // No pseudo-scheduler to give way to.
+        // No scheduler to give way to.
         assert!(!thank());
         settle();
     }
 
     #[test]
-    fn the_means_are_what_the_kernel_says() {
-        let here = std::thread::spawn(means).join().unwrap();
-        match crate::kernel::slice_extension() {
-            Err(_) => assert_eq!(here, Means::Nobody),
-            Ok(()) => assert_ne!(here, Means::Scheduler),
-        }
+    fn an_attached_thread_gives_way_once_it_has_taken_its_request_back() {
+        std::thread::spawn(|| {
+            attach(|| {
+                settle();
+                true
+            });
+            assert_eq!(means(), Means::Scheduler);
+            keep();
+            assert!(lend());
+            assert!(thank());
+            assert!(!is_lent());
+            detach();
+            assert_ne!(means(), Means::Scheduler);
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn take_back() -> bool {
             const RSEQ_SLICE_YIELD: libc::c_long = 471;
             // A kernel without it would leave an error where a lock is released. There the caller
             // may be between a call of its own and its look at `errno`.
-            crate::backend::signal::keeping_errno(|| {
+            crate::backend::errno::keeping_errno(|| {
                 // SAFETY: takes nothing; it may give the processor to another thread. The result
                 // says whether there was an extension left, and is not needed.
                 unsafe { libc::syscall(RSEQ_SLICE_YIELD) };
@@ -97,7 +97,7 @@ fn switch_on() -> Option<*const Control> {
     const NOTHING: libc::c_ulong = 0;
     // Asked first, because it is a number that the process was started with. Looking up the C
     // library's names takes the loader's lock, and may allocate if there are none.
-    let area = if kernel_reaches(auxiliary(FEATURE_SIZE)) && reaches(&crate::kernel::rseq().ok()) {
+    let area = if kernel_reaches(auxiliary(FEATURE_SIZE)) && library_reaches(registered()) {
         area()
     } else {
         None
@@ -133,10 +133,21 @@ fn kernel_reaches(size: libc::c_ulong) -> bool {
     size > 32
 }
 
-/// Returns whether the registered area has them: the kernel heeds them only in areas of more than
-/// 32 bytes.
-fn reaches(rseq: &Option<crate::kernel::Rseq>) -> bool {
-    rseq.is_some_and(|rseq| rseq.registered > 32 && kernel_reaches(rseq.kernel.into()))
+/// Returns the bytes that the C library has registered for each thread: 0 if it has not.
+fn registered() -> u32 {
+    // SAFETY: looks a name up among the loaded libraries; the name ends with a zero.
+    let registered = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
+    if registered.is_null() {
+        return 0;
+    }
+    // SAFETY: glibc defines the name as an `unsigned int` that does not change after start-up.
+    unsafe { registered.cast::<u32>().read() }
+}
+
+/// Returns whether the area that the C library has registered has the two bytes: the kernel heeds
+/// them only in areas of more than 32 bytes.
+fn library_reaches(registered: u32) -> bool {
+    registered > 32
 }
 
 /// The bytes of the calling thread's area.
@@ -189,7 +200,6 @@ fn thank(control: &Control, give_way: impl FnOnce()) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Rseq;
 
     #[test]
     fn a_section_that_was_not_interrupted_makes_no_call() {
@@ -221,10 +231,8 @@ mod tests {
 
     #[test]
     fn short_areas_are_not_touched() {
-        assert!(!reaches(&None));
-        assert!(!reaches(&Some(Rseq { registered: 32, kernel: 33 })));
-        assert!(!reaches(&Some(Rseq { registered: 33, kernel: 28 })));
-        assert!(reaches(&Some(Rseq { registered: 33, kernel: 33 })));
+        assert!(!library_reaches(0) && !library_reaches(32) && library_reaches(33));
+        assert!(!kernel_reaches(0) && !kernel_reaches(28) && kernel_reaches(33));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicI32, Ordering};
 
-use crate::backend::signal::{self, Unclaimed};
-use crate::multiprogramming::Refused;
+use crate::Refused;
+use machine::control::signal::{self, Unclaimed};
 
-pub(super) use crate::backend::signal::unblock;
+pub(super) use machine::control::signal::unblock;
 
 /// The number of this process, for the thread that sends.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
@@ -14,7 +14,9 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 pub(super) fn claim(wanted: Option<i32>) -> Result<i32, Refused> {
     // SAFETY: cannot fail. Relaxed: read by the same process, after a lock or a thread's start.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-    signal::claim(interrupted, wanted).map_err(|why| match why {
+    // SAFETY: the handler does only what a handler may, and nothing for a thread that is no member.
+    let claimed = unsafe { signal::claim(interrupted, wanted) };
+    claimed.map_err(|why| match why {
         Unclaimed::NotRealTime { from, to } => {
             Refused::NotRealTime { signal: wanted.unwrap_or_default(), from, to }
         }

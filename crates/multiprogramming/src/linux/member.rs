@@ -30,8 +30,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::super::{clock, preemption, signal};
-use crate::multiprogramming::{Account, Refused, Times};
+use crate::{Account, Refused, Times};
+use machine::clock;
+use machine::control::signal::keeping_errno;
+use machine::preemption::{requests, scheduler};
 
 /// The record of a member.
 #[derive(Debug)]
@@ -75,8 +77,9 @@ impl Membership {
     fn end(&self) {
         // Invariant 2.
         CURRENT.set(ptr::null());
+        // SeqCst, here and below: a handler of this thread sees what stands before the fence first.
         compiler_fence(Ordering::SeqCst);
-        preemption::settle();
+        scheduler::detach();
         if let Some(record) = self.0.take() {
             record.gone.store(true, Ordering::Relaxed);
         }
@@ -119,7 +122,7 @@ impl Drop for Member {
 /// Makes the calling thread a member. Its first slice has `first` nanoseconds.
 pub(super) fn join(times: Times, first: u64) -> Result<(Member, Arc<Record>), Refused> {
     // Touched before a handler can need it.
-    let _ = crate::preemption::requests();
+    let _ = requests();
     let now = clock::monotonic();
     let record = Arc::new(Record {
         // SAFETY: cannot fail.
@@ -144,13 +147,10 @@ pub(super) fn join(times: Times, first: u64) -> Result<(Member, Arc<Record>), Re
             }
             *place = Some(Arc::clone(&record));
             CURRENT.set(Arc::as_ptr(&record));
+            scheduler::attach(give_way);
             Ok((Member(Arc::clone(&record)), record))
         })
         .unwrap_or(Err(Refused::Member))
-}
-
-pub(crate) fn is_member() -> bool {
-    !CURRENT.get().is_null()
 }
 
 fn current() -> Option<&'static Record> {
@@ -166,12 +166,12 @@ pub(super) fn interrupted() {
     if record.stopping.load(Ordering::Relaxed) || !record.is_due() {
         return;
     }
-    if record.times.grace > 0 && preemption::lend() {
+    if record.times.grace > 0 && scheduler::lend() {
         record.slice_end.store(clock::monotonic() + record.times.grace, Ordering::Relaxed);
         add(&record.graces, 1);
         return;
     }
-    if crate::preemption::requests() > 0 {
+    if requests() > 0 {
         add(&record.breaches, 1);
     }
     // Again: another signal of ours, of a scheduler that this thread has left, may have come in
@@ -183,11 +183,11 @@ pub(super) fn interrupted() {
 /// Keeps `errno`: a request ends where a lock is released, and the caller may be between a call of
 /// its own and its look at `errno`.
 #[cold]
-pub(crate) fn give_way() -> bool {
+fn give_way() -> bool {
     let mut gave_way = false;
     // A handler that came first has stopped the thread, and settled what it was lent.
-    let stop = |record: &Record| record.stop(preemption::is_lent);
-    signal::keeping_errno(|| gave_way = current().is_some_and(stop));
+    let stop = |record: &Record| record.stop(scheduler::is_lent);
+    keeping_errno(|| gave_way = current().is_some_and(stop));
     gave_way
 }
 
@@ -207,6 +207,7 @@ impl Record {
     /// Returns whether it stopped. Async-signal-safe.
     fn stop(&self, must: impl FnOnce() -> bool) -> bool {
         self.stopping.store(true, Ordering::Relaxed);
+        // SeqCst: a handler that comes after `must` was asked finds `stopping` set.
         compiler_fence(Ordering::SeqCst);
         let stops = must() && !self.is_released();
         if stops {
@@ -224,7 +225,8 @@ impl Record {
             // A whole slice, however late it begins.
             self.slice_end.store(now + self.times.quantum, Ordering::Relaxed);
         }
-        preemption::settle();
+        scheduler::settle();
+        // SeqCst: a handler that finds `stopping` clear finds the thread settled.
         compiler_fence(Ordering::SeqCst);
         self.stopping.store(false, Ordering::Relaxed);
         stops

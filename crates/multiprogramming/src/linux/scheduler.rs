@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 use super::member::{self, Member, Record};
 use super::signal;
-use crate::backend::clock;
-use crate::multiprogramming::{Refused, Times};
+use crate::{Refused, Times};
+use machine::clock;
 
 /// A running scheduler; dropping it releases its members and ends its thread.
 #[derive(Debug)]

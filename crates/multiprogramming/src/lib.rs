@@ -1,57 +1,18 @@
-//! A pseudo-scheduler: it runs this program's threads as if other applications had their processors
-//! part of the time.
-//!
-//! The value of a lock, a queue or a barrier shows when its threads are preempted at the wrong
-//! moment. Other programs cause that too, but not on demand and never the same twice. Here threads
-//! [`join`](Multiprogramming::join) a scheduler of this process's own. At the end of each quantum a
-//! signal interrupts the thread wherever it is. The signal's handler stays for `level - 1` quanta,
-//! which is the time that the other applications would have had.
-//!
-//! ```text
-//! level 2      ran │ stopped │ ran │ stopped │ ran      a quantum each; the slices of
-//! level 3      ran │ stopped   stopped │ ran │ …        different threads do not end together
-//! ```
-//!
-//! Why the handler sleeps and does not spin, as the paper's did: the paper's machine had a
-//! processor for each process and one for the scheduler. A handler that spins keeps a processor
-//! busy without use, takes it from the scheduler and from other programs, and is preempted itself.
-//! A handler that sleeps leaves the processor idle. To the stopped thread's own program the
-//! processor looks just as taken, *if the program's other threads are pinned elsewhere*. So
-//! [pin](crate::topology::pin) one thread to each processor before it joins. Threads that roam, or
-//! share a processor, would run while others are stopped.
-//!
-//! Why each thread wakes itself: the handler sleeps until a time. So no thread stays stopped
-//! because the scheduler's thread is late, or does not exist after a fork.
-//!
-//! After a fork, the child's copy of a member is no longer stopped. The child's copy of the
-//! scheduler lets no thread join, and waits for nothing when it is dropped, because the scheduler's
-//! thread is the parent's. A child may start a scheduler of its own.
-//!
-//! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is
-//! granted [`grace`](Settings::grace) once a slice. It stops when it takes the request back, or
-//! when the grace is over.
-//!
-//! On a simulated machine no thread needs to be stopped: its description says how many
-//! `applications` share the processors, and the same body runs there at each level
-//! (`machine.scheduling.applications = 2`). `Statistics` contains what each thread was granted. So
-//! this module is for the real machine, as `kernel` and `switches` are.
-//!
-//! # What it does not do
-//!
-//! It adds to what the system's own scheduler does: on a machine that runs other programs, threads
-//! lose their processors to those too. Only Linux can send a signal to one thread by number;
-//! elsewhere levels above 1 are refused. A system call that a signal interrupts is begun again
-//! where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. While
-//! stopped, a thread keeps holding whatever it held, the allocator's lock as well as the program's
-//! own locks.
-//!
-//! Source: Michael and Scott 1997, section 4.
+#![doc = include_str!("../README.md")]
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use crate::backend::multiprogramming as backend;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod elsewhere;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod linux;
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+use elsewhere as backend;
+#[cfg(all(target_os = "linux", not(miri)))]
+use linux as backend;
 
 /// The largest level.
 pub const MOST: u32 = 64;
@@ -147,7 +108,7 @@ impl Multiprogramming {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use stanchion_machine::multiprogramming::Multiprogramming;
+    /// use stanchion_multiprogramming::Multiprogramming;
     ///
     /// let machine = Multiprogramming::level(2).quantum(Duration::from_millis(1)).start()?;
     /// let account = std::thread::scope(|scope| {
@@ -163,7 +124,7 @@ impl Multiprogramming {
     /// // Two stops of a quantum, after a slice of a quantum each (the first may be shorter).
     /// assert!(account.stopped >= Duration::from_millis(2));
     /// assert!(account.granted >= Duration::from_millis(1));
-    /// # Ok::<(), stanchion_machine::multiprogramming::Refused>(())
+    /// # Ok::<(), stanchion_multiprogramming::Refused>(())
     /// ```
     pub const fn level(level: u32) -> Settings {
         let quantum = Duration::from_millis(10);

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-use stanchion_machine::multiprogramming::{Account, Member, Multiprogramming, Refused};
-use stanchion_machine::preemption::{self, Means};
+use machine::preemption::{self, Means};
+use stanchion_multiprogramming::{Account, Member, Multiprogramming, Refused};
 
 const QUANTUM: Duration = Duration::from_millis(2);
 
@@ -276,9 +276,8 @@ fn a_thread_may_leave_and_join_again_but_not_twice_at_once() {
 
 #[test]
 fn what_cannot_be_is_refused_in_words() {
-    let refused = |settings: stanchion_machine::multiprogramming::Settings| {
-        settings.start().map(drop).unwrap_err()
-    };
+    let refused =
+        |settings: stanchion_multiprogramming::Settings| settings.start().map(drop).unwrap_err();
     assert_eq!(refused(Multiprogramming::level(0)), Refused::Level { level: 0 });
     assert_eq!(refused(Multiprogramming::level(65)), Refused::Level { level: 65 });
     let short = Duration::from_micros(99);

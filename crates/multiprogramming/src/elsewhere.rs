@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::multiprogramming::{Account, Refused, Times};
+use crate::{Account, Refused, Times};
 
 /// Nothing to do.
 #[derive(Debug)]
@@ -31,12 +31,4 @@ impl Member {
     pub(crate) fn account(&self) -> Account {
         Account { granted: self.0.elapsed(), stopped: Duration::ZERO, ..Account::default() }
     }
-}
-
-pub(crate) fn is_member() -> bool {
-    false
-}
-
-pub(crate) fn give_way() -> bool {
-    false
 }

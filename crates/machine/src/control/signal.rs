@@ -1,4 +1,7 @@
-//! Signals for threads of our own: the choice of one, its handler, sending it.
+//! Signals for threads of this process: the choice of one, its handler, sending it. Linux only.
+//!
+//! [`Place::interrupt`](super::Place::interrupt) uses them. A scheduler inside the program that
+//! needs more than that, such as a handler that stops the thread, claims a signal of its own.
 //!
 //! A handler is never taken away again: a signal may be under way when its last user ends, and
 //! would then end the process. A thread that it is not meant for returns from it at once.
@@ -10,9 +13,13 @@
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::backend::errno::errno;
+
+pub use crate::backend::errno::keeping_errno;
+
 /// The code that a signal runs, between any two instructions. So it does only what a handler may,
 /// and keeps `errno` ([`keeping_errno`]).
-pub(super) type Handler = extern "C" fn(libc::c_int);
+pub type Handler = extern "C" fn(libc::c_int);
 
 /// The address of our handler for each signal, 0 for none. It is set before the handler is
 /// installed, and does not change any more. Numbers are at most 64 on Linux.
@@ -20,15 +27,43 @@ static OURS: [AtomicUsize; 65] = [const { AtomicUsize::new(0) }; 65];
 
 /// A reason why there is no signal.
 #[derive(Debug)]
-pub(super) enum Unclaimed {
-    NotRealTime { from: i32, to: i32 },
+pub enum Unclaimed {
+    /// The signal that was asked for is not a real-time signal.
+    NotRealTime {
+        /// The first real-time signal.
+        from: i32,
+        /// The last one.
+        to: i32,
+    },
+    /// The program handles or ignores the signal that was asked for.
     Taken,
-    NoneFree { from: i32, to: i32 },
-    Other { call: &'static str, errno: i32 },
+    /// The program handles or ignores each real-time signal.
+    NoneFree {
+        /// The first signal that was tried.
+        from: i32,
+        /// The last one.
+        to: i32,
+    },
+    /// Any other error.
+    Other {
+        /// The system call.
+        call: &'static str,
+        /// The error number that it returned.
+        errno: i32,
+    },
 }
 
 /// Installs `handler` for `wanted`, or for the first real-time signal that is free; returns which.
-pub(super) fn claim(handler: Handler, wanted: Option<i32>) -> Result<i32, Unclaimed> {
+///
+/// # Errors
+///
+/// [`Unclaimed`], if the wanted signal cannot be had, or none.
+///
+/// # Safety
+///
+/// From now on `handler` may run in each thread of the process, between any two instructions. So it
+/// does only what a handler of signals may, for a thread that it is not meant for as well.
+pub unsafe fn claim(handler: Handler, wanted: Option<i32>) -> Result<i32, Unclaimed> {
     let (from, to) = (libc::SIGRTMIN(), libc::SIGRTMAX());
     if let Some(signal) = wanted {
         if !(from..=to).contains(&signal) {
@@ -81,7 +116,7 @@ fn take(handler: Handler, signal: i32) -> Result<bool, Unclaimed> {
 
 /// Returns whether `signal` has `handler` now. A program that installs its own handler later, or
 /// ignores the signal, or gives it back to the system, takes it away. Async-signal-safe.
-pub(super) fn has(handler: Handler, signal: i32) -> bool {
+pub(crate) fn has(handler: Handler, signal: i32) -> bool {
     // SAFETY: all zeroes is a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: only asks; `action` is writable.
@@ -89,25 +124,13 @@ pub(super) fn has(handler: Handler, signal: i32) -> bool {
     asked && action.sa_sigaction == handler as usize
 }
 
-/// Runs the body of a handler, and leaves `errno` to the code that was interrupted.
-/// Async-signal-safe if `body` is.
-pub(super) fn keeping_errno(body: impl FnOnce()) {
-    // SAFETY: the place of this thread's `errno`, which the interrupted code may be about to read.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: valid while the thread lives.
-    let before = unsafe { *errno };
-    body();
-    // SAFETY: as above.
-    unsafe { *errno = before };
-}
-
 /// Lets the calling thread be interrupted by `signal`.
-pub(super) fn unblock(signal: i32) {
+pub fn unblock(signal: i32) {
     mask(libc::SIG_UNBLOCK, signal);
 }
 
 /// Keeps `signal` pending for the calling thread; returns whether it was not kept before.
-pub(super) fn block(signal: i32) -> bool {
+pub(crate) fn block(signal: i32) -> bool {
     let before = mask(libc::SIG_BLOCK, signal);
     // SAFETY: `before` is whole, and the signal exists.
     unsafe { libc::sigismember(&raw const before, signal) == 0 }
@@ -128,15 +151,10 @@ fn mask(how: libc::c_int, signal: i32) -> libc::sigset_t {
 /// Interrupts thread `tid` of this process; returns whether the signal was sent. If the thread has
 /// ended, the number may belong to another thread of this process, for which the handler does
 /// nothing. Async-signal-safe.
-pub(super) fn send(signal: i32, process: i32, tid: i32) -> bool {
+pub fn send(signal: i32, process: i32, tid: i32) -> bool {
     // SAFETY: sends a signal that has a handler to a thread of this process. A number of no thread
     // is an error, which does no harm.
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) == 0 }
-}
-
-/// Returns the error of the last system call.
-pub(super) fn errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 fn failed(call: &'static str) -> Unclaimed {
@@ -156,11 +174,13 @@ mod tests {
     #[test]
     fn a_claim_that_a_fork_has_cut_short_is_made_again() {
         let signal = libc::SIGRTMAX() - 1;
+        // SAFETY: one handler does nothing, and the other is never installed.
+        let claimed = |handler: Handler| unsafe { claim(handler, Some(signal)) };
         // As a child finds it: another thread of its parent was about to install the handler.
         OURS[usize::try_from(signal).unwrap()].store(one as *const () as usize, Ordering::Relaxed);
-        assert!(matches!(claim(other, Some(signal)), Err(Unclaimed::Taken)));
-        assert_eq!(claim(one, Some(signal)).unwrap(), signal);
-        assert_eq!(claim(one, Some(signal)).unwrap(), signal);
-        assert!(matches!(claim(other, Some(signal)), Err(Unclaimed::Taken)));
+        assert!(matches!(claimed(other), Err(Unclaimed::Taken)));
+        assert_eq!(claimed(one).unwrap(), signal);
+        assert_eq!(claimed(one).unwrap(), signal);
+        assert!(matches!(claimed(other), Err(Unclaimed::Taken)));
     }
 }
