@@ -1,5 +1,5 @@
 //! Prints what being watched costs a thread, and how soon the sleeper runs: the numbers in the
-//! documentation of `machine::watch`.
+//! documentation of `machine::presence::watch`.
 //!
 //! ```text
 //! cargo run --release -p stanchion-machine --example watch
@@ -9,7 +9,7 @@ use stanchion_machine as machine;
 
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use machine::clock::{self, Deadline, Ticks};
-use machine::watch::{Watch, Woken};
+use machine::presence::watch::{Watch, Woken};
 use machine::{park, presence, topology};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ extern crate std;
 #[cfg(all(any(feature = "alloc", stanchion_simulated), not(stanchion_loom)))]
 extern crate alloc;
 
-// The only place that chooses the machine. All modules below use `backend`. No crate above this one
-// asks which machine it is.
+// Chooses the machine of the seam, whose modules use `backend`. The rooms above the seam choose in
+// the same way. No crate above this one asks which machine it is.
 #[cfg(not(any(stanchion_loom, stanchion_simulated)))]
 #[path = "real/mod.rs"]
 mod backend;
@@ -24,6 +24,7 @@ mod backend;
 #[macro_use]
 mod macros;
 
+// The seam: the questions that each algorithm asks. `backend` answers them.
 pub mod asymmetric;
 pub mod atomic;
 #[doc(hidden)]
@@ -31,8 +32,6 @@ pub mod bomb;
 pub mod cell;
 pub mod checking;
 pub mod clock;
-#[cfg(feature = "std")]
-pub mod control;
 mod data;
 #[cfg(feature = "std")]
 pub mod fork;
@@ -40,35 +39,31 @@ pub mod handshake;
 pub mod hint;
 mod model;
 #[cfg(feature = "std")]
-pub mod stack;
-#[cfg(any(feature = "alloc", stanchion_loom, stanchion_simulated))]
-pub mod sync;
-pub mod wait;
-#[cfg(feature = "std")]
-pub mod watch;
-
-#[cfg(feature = "std")]
 pub mod park;
 #[cfg(feature = "std")]
 pub mod preemption;
-#[cfg(feature = "std")]
-pub mod presence;
-#[cfg(feature = "std")]
-mod refused;
-#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
-pub mod switches;
+#[cfg(any(feature = "alloc", stanchion_loom, stanchion_simulated))]
+pub mod sync;
 #[cfg(feature = "std")]
 pub mod thread;
 #[cfg(feature = "std")]
 pub mod topology;
+pub mod wait;
 #[cfg(feature = "std")]
 mod warm_up;
+
+// Libraries of their own above the seam, for schedulers and for locks that observe their holders.
+// The seam imports none of them. Each has a front page, and its own file for each machine.
+#[cfg(feature = "std")]
+pub mod control;
+#[cfg(feature = "std")]
+pub mod presence;
+#[cfg(feature = "std")]
+pub mod stack;
 
 pub use backend::{apart, choice};
 pub use data::{burn, label, read, work, write};
 pub use model::{Explored, Model, model, sized};
-#[cfg(feature = "std")]
-pub use refused::Refused;
 #[cfg(feature = "std")]
 pub use warm_up::warm_up;
 

@@ -21,10 +21,16 @@ pub(crate) const ROOMS: [&str; 8] = [
     "applications",
 ];
 
-/// The backends implement the atomics and run on one machine each; no model can tell anything about
-/// the real one.
-const BACKENDS: [&str; 3] =
-    ["crates/machine/src/real/", "crates/machine/src/loom/", "crates/machine/src/simulated/"];
+/// The backends, of the seam and of each room above it: folders and files of these names. They run
+/// on one machine each, and no model can tell anything about the real one.
+const BACKENDS: [&str; 3] = ["real", "loom", "simulated"];
+
+/// Returns whether the file is one machine's.
+fn is_backend(path: &str) -> bool {
+    path.strip_prefix("crates/machine/src/").is_some_and(|path| {
+        path.split('/').any(|part| BACKENDS.contains(&part.strip_suffix(".rs").unwrap_or(part)))
+    })
+}
 
 /// A source file with the number of its first site.
 pub(crate) struct File {
@@ -47,8 +53,7 @@ pub(crate) fn files() -> Result<Vec<File>> {
     for room in ROOMS {
         for path in shell::sources(&format!("crates/{room}/src"))? {
             // Neither the real machine's own orderings, nor those of a test that has a file.
-            let is_backend = BACKENDS.iter().any(|backend| path.starts_with(backend));
-            if is_backend || path.ends_with("/tests.rs") {
+            if is_backend(&path) || path.ends_with("/tests.rs") {
                 continue;
             }
             let full = shell::root().join(&path);

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use machine::presence::Refused;
+use machine::presence::watch::Watch;
 use machine::stack::Guards;
-use machine::watch::Watch;
 
 use crate::runtime::state::RuntimeState;
 

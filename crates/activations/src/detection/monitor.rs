@@ -13,7 +13,7 @@ use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use machine::presence::Presence;
-use machine::watch::Watch;
+use machine::presence::watch::Watch;
 
 use super::watch_state::WatchState;
 

@@ -3,10 +3,10 @@
 //!
 //! Running workers look at each other at their scheduling points. If each of them is blocked, or
 //! computes without ever coming to one, no worker looks. With one processor there is no other
-//! worker. The monitor sleeps on a [`Watch`](machine::watch::Watch), which the kernel wakes when a
-//! worker is switched out. It runs no user-level threads. Times that threads wait for are work as
-//! well (`queues/timers.rs`), once they have come. Until then, if no worker watches the clock, the
-//! monitor does so for the workers that are blocked.
+//! worker. The monitor sleeps on a [`Watch`](machine::presence::watch::Watch), which the kernel
+//! wakes when a worker is switched out. It runs no user-level threads. Times that threads wait for
+//! are work as well (`queues/timers.rs`), once they have come. Until then, if no worker watches the
+//! clock, the monitor does so for the workers that are blocked.
 //!
 //! Why not a thread that looks every so often: it is late, or burns a processor. Why the monitor
 //! is not woken whenever a thread is ready: that costs more than most threads run for. Instead, a

@@ -11,22 +11,20 @@
 //!   earlier.
 //! - [`model`]: runs a body under every script of choices, and counts executions.
 //! - [`clock`]: no time passes. A deadline passes by choice, once, before the wait that has it.
-//! - [`presence`] and [`topology`]: whether a thread is on a processor is a choice; there are two
-//!   processors.
+//! - [`topology`]: there are two processors.
 //! - [`data`]: computes nothing. Guarded data is in a [`cell`].
 //! - [`preemption`]: requests are not honoured, but it is checked that they are taken back.
 //! - [`park`]: a futex: one table, made of loom's mutex and condition variables.
-//! - [`watch`]: a switch is seen by choice. The sleeper's word is explored.
 //! - [`thread`]: spawns threads with a label that is the same in every interleaving.
+//!
+//! The rooms beside the seam have files for loom of their own: `presence/loom.rs`,
+//! `presence/watch/loom.rs` and `stack/allocated.rs`.
 
 pub(crate) mod asymmetric;
 pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
-#[cfg(feature = "std")]
-#[path = "../control_elsewhere.rs"]
-pub(crate) mod control;
 pub(crate) mod data;
 #[cfg(feature = "std")]
 #[path = "../fork_elsewhere.rs"]
@@ -36,18 +34,11 @@ pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]
 pub(crate) mod preemption;
-#[cfg(feature = "std")]
-pub(crate) mod presence;
 pub(crate) mod private;
-#[cfg(feature = "std")]
-#[path = "../stack_allocated.rs"]
-pub(crate) mod stack;
 #[cfg(feature = "std")]
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
-#[cfg(feature = "std")]
-pub(crate) mod watch;
 mod world;
 
 use world::World;

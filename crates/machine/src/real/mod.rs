@@ -7,8 +7,6 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
-#[cfg(feature = "std")]
-pub(crate) mod control;
 pub(crate) mod data;
 #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
 pub(crate) mod errno;
@@ -22,19 +20,11 @@ pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]
 pub(crate) mod preemption;
-#[cfg(feature = "std")]
-pub(crate) mod presence;
 pub(crate) mod private;
-#[cfg(feature = "std")]
-pub(crate) mod stack;
-#[cfg(feature = "std")]
-pub(crate) mod switches;
 #[cfg(feature = "std")]
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
-#[cfg(feature = "std")]
-pub(crate) mod watch;
 
 #[cfg(feature = "alloc")]
 pub(crate) mod sync {

@@ -3,6 +3,8 @@
 pub use std::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
 
 mod ids;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub(crate) use ids::before_reuse;
 pub(crate) use ids::index;
 
 #[cfg(all(target_os = "linux", not(miri)))]

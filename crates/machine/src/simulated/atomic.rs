@@ -252,7 +252,7 @@ impl<T> Default for AtomicPtr<T> {
 
 impl AtomicU32 {
     /// Returns the value for the scheduler, without a charge.
-    pub(super) fn peek(&self) -> u32 {
+    pub(crate) fn peek(&self) -> u32 {
         // Relaxed: one thread of the operating system runs all virtual threads.
         self.0.load(Ordering::Relaxed)
     }

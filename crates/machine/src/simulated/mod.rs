@@ -13,12 +13,14 @@
 //! - [`wait`]: between two looks a thread stands still until its word is written, or its policy
 //!   would do something else than pause.
 //! - [`park`]: the scheduler's own queue of a word.
-//! - [`watch`]: the scheduler wakes the sleeper at the moment of the switch.
-//! - [`thread`], [`topology`] and [`presence`]: virtual threads and processors, known exactly.
+//! - [`thread`] and [`topology`]: virtual threads and processors, known exactly.
 //! - [`preemption`]: the scheduler honours requests.
 //! - [`private`]: statics of one run, or of one virtual thread.
 //! - [`asymmetric`]: nothing on the one side, a fence on the other.
 //! - [`model`]: a body, run a few times with different seeds.
+//!
+//! The rooms beside the seam have files for a simulation of their own: `presence/simulated.rs`,
+//! `presence/watch/simulated.rs` and `stack/allocated.rs`.
 //!
 //! Outside a run, atomics and cells are plain memory and free of charge, so a test may read its
 //! results when the run is over. Each function that waits, reads the time or starts a thread panics
@@ -29,9 +31,6 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
-#[cfg(feature = "std")]
-#[path = "../control_elsewhere.rs"]
-pub(crate) mod control;
 pub(crate) mod data;
 #[cfg(feature = "std")]
 #[path = "../fork_elsewhere.rs"]
@@ -41,19 +40,12 @@ pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]
 pub(crate) mod preemption;
-#[cfg(feature = "std")]
-pub(crate) mod presence;
 pub(crate) mod private;
-#[cfg(feature = "std")]
-#[path = "../stack_allocated.rs"]
-pub(crate) mod stack;
 #[cfg(feature = "std")]
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
 pub(crate) mod wait;
-#[cfg(feature = "std")]
-pub(crate) mod watch;
 
 use stanchion_simulator::inside;
 

@@ -1,7 +1,7 @@
 //! The sizes of a stack and of its guard: whole pages, and sums that cannot overflow.
 
+use super::backend::page;
 use super::{Head, StackError};
-use crate::backend::stack::page;
 
 /// Pages of a guard by default; the header of [`stack`](super) says why.
 const GUARD: usize = 4;

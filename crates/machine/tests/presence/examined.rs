@@ -1,8 +1,8 @@
 //! Tests what the process table says of a thread, with records and without.
 
 use super::{Account, Watched, alone, processors, refuse_perf_events, until};
+use machine::presence::watch::Watch;
 use machine::presence::{self, Means, Presence, Refused};
-use machine::watch::Watch;
 use machine::{thread, topology};
 use stanchion_machine as machine;
 use std::io::Read;

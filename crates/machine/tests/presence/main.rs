@@ -7,9 +7,9 @@
 
 use stanchion_machine as machine;
 
-use machine::presence::{self, Means, Presence, Refused};
+use machine::presence::{self, Means, Presence, Refused, switches};
+use machine::thread;
 use machine::topology::{pin, processors};
-use machine::{switches, thread};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};

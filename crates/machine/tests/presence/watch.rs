@@ -2,9 +2,9 @@
 
 use super::{Account, Watched, alone, in_a_fork, processors, records, refuse_perf_events, until};
 use machine::clock::Deadline;
+use machine::presence::watch::{Watch, Woken};
 use machine::presence::{self, Presence};
 use machine::thread;
-use machine::watch::{Watch, Woken};
 use stanchion_machine as machine;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;

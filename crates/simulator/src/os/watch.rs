@@ -56,7 +56,7 @@ pub fn arm(thread: usize, word: *const ()) -> bool {
         }
         (true, new)
     })
-    .unwrap_or_else(|| outside("machine::watch"));
+    .unwrap_or_else(|| outside("machine::presence::watch"));
     if new {
         charge();
     }
@@ -73,7 +73,7 @@ pub fn disarm(thread: usize, word: *const ()) {
         watched.watchers.retain(|other| *other != word);
         watched.watchers.len() < before
     })
-    .unwrap_or_else(|| outside("machine::watch"));
+    .unwrap_or_else(|| outside("machine::presence::watch"));
     if armed {
         charge();
     }
@@ -92,7 +92,7 @@ pub fn has_seen(word: *const ()) -> bool {
         let word = world.state.identities.of(word);
         world.state.seen_switch.contains(&word)
     })
-    .unwrap_or_else(|| outside("machine::watch"))
+    .unwrap_or_else(|| outside("machine::presence::watch"))
 }
 
 /// Takes the mark away. Returns whether it was there. Takes no time.
@@ -101,7 +101,7 @@ pub fn take(word: *const ()) -> bool {
         let word = world.state.identities.of(word);
         world.state.seen_switch.remove(&word)
     })
-    .unwrap_or_else(|| outside("machine::watch"))
+    .unwrap_or_else(|| outside("machine::presence::watch"))
 }
 
 impl State {

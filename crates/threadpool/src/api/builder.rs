@@ -272,8 +272,9 @@ impl<H> ThreadPoolBuilder<H> {
     /// has been off its processor for 30 µs, waiting, is compensated as if the task had said
     /// [`blocking`](crate::blocking). When it is back, the spare stops after its task. Other
     /// workers see that it is blocked between two tasks. When all are in long tasks, the *monitor*
-    /// sees it, a thread of the pool's own. It sleeps in a [`Watch`](machine::watch::Watch) until a
-    /// worker is switched, and does nothing while no task is ready.
+    /// sees it, a thread of the pool's own. It sleeps in a
+    /// [`Watch`](machine::presence::watch::Watch) until a worker is switched, and does nothing
+    /// while no task is ready.
     ///
     /// Where the kernel's switch records are refused
     /// ([`presence::status`](machine::presence::status)), the monitor looks every 2 ms while tasks

@@ -11,8 +11,8 @@
 //! | the monitor, a thread of its own | while tasks are ready, when a worker is switched |
 //! | the monitor, where switch records are refused | while tasks are ready, every [`HEARTBEAT`] |
 //!
-//! Between two looks the monitor sleeps in a [`Watch`](machine::watch::Watch). Why both observers:
-//! a worker in a long task looks at nothing, and the monitor is woken some 40 µs late.
+//! Between two looks the monitor sleeps in a [`Watch`](machine::presence::watch::Watch). Why both
+//! observers: a worker in a long task looks at nothing, and the monitor is woken some 40 µs late.
 //!
 //! Where the system lets it, the monitor does not preempt workers (`wake_politely`). If a worker
 //! has blocked, its processor is idle. If all processors are busy, nothing need be compensated. The
@@ -35,8 +35,8 @@ use std::io;
 
 use machine::atomic::Ordering;
 use machine::clock::{self, Deadline, Ticks};
+use machine::presence::watch::Woken;
 use machine::presence::{self, Presence};
-use machine::watch::Woken;
 
 use super::Registry;
 use crate::strategy::Strategy;

@@ -33,8 +33,8 @@ use core::time::Duration;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::clock::{self, Deadline, Ticks};
 use machine::handshake::{Handshake, Reach};
+use machine::presence::watch::Watch;
 use machine::thread::JoinHandle;
-use machine::watch::Watch;
 use stanchion_competitive::Mutex;
 
 use crate::sleep::Sleep;

@@ -4,8 +4,8 @@
 use machine::atomic::{AtomicU32, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
+use machine::presence::watch::{Watch, Woken};
 use machine::sync::Arc;
-use machine::watch::{Watch, Woken};
 use machine::{Model, thread};
 use stanchion_machine_loom as machine;
 

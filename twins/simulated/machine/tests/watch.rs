@@ -2,10 +2,10 @@
 
 use machine::atomic::{AtomicUsize, Ordering::Relaxed};
 use machine::clock::{self, Deadline};
+use machine::presence::watch::{Watch, Woken};
 use machine::presence::{self, Presence};
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy, wait_until};
-use machine::watch::{Watch, Woken};
 use machine::{thread, topology};
 use stanchion_machine_simulated as machine;
 use stanchion_simulator::{Arena, Simulation, machines};

@@ -17,7 +17,9 @@
 
 use crate::thread::INDICES;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 #[cfg(unix)]
 mod exit;
@@ -75,8 +77,32 @@ fn thread_ends(index: Option<usize>) {
     // `MINE` itself may have ended.
     let _ = MINE.try_with(|mine| mine.set(Mine::Without));
     if let Some(index) = index {
-        crate::backend::presence::thread_ends(index);
+        run_before_reuse(index);
         NUMBERS.give_back(index);
+    }
+}
+
+/// The function that runs before a number is given back, or null. It is a `fn(usize)`.
+static BEFORE_REUSE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Names the function that runs for a number before the number is given back, on the thread that
+/// ends. There is one such function in a process: that of [`presence`](crate::presence), which a
+/// thread names before it keeps anything under its number.
+///
+/// Only 64-bit Linux has switch records to keep.
+#[cfg_attr(not(all(target_os = "linux", target_pointer_width = "64", not(miri))), allow(dead_code))]
+pub(crate) fn before_reuse(run: fn(usize)) {
+    // Relaxed: the value is always the same, and the thread that needs it has stored it.
+    BEFORE_REUSE.store(run as *mut (), Ordering::Relaxed);
+}
+
+fn run_before_reuse(index: usize) {
+    // Relaxed: see `before_reuse`.
+    let run = BEFORE_REUSE.load(Ordering::Relaxed);
+    if !run.is_null() {
+        // SAFETY: `before_reuse` has stored it, which takes functions of this type only.
+        let run = unsafe { mem::transmute::<*mut (), fn(usize)>(run) };
+        run(index);
     }
 }
 
