@@ -273,7 +273,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "gang",
             "activations",
             "linearizability",
-            "model",
+            "formulas",
             "simulator",
             "spin,lock_api_04",
             "spin,competitive,serde,arc_lock,lock_api_04,wait_files",

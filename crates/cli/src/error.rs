@@ -31,7 +31,7 @@ pub(crate) enum Error {
     Simulated(#[from] stanchion_simulator::Failure),
 
     #[error("cannot judge the waits for {lock}: {source}")]
-    Judge { lock: String, source: stanchion_model::competitive::CompetitiveError },
+    Judge { lock: String, source: stanchion_formulas::competitive::CompetitiveError },
 
     #[error("what is proven does not hold, which is a mistake in stanchion, please report it: {0}")]
     Theorem(String),

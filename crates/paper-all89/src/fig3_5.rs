@@ -5,8 +5,8 @@
 //! and q (to twelve digits), and for every r of the picture a random scan of q = 18 queues lies
 //! within 1 % of it; else *differs*.
 
-use stanchion_model::scan::simulate::{self, Estimate};
-use stanchion_model::{Random, scan};
+use stanchion_formulas::scan::simulate::{self, Estimate};
+use stanchion_formulas::{Random, scan};
 
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Experiment, Paper};
@@ -103,7 +103,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             "Equation 3.1 is right as printed, its lone q included. That two processors \
              together examine E(r,q) + E(r−1,q) is exact for r = 2 only; see the second table \
              and the documentation of \
-             stanchion_model::scan."
+             stanchion_formulas::scan."
                 .to_owned(),
         ],
         ..Outcome::new(verdict)

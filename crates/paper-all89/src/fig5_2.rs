@@ -8,7 +8,7 @@
 //! at least 99 % of the time and local queues at least twice as fast; with more computation that
 //! advantage only falls; and at 10 ms it is less than 1 %; else *differs*.
 
-use stanchion_model::contention::Equilibrium;
+use stanchion_formulas::contention::Equilibrium;
 use stanchion_simulator::Machine;
 
 use super::projection::{CENTRAL, Inputs, LOCAL, Queue, share, thousands, times};

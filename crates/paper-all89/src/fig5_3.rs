@@ -13,7 +13,7 @@
 //!
 //! else *differs*.
 
-use stanchion_model::contention::Equilibrium;
+use stanchion_formulas::contention::Equilibrium;
 use stanchion_simulator::Machine;
 
 use super::projection::{CENTRAL, Inputs, LOCAL, Queue, share, thousands};

@@ -16,7 +16,7 @@
 //!
 //! else *differs*. (The paper does not say how sharp is sharp.)
 
-use stanchion_model::contention::Equilibrium;
+use stanchion_formulas::contention::Equilibrium;
 use stanchion_simulator::Machine;
 
 use super::projection::{CENTRAL, Inputs, LOCAL, Queue, share, thousands};
@@ -123,7 +123,7 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
              processors fill the bus, and it limits both queues before the lock does."
                 .to_owned(),
             "Where lock and bus are both nearly full, the paper's way of iterating between the two levels of \
-             the model swings between two answers; stanchion_model::contention halves the interval there."
+             the model swings between two answers; stanchion_formulas::contention halves the interval there."
                 .to_owned(),
         ],
         ..Outcome::new(verdict)

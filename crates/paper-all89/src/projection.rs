@@ -10,7 +10,7 @@
 //! queue for all. "Local" is its *local readyq*, where each processor also has a ready queue. A
 //! thread is enqueued once and dequeued once, so it visits two queues.
 
-use stanchion_model::contention::{self, Demand, Equilibrium, Lock, Workload};
+use stanchion_formulas::contention::{self, Demand, Equilibrium, Lock, Workload};
 use stanchion_simulator::Machine;
 
 use super::threads::simulated::{self, Demands, Place, VISITS};

@@ -14,7 +14,7 @@
 //! each number of spinners lies within a tenth of the largest from the line of least squares, and
 //! that line rises by 1.5 to 2.5 misses for each spinner; else *differs*.
 
-use stanchion_model::contention::{
+use stanchion_formulas::contention::{
     self, ContentionError, SpinningFit, fit_bus_demand, fit_spinning,
 };
 use stanchion_simulator::{Failure, Machine};

@@ -14,7 +14,7 @@
 //! ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
 //! blocking where t_w is longer; else *differs*. *not judged* with one processor.
 
-use stanchion_model::gang::{makbilan, phase};
+use stanchion_formulas::gang::{makbilan, phase};
 use stanchion_simulator::Machine;
 
 use super::draw;

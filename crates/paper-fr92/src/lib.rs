@@ -3,7 +3,7 @@
 //! ```text
 //! methods ──┬─ real (this computer; the system's scheduler) ──┐
 //!           └─ simulated (Makbilan) ──────────────────────────┴─▶ stage ─▶ fig4 … fig9
-//!                                                                          beside model::gang
+//!                                                                          beside formulas::gang
 //! ```
 //!
 //! `points` has the measurements and the model's predictions. The file of each figure states the

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use stanchion_model::gang::{Iteration, System};
+use stanchion_formulas::gang::{Iteration, System};
 pub(crate) use stanchion_study::settings::gangs::{Measured, Method, Others, Setting};
 
 /// The model's parameters of a machine, in milliseconds.
@@ -144,7 +144,7 @@ pub(super) mod tests {
             look: 0.0,
         };
         let case = Case::new(Method::Gang, 3, 10, 100.0, 100.0);
-        let paper = stanchion_model::gang::makbilan::iteration(100.0, 100.0).unwrap();
+        let paper = stanchion_formulas::gang::makbilan::iteration(100.0, 100.0).unwrap();
         assert_eq!(place.iteration(&case), paper);
         // One slow member of ten: a tenth of it is computed on average, nine tenths are waited.
         let slow = place.iteration(&Case { slow: 1.0, ..Case::new(Method::Gang, 3, 10, 0.0, 0.0) });

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use stanchion_model::gang::makbilan;
+use stanchion_formulas::gang::makbilan;
 
 use super::points::{Measured, Method, Others, Place, Setting};
 use stanchion_study::context::{Context, Stop};

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use stanchion_model::gang::makbilan;
+use stanchion_formulas::gang::makbilan;
 use stanchion_simulator::{Failure, Machine, Time, inside};
 
 use super::points::{Measured, Method, Others, Place, Setting};

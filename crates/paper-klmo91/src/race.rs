@@ -11,7 +11,7 @@
 //! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand
 //! in the same experiment: *for each lock, we pre-computed the optimum threshold* (section 5).
 
-use stanchion_model::competitive::optimal_threshold;
+use stanchion_formulas::competitive::optimal_threshold;
 
 use stanchion_study::settings::spinning::{ENTRANTS, Thresholds};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stanchion_competitive::cost;
-use stanchion_model::competitive::Distribution;
+use stanchion_formulas::competitive::Distribution;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::survey::switches::round_trip;
 use stanchion_study::units::nanos;
@@ -83,7 +83,7 @@ impl Recorded {
 pub(crate) type Taken = Result<Arc<Recorded>, String>;
 
 /// Returns the failure for recorded waits that no lock can have.
-pub(crate) fn unsound(error: stanchion_model::competitive::CompetitiveError) -> Stop {
+pub(crate) fn unsound(error: stanchion_formulas::competitive::CompetitiveError) -> Stop {
     Stop::Failed(format!("recorded waits: {error}"))
 }
 

@@ -230,7 +230,7 @@ fn picture(rows: &[Row]) -> Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stanchion_model::competitive::Distribution;
+    use stanchion_formulas::competitive::Distribution;
 
     #[test]
     fn the_paper_s_own_table_holds_by_this_rule() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::recording::{Recorded, unsound};
 use super::{paper, recordings, simulated, simulated_recordings, table_of_waits};
-use stanchion_model::competitive::optimal_offline;
+use stanchion_formulas::competitive::optimal_offline;
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};

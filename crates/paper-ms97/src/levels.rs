@@ -35,7 +35,7 @@ use std::thread;
 use std::time::Duration;
 
 use machine::topology::pin;
-use stanchion_model::Random;
+use stanchion_formulas::Random;
 use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::Kind;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use machine::topology::pin;
 use stanchion_applications::Around;
-use stanchion_model::Random;
+use stanchion_formulas::Random;
 use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};

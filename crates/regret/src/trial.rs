@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use stanchion_model::Random;
+use stanchion_formulas::Random;
 
 use super::contestants::Contestant;
 use super::grid::{Cell, NAP, PHASE};

@@ -1,6 +1,6 @@
 //! The predictions of section 5's queueing model, to compare with simulated figures.
 
-use stanchion_model::contention::{ContentionError, Demand, Lock, Workload, solve};
+use stanchion_formulas::contention::{ContentionError, Demand, Lock, Workload, solve};
 use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 

@@ -6,6 +6,8 @@
 pub use stanchion_activations as activations;
 #[cfg(feature = "competitive")]
 pub use stanchion_competitive as competitive;
+#[cfg(feature = "formulas")]
+pub use stanchion_formulas as formulas;
 #[cfg(feature = "gang")]
 pub use stanchion_gang as gang;
 #[cfg(feature = "linearizability")]
@@ -13,8 +15,6 @@ pub use stanchion_linearizability as linearizability;
 #[cfg(feature = "lockfree")]
 pub use stanchion_lockfree as lockfree;
 pub use stanchion_machine as machine;
-#[cfg(feature = "model")]
-pub use stanchion_model as model;
 #[cfg(feature = "simulator")]
 pub use stanchion_simulator as simulator;
 #[cfg(feature = "spin")]

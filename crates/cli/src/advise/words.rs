@@ -86,7 +86,7 @@ pub(crate) fn advice(waits: u64, judged: &Judged, cost: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stanchion_model::competitive::Distribution;
+    use stanchion_formulas::competitive::Distribution;
 
     fn judged(points: &[(f64, f64)]) -> Judged {
         Judged::of(&Distribution::from_points(points).unwrap(), 5_000.0).unwrap()

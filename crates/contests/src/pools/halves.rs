@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stanchion_model::Random;
+use stanchion_formulas::Random;
 use stanchion_threadpool::strategy::WorkStealing;
 
 use super::latency::latencies;

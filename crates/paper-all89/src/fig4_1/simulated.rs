@@ -34,7 +34,7 @@
 //!
 //! else *differs*. *not judged* with one processor.
 
-use stanchion_model::contention::Demand;
+use stanchion_formulas::contention::Demand;
 use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 

@@ -15,7 +15,7 @@
 use std::cell::Cell as StdCell;
 
 use lock_api::RawMutex;
-use stanchion_model::contention::{ContentionError, Demand, fit_bus_demand, fit_spinning};
+use stanchion_formulas::contention::{ContentionError, Demand, fit_bus_demand, fit_spinning};
 use stanchion_simulator::{Failure, Machine, Run, Time, inside, machines};
 
 use sim_applications::null_threads::{Costs, Latency, MAX_THREADS, Options, Path, Sweep};

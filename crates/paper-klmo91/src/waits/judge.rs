@@ -9,7 +9,7 @@
 //! best threshold at most e/(e-1) times. They are checked all the same: a failure would be a
 //! mistake of this program.
 
-use stanchion_model::competitive::{
+use stanchion_formulas::competitive::{
     CompetitiveError, Distribution, Offline, Strategy, cost_on_distribution, optimal_offline,
     optimal_threshold,
 };
@@ -115,7 +115,7 @@ impl Costs {
                 format!("{head} costs {cost} times the optimum, where 1 to {bound:.3} is proven")
             })
         };
-        broken(FIXED, 2.0).or_else(|| broken(ONLINE, stanchion_model::competitive::E_RATIO))
+        broken(FIXED, 2.0).or_else(|| broken(ONLINE, stanchion_formulas::competitive::E_RATIO))
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stanchion_competitive::waits::{ARRIVALS, Distribution, Recording};
-use stanchion_model::competitive::{self, CompetitiveError};
+use stanchion_formulas::competitive::{self, CompetitiveError};
 
 /// The reason why a recording cannot be taken.
 #[derive(Debug, thiserror::Error)]
