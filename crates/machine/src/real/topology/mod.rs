@@ -3,7 +3,7 @@
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod affinity;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-#[path = "topology/affinity_elsewhere.rs"]
+#[path = "affinity_elsewhere.rs"]
 mod affinity;
 #[cfg(any(target_os = "linux", target_os = "android", all(test, unix)))]
 mod control_group;

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 #[cfg(unix)]
 mod exit;
 #[cfg(not(unix))]
-#[path = "ids/exit_elsewhere.rs"]
+#[path = "exit_elsewhere.rs"]
 mod exit;
 
 /// The numbers of this process.
