@@ -591,5 +591,4 @@ fn brackets(tokens: &[Token<'_>]) -> (Vec<Option<usize>>, Vec<usize>) {
 }
 
 #[cfg(test)]
-#[path = "sites_tests.rs"]
 mod tests;
