@@ -6,7 +6,8 @@
 //! - [`asymmetric`]: both sides of the barrier are fences.
 //! - [`world`]: the state of one execution: the objects behind `const fn new`, the script of
 //!   choices, thread labels.
-//! - [`atomic`] and [`cell`]: loom's types with `const fn new`.
+//! - [`atomic`] and [`cell`]: loom's types with `const fn new`. [`watched`] makes the explorer see
+//!   every load.
 //! - [`memory`]: the time at which a thread got a piece of memory. An object in it was made no
 //!   earlier.
 //! - [`model`]: runs a body under every script of choices, and counts executions.
@@ -14,7 +15,7 @@
 //! - [`topology`]: there are two processors.
 //! - [`data`]: computes nothing. Guarded data is in a [`cell`].
 //! - [`preemption`]: requests are not honoured, but it is checked that they are taken back.
-//! - [`park`]: a futex: one table, made of loom's mutex and condition variables.
+//! - [`park`]: a futex: one table, made of loom's mutex and condition variables ([`parked`]).
 //! - [`thread`]: spawns threads with a label that is the same in every interleaving.
 //!
 //! The rooms beside the seam have files for loom of their own: `presence/loom.rs`,
@@ -32,6 +33,7 @@ pub(crate) mod fork;
 mod memory;
 pub(crate) mod model;
 pub(crate) mod park;
+mod parked;
 #[cfg(feature = "std")]
 pub(crate) mod preemption;
 pub(crate) mod private;
@@ -39,6 +41,7 @@ pub(crate) mod private;
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
+mod watched;
 mod world;
 
 use world::World;

@@ -4,10 +4,10 @@
 //! and a condition variable for each sleeper. A sleeper may wake for no reason and a deadline may
 //! pass, both by [`choice`](crate::choice).
 
-use core::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use core::cell::Cell;
 use std::rc::Rc;
 
+use super::parked::Sleeper;
 use super::world::{World, published};
 use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
@@ -15,30 +15,6 @@ use crate::park::Woken;
 
 /// All addresses share one bucket.
 pub(crate) const BUCKETS: usize = 1;
-
-/// The sleepers of one execution, in the order they went to sleep.
-pub(super) struct Parked {
-    /// The lock of the table.
-    table: loom::sync::Mutex<()>,
-    /// The sleepers. Touched only under `table`.
-    sleepers: RefCell<VecDeque<Rc<Sleeper>>>,
-}
-
-/// A sleeping thread.
-struct Sleeper {
-    /// The address of the word that it waits on.
-    address: usize,
-    /// True once a waker has removed it from the list, which the waker writes under `table`.
-    awake: Cell<bool>,
-    /// The condition variable that it sleeps on.
-    signal: loom::sync::Condvar,
-}
-
-impl Parked {
-    pub(super) fn new() -> Self {
-        Self { table: loom::sync::Mutex::new(()), sleepers: RefCell::default() }
-    }
-}
 
 pub(crate) fn place_of(address: *const ()) -> usize {
     address.addr()

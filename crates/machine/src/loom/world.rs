@@ -27,8 +27,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::Vec;
 
-use super::atomic::Watched;
 use super::memory::{Memory, Moment};
+use super::parked::Parked;
+use super::watched::Watched;
 use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// A thread's label: the same in every interleaving, because it comes from the label of the thread
@@ -80,7 +81,7 @@ pub(super) struct World {
     /// The number of spurious failures that are left.
     weak_failures: Cell<usize>,
     /// The sleepers of the model's futex.
-    pub(super) parked: super::park::Parked,
+    pub(super) parked: Parked,
     /// The moments of the memory that the model's threads use.
     pub(super) memory: Memory,
 }
@@ -121,7 +122,7 @@ impl World {
             asked,
             threads: RefCell::default(),
             weak_failures: Cell::new(limits.weak_failures),
-            parked: super::park::Parked::new(),
+            parked: Parked::new(),
             memory: Memory::default(),
         };
         let world = Rc::new(world);

@@ -18,7 +18,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
-use super::place::{Place, Record};
+use super::record::Record;
 
 struct Mine {
     /// The record of the thread's membership, or null.
@@ -76,12 +76,12 @@ pub(crate) fn undefer() {
     });
 }
 
-/// Marks an interruption as pending if the calling thread is in that place; returns whether it is.
-/// No signal is needed then: at the end of the caller's deferred section it is carried out.
-pub(super) fn interrupt_if_here(place: &Place) -> bool {
+/// Marks an interruption of the calling thread as pending if its record `is_wanted`; returns
+/// whether it is. No signal is needed then: at the end of the caller's deferred section it is
+/// carried out.
+pub(super) fn interrupt_if(is_wanted: impl FnOnce(&Record) -> bool) -> bool {
     MINE.with(|mine| {
-        let here =
-            mine.current().is_some_and(|it| ptr::eq(&raw const it.interrupted.place().0, place));
+        let here = mine.current().is_some_and(is_wanted);
         if here {
             mine.pending.store(true, Ordering::Relaxed);
         }
@@ -93,7 +93,7 @@ pub(super) fn interrupt_if_here(place: &Place) -> bool {
 pub(super) fn arrived() {
     MINE.with(|mine| {
         let Some(record) = mine.current() else { return };
-        record.received();
+        record.interrupted.place().0.received();
         if mine.deferred.load(Ordering::Relaxed) > 0 {
             mine.pending.store(true, Ordering::Relaxed);
         } else {

@@ -4,6 +4,7 @@
 mod deferral;
 mod place;
 mod priority;
+mod record;
 mod stack;
 
 pub(crate) use self::{

@@ -39,12 +39,14 @@
 
 use core::cell::RefCell;
 use core::fmt;
+use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::boxed::Box;
 use std::sync::Arc;
 
 use super::deferral::{self, arrived, set_current};
 use super::priority;
+use super::record::Record;
 use super::stack::SignalStack;
 use crate::backend::park;
 use crate::clock::Deadline;
@@ -73,14 +75,6 @@ pub(crate) struct Place {
     signalled: AtomicBool,
 }
 
-/// The memory that the thread's handler finds.
-pub(super) struct Record {
-    /// The work of the handler.
-    pub(super) interrupted: Arc<dyn Interrupted>,
-    /// The process in which the thread came.
-    generation: u32,
-}
-
 std::thread_local! {
     /// Leaves when the thread ends, if its guard was forgotten.
     static MEMBERSHIP: Membership =
@@ -97,7 +91,7 @@ struct Membership {
 impl Membership {
     fn end(&self) {
         if let Some(record) = self.record.take() {
-            record.leave();
+            leave(&record);
         }
     }
 
@@ -205,25 +199,11 @@ pub(crate) fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refu
         .unwrap_or(Err(Refused::Already))
 }
 
-impl Record {
-    /// Returns whether the thread came in this process, and not in one that this one was forked
-    /// from.
-    pub(super) fn is_of_this_process(&self) -> bool {
-        self.generation == generation()
-    }
-
-    /// Notes that the signal has arrived.
-    pub(super) fn received(&self) {
-        // AcqRel: pairs with the exchange of an actor that finds it set and sends none (header).
-        self.interrupted.place().0.signalled.swap(false, Ordering::AcqRel);
-    }
-
-    /// Ends the control of the calling thread. No actor is at it afterwards.
-    fn leave(&self) {
-        set_current(None);
-        if self.is_of_this_process() {
-            self.interrupted.place().0.go();
-        }
+/// Ends the control of the calling thread, whose record that was. No actor is at it afterwards.
+fn leave(record: &Record) {
+    set_current(None);
+    if record.is_of_this_process() {
+        record.interrupted.place().0.go();
     }
 }
 
@@ -248,6 +228,12 @@ impl Place {
         // Release: pairs with the Acquire of the actors.
         self.life.fetch_and(!(EMPTY | BUSY), Ordering::Release);
         Ok(())
+    }
+
+    /// Records that the signal has arrived.
+    pub(super) fn received(&self) {
+        // AcqRel: pairs with the exchange of an actor that finds it set and sends none (header).
+        self.signalled.swap(false, Ordering::AcqRel);
     }
 
     /// Takes the calling thread away, and waits for the actors that are at it.
@@ -297,7 +283,9 @@ impl Place {
             if signal == 0 {
                 return false;
             }
-            if deferral::interrupt_if_here(place) {
+            if deferral::interrupt_if(|record| {
+                ptr::eq(&raw const record.interrupted.place().0, place)
+            }) {
                 return true;
             }
             if !signal::has(handle, signal) {
