@@ -9,8 +9,11 @@ const MARK: &str = "STANCHION_STACK_CHILD";
 
 /// The end of a child.
 pub(crate) struct End {
+    /// The exit status.
     pub(crate) status: ExitStatus,
+    /// The text of its standard output.
     pub(crate) out: String,
+    /// The text of its standard error.
     pub(crate) err: String,
 }
 

@@ -17,16 +17,23 @@ struct Attributes {
     sample_period: u64,
     /// The identification in each record.
     sample_type: u64,
+    /// The layout of a read of the event, which is never read; 0.
     read_format: u64,
     /// The bit field, with the flags below.
     flags: u64,
     /// The bytes of records after which a thread that polls is woken.
     wakeup_watermark: u32,
+    /// The kind of breakpoint; 0, as this is none.
     breakpoint_kind: u32,
+    /// More of `config`; 0.
     config1: u64,
+    /// More of `config`; 0.
     config2: u64,
+    /// The branches in a sample; 0 for none.
     branch_sample_type: u64,
+    /// The registers in a sample; 0 for none.
     sample_regs_user: u64,
+    /// The bytes of the stack in a sample; 0 for none.
     sample_stack_user: u32,
     /// The clock of the records.
     clockid: i32,
