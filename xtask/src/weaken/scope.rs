@@ -141,3 +141,18 @@ fn git(arguments: &[&str]) -> Option<String> {
     let output = command.current_dir(Path::new(&shell::root())).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_is_told_by_its_folder_or_file() {
+        for path in ["real/park/futex.rs", "presence/real/check.rs", "presence/watch/loom.rs"] {
+            assert!(is_backend(&format!("crates/machine/src/{path}")), "{path}");
+        }
+        for path in ["machine/src/presence/watch/mod.rs", "gang/src/real/x.rs"] {
+            assert!(!is_backend(&format!("crates/{path}")), "{path}");
+        }
+    }
+}
