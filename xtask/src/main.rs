@@ -3,7 +3,8 @@
 //! | task | what it demands |
 //! | --- | --- |
 //! | `ci` | all that CI runs, with the time of each; `--whole` adds the slow tasks |
-//! | `lint`, `docs` | formatting, clippy with every feature alone, `house`; docs; no warning |
+//! | `lint` | formatting, clippy with every feature alone, `house`; no warning |
+//! | `docs` | the packages' docs build, every link of the guide leads somewhere, the book builds |
 //! | `house` | no real primitive, long file or work left; circles and prose never get worse |
 //! | `loom` | every model passes, and none explores less than it used to |
 //! | `weaken` | every memory ordering is needed: weakened, some model fails |
@@ -30,6 +31,7 @@ mod check_targets;
 mod ci;
 mod costs;
 mod debian;
+mod docs;
 mod downstream;
 mod explored;
 mod external;
@@ -80,7 +82,8 @@ enum Task {
     Lint,
     /// Rules of the project that no other tool can check
     House(house::Options),
-    /// Documentation, warnings denied
+    /// Documentation of the packages, warnings denied, and the guide: its links, and the book
+    /// where mdbook is installed
     Docs,
     /// Run the loom models and compare how much they explored
     Loom {
@@ -152,7 +155,7 @@ fn main() -> ExitCode {
         Task::Ci { only, list: false, whole } => ci::run(&only, whole),
         Task::Lint => ci::lint(),
         Task::House(options) => house::house(&options),
-        Task::Docs => ci::docs(),
+        Task::Docs => docs::docs(),
         Task::Loom { filter, whole, update } => loom::loom(filter.as_deref(), whole, update),
         Task::Costs(options) => costs::costs(&options),
         Task::Weaken(options) => weaken::weaken(&options),

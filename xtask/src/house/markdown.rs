@@ -14,8 +14,9 @@ use crate::orderings::sites::File;
 use crate::shell;
 
 /// Folders of the workspace that a path may begin with.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "crates/",
+    "docs/",
     "twins/",
     "benches/",
     "examples/",
