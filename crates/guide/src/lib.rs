@@ -30,4 +30,13 @@ pages! {
     papers: "papers.md",
     going_wrong: "going-wrong.md",
     testing: "testing.md",
+    reference_activations: "reference/activations.md",
+    reference_threadpool: "reference/threadpool.md",
+    reference_gang: "reference/gang.md",
+    reference_machine: "reference/machine.md",
+    reference_simulator: "reference/simulator.md",
+    reference_lockfree: "reference/lockfree.md",
+    reference_competitive: "reference/competitive.md",
+    reference_spin: "reference/spin.md",
+    reference_cli: "reference/cli.md",
 }
