@@ -18,7 +18,7 @@ pub(crate) trait Lock: Send + Sync {
 }
 
 macro_rules! ours {
-    ($($name:literal: $raw:ty;)+) => {$(
+    ($($name:expr => $raw:ty;)+) => {$(
         impl Lock for $raw {
             const NAME: &'static str = $name;
 
@@ -37,26 +37,43 @@ macro_rules! ours {
     )+};
 }
 
+/// Implements [`Lock`] for each lock of the table of `stanchion-spin`.
+macro_rules! spin_locks {
+    ([] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: [$($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?],
+        $($rest:tt)*
+    })+) => {
+        ours! { $($(name_of!($raw) => $lock;)?)+ }
+    };
+}
+
+/// Expands to the name of a raw lock in tables. Saved results are found by it.
+macro_rules! name_of {
+    (Anderson) => {
+        "Anderson<16>"
+    };
+    ($raw:ident) => {
+        stringify!($raw)
+    };
+}
+
+stanchion_spin::__locks!(spin_locks);
+
 ours! {
-    "TestAndSet": stanchion_spin::TestAndSet;
-    "PreemptionSafe": stanchion_spin::PreemptionSafe;
-    "Recovering": stanchion_spin::Recovering;
-    "Ticket": stanchion_spin::Ticket;
-    "Anderson<16>": stanchion_spin::Anderson<16>;
-    "Clh": stanchion_spin::Clh;
-    "Mcs": stanchion_spin::Mcs;
-    "TimePublishedMcs": stanchion_spin::TimePublishedMcs;
-    "Mutex": RawPolicyMutex<policy::Adaptive>;
-    "Mutex, recorded": RawPolicyMutex<Recorder<policy::Adaptive>>;
-    "AlwaysBlock": RawPolicyMutex<policy::AlwaysBlock>;
-    "AlwaysSpin": RawPolicyMutex<policy::AlwaysSpin>;
-    "FixedSpin": RawPolicyMutex<policy::FixedSpin>;
-    "FixedSpin<50>": RawPolicyMutex<policy::FixedSpin<50>>;
-    "OptimalOnlineApproximation": RawPolicyMutex<policy::OptimalOnlineApproximation>;
-    "LastThreeSamples": RawPolicyMutex<policy::LastThreeSamples>;
-    "RandomWalk": RawPolicyMutex<policy::RandomWalk>;
-    "Randomized": RawPolicyMutex<policy::Randomized>;
-    "HolderAware": RawPolicyMutex<policy::HolderAware>;
+    "Mutex" => RawPolicyMutex<policy::Adaptive>;
+    "Mutex, recorded" => RawPolicyMutex<Recorder<policy::Adaptive>>;
+    "AlwaysBlock" => RawPolicyMutex<policy::AlwaysBlock>;
+    "AlwaysSpin" => RawPolicyMutex<policy::AlwaysSpin>;
+    "FixedSpin" => RawPolicyMutex<policy::FixedSpin>;
+    "FixedSpin<50>" => RawPolicyMutex<policy::FixedSpin<50>>;
+    "OptimalOnlineApproximation" => RawPolicyMutex<policy::OptimalOnlineApproximation>;
+    "LastThreeSamples" => RawPolicyMutex<policy::LastThreeSamples>;
+    "RandomWalk" => RawPolicyMutex<policy::RandomWalk>;
+    "Randomized" => RawPolicyMutex<policy::Randomized>;
+    "HolderAware" => RawPolicyMutex<policy::HolderAware>;
 }
 
 macro_rules! guarded {

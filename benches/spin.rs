@@ -38,25 +38,43 @@ impl Lock for McslockThreadLocal {
     }
 }
 
-/// Calls `run::<L>(arguments)` for every lock: each lock of this workspace, then its peer.
+/// Calls `run::<L>(arguments)` for every lock: each lock of the table, and behind it its peer.
 macro_rules! for_every_lock {
+    ([$run:ident $arguments:tt] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: [$($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?],
+        $($rest:tt)*
+    })+) => {
+        $($(
+            $run::<$lock> $arguments;
+            behind!($raw: $run $arguments);
+        )?)+
+    };
     ($run:ident $arguments:tt) => {
-        $run::<stanchion_spin::TestAndSet> $arguments;
-        $run::<peer_spin::mutex::SpinMutex<()>> $arguments;
-        $run::<stanchion_spin::PreemptionSafe> $arguments;
-        $run::<stanchion_spin::Recovering> $arguments;
-        $run::<stanchion_spin::Ticket> $arguments;
-        $run::<peer_spin::mutex::TicketMutex<()>> $arguments;
-        $run::<stanchion_spin::Anderson<16>> $arguments;
-        $run::<stanchion_spin::Mcs> $arguments;
-        $run::<McslockThreadLocal> $arguments;
-        $run::<stanchion_spin::TimePublishedMcs> $arguments;
-        $run::<stanchion_spin::Clh> $arguments;
-        $run::<clhlock::raw::spins::Mutex<()>> $arguments;
+        stanchion_spin::__locks!(for_every_lock [$run $arguments]);
         $run::<std::sync::Mutex<()>> $arguments;
         $run::<parking_lot::Mutex<()>> $arguments;
         $run::<parking_lot::FairMutex<()>> $arguments;
     };
+}
+
+/// Calls `run::<L>(arguments)` for the peer of a lock, if it has one.
+macro_rules! behind {
+    (TestAndSet: $run:ident $arguments:tt) => {
+        $run::<peer_spin::mutex::SpinMutex<()>> $arguments;
+    };
+    (Ticket: $run:ident $arguments:tt) => {
+        $run::<peer_spin::mutex::TicketMutex<()>> $arguments;
+    };
+    (Clh: $run:ident $arguments:tt) => {
+        $run::<clhlock::raw::spins::Mutex<()>> $arguments;
+    };
+    (Mcs: $run:ident $arguments:tt) => {
+        $run::<McslockThreadLocal> $arguments;
+    };
+    ($none:ident: $run:ident $arguments:tt) => {};
 }
 
 fn uncontended(criterion: &mut Criterion) {

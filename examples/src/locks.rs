@@ -1,4 +1,4 @@
-//! The locks a program can have: one line each.
+//! The locks a program can have: those of the table of `stanchion-spin`, then their peers.
 
 use crate::Program;
 use crate::std_lock::Std;
@@ -34,17 +34,24 @@ macro_rules! locks {
     };
 }
 
-locks! {
-    "test-and-set": stanchion_spin::TestAndSet, "ours: a bit, Ethernet-style backoff; unfair, 1 byte";
-    "preemption-safe": stanchion_spin::PreemptionSafe, "ours: a bit, polled with backoff; its holder asks not to be preempted";
-    "recovering": stanchion_spin::Recovering, "ours: a bit; waiters bring a preempted holder to their own processor";
-    "ticket": stanchion_spin::Ticket, "ours: first come, first served, proportional backoff";
-    "anderson": stanchion_spin::Anderson<16>, "ours: array lock, a slot per waiter";
-    "clh": stanchion_spin::Clh, "ours: queue lock, waits on its predecessor's node";
-    "mcs": stanchion_spin::Mcs, "ours: queue lock, waits on its own node";
-    "time-published-mcs": stanchion_spin::TimePublishedMcs, "ours: queue lock that passes over preempted waiters";
-    "parking_lot": parking_lot::RawMutex, "peer: a byte, spins a little, then parks";
-    "std": Std, "peer: std::sync::Mutex, spins a little, then parks";
+/// Puts the locks of the table before their peers.
+macro_rules! ours_first {
+    ([$($peers:tt)*] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: [$($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?],
+        $($rest:tt)*
+    })+) => {
+        locks! { $($($command: $lock, $about;)?)+ $($peers)* }
+    };
+}
+
+stanchion_spin::__locks! {
+    ours_first [
+        "parking_lot": parking_lot::RawMutex, "peer: a byte, spins a little, then parks";
+        "std": Std, "peer: std::sync::Mutex, spins a little, then parks";
+    ]
 }
 
 /// The lock of a run that names none.

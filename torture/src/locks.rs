@@ -1,13 +1,10 @@
-//! The names that the command knows. A new lock is one line here.
+//! The names that the command knows. The spin locks are those of the table of `stanchion-spin`.
 
 use crate::busted;
 use crate::subject::{Subject, Timed, Untimed};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock, OptimalOnlineApproximation};
-use stanchion_spin::contention::{Exchange, Polling, Read};
-use stanchion_spin::{
-    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
-};
+use stanchion_spin::Anderson;
 use std::sync::Arc;
 
 /// A lock and its name.
@@ -31,29 +28,35 @@ macro_rules! locks {
     };
 }
 
-locks! {
-    "test-and-set": Timed<TestAndSet>,
-    "test-and-set-exchange": Timed<TestAndSet<Exchange>>,
-    "test-and-set-read": Timed<TestAndSet<Read>>,
-    "test-and-set-polling": Timed<TestAndSet<Polling>>,
-    "ticket": Untimed<Ticket>,
-    "anderson": Untimed<Anderson>,
-    // Fewer slots than threads: waiters share them.
-    "anderson-2": Untimed<Anderson<2>>,
-    "clh": Timed<Clh>,
-    "mcs": Untimed<Mcs>,
-    "preemption-safe": Timed<PreemptionSafe>,
-    "recovering": Untimed<Recovering>,
-    "time-published-mcs": Untimed<TimePublishedMcs>,
-    "mutex": Timed<RawPolicyMutex<Adaptive>>,
-    "mutex-always-block": Timed<RawPolicyMutex<AlwaysBlock>>,
-    "mutex-optimal-online-approximation": Timed<RawPolicyMutex<OptimalOnlineApproximation>>,
-    "parking-lot": Timed<parking_lot::RawMutex>,
-    "parking-lot-fair": Timed<parking_lot::RawFairMutex>;
-    busted
-    "busted": busted::RawBusted,
-    "busted-wake": busted::RawBustedWake,
-    "busted-fair": busted::RawBustedFair,
+/// Puts the spin locks of the table before the others.
+macro_rules! spin_locks_first {
+    ([$($others:tt)*] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: $public:tt,
+        guard: $guard:ident,
+        deadline: $deadline:ident,
+        $($rest:tt)*
+    })+) => {
+        locks! { $($command: $deadline<$lock>,)+ $($others)* }
+    };
+}
+
+stanchion_spin::__locks! {
+    spin_locks_first [
+        // Fewer slots than threads: waiters share them.
+        "anderson-2": Untimed<Anderson<2>>,
+        "mutex": Timed<RawPolicyMutex<Adaptive>>,
+        "mutex-always-block": Timed<RawPolicyMutex<AlwaysBlock>>,
+        "mutex-optimal-online-approximation": Timed<RawPolicyMutex<OptimalOnlineApproximation>>,
+        "parking-lot": Timed<parking_lot::RawMutex>,
+        "parking-lot-fair": Timed<parking_lot::RawFairMutex>;
+        busted
+        "busted": busted::RawBusted,
+        "busted-wake": busted::RawBustedWake,
+        "busted-fair": busted::RawBustedFair,
+    ]
 }
 
 /// Returns the lock with this name.

@@ -26,10 +26,7 @@ use stanchion_competitive::{
 };
 use stanchion_spin::contention::{Exchange, Polling, Read};
 use stanchion_spin::lock_api::Mutex as ApiMutex;
-use stanchion_spin::{
-    AndersonMutex, McsMutex, PreemptionSafeMutex, RecoveringMutex, TestAndSet, TestAndSetMutex,
-    TicketMutex, TimePublishedMcsMutex,
-};
+use stanchion_spin::{TestAndSet, TestAndSetMutex};
 
 /// Runs `body` while the lock is held.
 type Guard = fn(body: &mut dyn FnMut());
@@ -283,11 +280,32 @@ fn at_last<G>(mut attempt: impl FnMut() -> Option<G>) -> G {
 
 const RECORDER: Recorder = Recorder::named("allocator");
 
-cases! {
-    test_and_set: TestAndSetMutex<()> = TestAndSetMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
+/// Defines the tests of the spin locks of the table.
+macro_rules! spin_locks {
+    ([] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: [$($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?],
+        $($rest:tt)*
+    })+) => {
+        $($(spin_locks!($raw $test $mutex);)?)+
     };
+    // Allocates a node for each thread that has waited.
+    (Clh $test:ident $mutex:ident) => {};
+    ($raw:ident $test:ident $mutex:ident) => {
+        cases! {
+            $test: stanchion_spin::$mutex<()> = stanchion_spin::$mutex::new(()), |lock, body| {
+                let _held = lock.lock();
+                body();
+            };
+        }
+    };
+}
+
+stanchion_spin::__locks!(spin_locks);
+
+cases! {
     test_and_set_by_exchange: ApiMutex<TestAndSet<Exchange>, ()> =
         ApiMutex::new(()), |lock, body| {
         let _held = lock.lock();
@@ -305,30 +323,6 @@ cases! {
     };
     test_and_set_with_a_deadline: TestAndSetMutex<()> = TestAndSetMutex::new(()), |lock, body| {
         let _held = at_last(|| lock.try_lock_until(Instant::now() + SHORT));
-        body();
-    };
-    ticket: TicketMutex<()> = TicketMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
-    };
-    anderson: AndersonMutex<()> = AndersonMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
-    };
-    mcs: McsMutex<()> = McsMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
-    };
-    time_published_mcs: TimePublishedMcsMutex<()> = TimePublishedMcsMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
-    };
-    preemption_safe: PreemptionSafeMutex<()> = PreemptionSafeMutex::new(()), |lock, body| {
-        let _held = lock.lock();
-        body();
-    };
-    recovering: RecoveringMutex<()> = RecoveringMutex::new(()), |lock, body| {
-        let _held = lock.lock();
         body();
     };
     mutex: Mutex<()> = Mutex::new(()), |lock, body| {

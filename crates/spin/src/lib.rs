@@ -11,6 +11,7 @@ extern crate alloc;
 mod bomb;
 #[macro_use]
 mod raw;
+mod table;
 
 pub mod backoff;
 pub mod contention;

@@ -3,17 +3,8 @@
 //! These tests fail by not compiling. A constructor that is generic in a defaulted parameter infers
 //! nothing, because an expression has no defaults to take it from.
 
+use stanchion_spin::Backoff;
 use stanchion_spin::lock_api::{Mutex, RawMutex};
-use stanchion_spin::{
-    Anderson, AndersonMutex, AndersonMutexGuard, Backoff, Clh, ClhMutex, ClhMutexGuard, Mcs,
-    McsMutex, McsMutexGuard, TestAndSet, TestAndSetMutex, TestAndSetMutexGuard, Ticket,
-    TicketMutex, TicketMutexGuard,
-};
-#[cfg(feature = "std")]
-use stanchion_spin::{
-    PreemptionSafe, PreemptionSafeMutex, PreemptionSafeMutexGuard, Recovering, RecoveringMutex,
-    RecoveringMutexGuard, TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard,
-};
 
 /// Locks once with a raw lock that its plain constructor has made.
 fn locks_once<R: RawMutex>(raw: R) {
@@ -23,12 +14,21 @@ fn locks_once<R: RawMutex>(raw: R) {
     assert_eq!(mutex.into_inner(), 2);
 }
 
-/// Defines one test for each lock, from its mutex and the mutex's guard.
+/// Defines one test for each lock of the table, from its mutex and the mutex's guard.
 macro_rules! constructors {
-    ($($(#[$cfg:meta])* $test:ident: $raw:ident, $mutex:ident, $guard:ident;)+) => {$(
-        $(#[$cfg])*
+    ([] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: [
+            $($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?
+        ],
+        $($rest:tt)*
+    })+) => {$($(
         #[test]
         fn $test() {
+            use stanchion_spin::{$raw, $mutex, $guard};
+
             locks_once($raw::new());
 
             static IN_A_STATIC: $mutex<u32> = $mutex::new(1);
@@ -44,34 +44,20 @@ macro_rules! constructors {
             assert_eq!(by_default.into_inner(), 0);
             locks_once(<$raw>::default());
         }
-    )+};
+    )?)+};
 }
 
-constructors! {
-    anderson: Anderson, AndersonMutex, AndersonMutexGuard;
-    clh: Clh, ClhMutex, ClhMutexGuard;
-    mcs: Mcs, McsMutex, McsMutexGuard;
-    #[cfg(feature = "std")]
-    preemption_safe: PreemptionSafe, PreemptionSafeMutex, PreemptionSafeMutexGuard;
-    #[cfg(feature = "std")]
-    recovering: Recovering, RecoveringMutex, RecoveringMutexGuard;
-    test_and_set: TestAndSet, TestAndSetMutex, TestAndSetMutexGuard;
-    ticket: Ticket, TicketMutex, TicketMutexGuard;
-    #[cfg(feature = "std")]
-    time_published_mcs: TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard;
-}
+stanchion_spin::__locks!(constructors);
 
 /// Tests for parameters that a caller chooses: in the order of the raw lock, after the payload.
 mod chosen {
     use super::*;
     use stanchion_spin::contention::Read;
     use stanchion_spin::{
-        PolicyAndersonMutex, PolicyClhMutex, PolicyMcsMutex, PolicyTestAndSetMutex,
-        PolicyTicketMutex, Spin,
-    };
-    #[cfg(feature = "std")]
-    use stanchion_spin::{
-        PolicyPreemptionSafeMutex, PolicyRecoveringMutex, PolicyTimePublishedMcsMutex,
+        Anderson, Clh, Mcs, PolicyAndersonMutex, PolicyClhMutex, PolicyMcsMutex,
+        PolicyPreemptionSafeMutex, PolicyRecoveringMutex, PolicyTestAndSetMutex, PolicyTicketMutex,
+        PolicyTimePublishedMcsMutex, PreemptionSafe, Recovering, Spin, TestAndSet, Ticket,
+        TimePublishedMcs,
     };
 
     #[test]
@@ -83,12 +69,9 @@ mod chosen {
         locks_once(TestAndSet::<Read>::with_policy());
         locks_once(TestAndSet::<Read, Spin>::with_policy());
         locks_once(Ticket::<Spin>::with_policy());
-        #[cfg(feature = "std")]
-        {
-            locks_once(PreemptionSafe::<Read>::with_policy());
-            locks_once(Recovering::<Spin>::with_policy());
-            locks_once(TimePublishedMcs::<Spin, 3>::with_policy());
-        }
+        locks_once(PreemptionSafe::<Read>::with_policy());
+        locks_once(Recovering::<Spin>::with_policy());
+        locks_once(TimePublishedMcs::<Spin, 3>::with_policy());
     }
 
     #[test]
@@ -100,12 +83,9 @@ mod chosen {
         assert_eq!(*PolicyTestAndSetMutex::<_, Read>::new(1).lock(), 1);
         assert_eq!(*PolicyTestAndSetMutex::<_, Read, Spin>::new(1).lock(), 1);
         assert_eq!(*PolicyTicketMutex::<_, Spin>::new(1).lock(), 1);
-        #[cfg(feature = "std")]
-        {
-            assert_eq!(*PolicyPreemptionSafeMutex::<_, Read>::new(1).lock(), 1);
-            assert_eq!(*PolicyRecoveringMutex::<_, Spin>::new(1).lock(), 1);
-            assert_eq!(*PolicyTimePublishedMcsMutex::<_, Spin, 3>::new(1).lock(), 1);
-        }
+        assert_eq!(*PolicyPreemptionSafeMutex::<_, Read>::new(1).lock(), 1);
+        assert_eq!(*PolicyRecoveringMutex::<_, Spin>::new(1).lock(), 1);
+        assert_eq!(*PolicyTimePublishedMcsMutex::<_, Spin, 3>::new(1).lock(), 1);
     }
 }
 

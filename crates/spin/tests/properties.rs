@@ -1,4 +1,4 @@
-//! Properties of every lock of the crate, with real threads: one list, and one line for each lock.
+//! Properties of every lock of the crate's table, with real threads.
 //!
 //! Two atomic counters show exclusion: only the holder touches them, and they must agree. A broken
 //! lock has no undefined behaviour then. Each property also fails for a lock broken on purpose.
@@ -16,10 +16,9 @@ use std::time::Instant;
 use common::{Addressed, Racy};
 use lock_api::{Mutex, RawMutex, RawMutexTimed};
 use machine::wait::{Patient, Spin};
-use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin::{
-    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
-};
+use stanchion_spin::backoff::SLOT_NS;
+use stanchion_spin::contention::{Exchange, Read};
+use stanchion_spin::{Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
 
 /// Two counters that agree whenever no thread is between them. They are atomic, see above.
 #[derive(Debug, Default)]
@@ -203,17 +202,18 @@ fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
 
 /// Defines the tests of guards that may be sent. Guards that stay with their thread have none.
 macro_rules! sent_guards {
-    ($lock:ty) => {
+    (stays $lock:ty) => {};
+    (asks $lock:ty) => {};
+    ($sent:ident $lock:ty) => {
         #[test]
         fn a_guard_may_be_sent() {
             super::a_guard_may_be_sent::<$lock>();
         }
     };
-    ($lock:ty, stays) => {};
 }
 
 macro_rules! properties {
-    ($($module:ident: $lock:ty $(, $guard:ident)?;)+) => {$(
+    ($($module:ident: $lock:ty, $guard:ident;)+) => {$(
         mod $module {
             use super::*;
 
@@ -254,7 +254,7 @@ macro_rules! properties {
                 super::ends_on_one_processor::<$lock>();
             }
 
-            sent_guards!($lock $(, $guard)?);
+            sent_guards!($guard $lock);
 
             #[test]
             fn locks_while_its_thread_ends() {
@@ -264,21 +264,27 @@ macro_rules! properties {
     )+};
 }
 
+/// Defines the tests of each lock of the table.
+macro_rules! of_the_table {
+    ([] $({
+        $module:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: $public:tt,
+        guard: $guard:ident,
+        $($rest:tt)*
+    })+) => {
+        properties! { $($module: $lock, $guard;)+ }
+    };
+}
+
+stanchion_spin::__locks! { of_the_table [], wait: Patient, slots: 8, delay_ns: SLOT_NS }
+
+// Other parameters than the table's.
 properties! {
-    exchange: TestAndSet<Exchange>;
-    read: TestAndSet<Read>;
-    ethernet: TestAndSet<Ethernet>;
-    polling: TestAndSet<Polling>;
-    ticket: Ticket;
-    anderson: Anderson<8>;
-    anderson_with_fewer_slots_than_waiters: Anderson<2>;
-    anderson_with_one_slot: Anderson<1>;
-    mcs: Mcs;
-    clh: Clh;
-    preemption_safe: PreemptionSafe, stays;
-    recovering: Recovering, stays;
-    time_published_mcs: TimePublishedMcs;
-    impatient: Mcs<Patient<0, 0>>;
+    anderson_with_fewer_slots_than_waiters: Anderson<2>, carries;
+    anderson_with_one_slot: Anderson<1>, carries;
+    impatient: Mcs<Patient<0, 0>>, plain;
 }
 
 /// Waiters that only pause work too, as long as processors are free.
@@ -454,16 +460,17 @@ mod a_policy_that_panics {
         });
     }
 
+    /// Expands to the name of each lock of the table, and the function that waits for it.
+    macro_rules! by_name {
+        ([] $({ $module:ident: $lock:ty, command: $command:literal, $($rest:tt)* })+) => {
+            vec![$(($command, survive::<$lock> as fn())),+]
+        };
+    }
+
     fn locks<const ON_DROP: bool>() -> Vec<(&'static str, fn())> {
-        type Policy<const ON_DROP: bool> = Hostile<ON_DROP>;
-        vec![
-            ("test-and-set", survive::<TestAndSet<Ethernet, Policy<ON_DROP>>>),
-            ("ticket", survive::<Ticket<Policy<ON_DROP>>>),
-            ("anderson", survive::<Anderson<4, Policy<ON_DROP>>>),
-            ("mcs", survive::<Mcs<Policy<ON_DROP>>>),
-            ("clh", survive::<Clh<Policy<ON_DROP>>>),
-            ("time-published-mcs", survive::<TimePublishedMcs<Policy<ON_DROP>>>),
-        ]
+        stanchion_spin::__locks! {
+            by_name [], wait: Hostile<ON_DROP>, slots: 4, delay_ns: SLOT_NS
+        }
     }
 
     const CHILD: &str = "STANCHION_HOSTILE_POLICY";
@@ -556,34 +563,27 @@ fn tickets_are_served_in_order() {
 
 mod bounds {
     use super::*;
-    use stanchion_spin::{
-        AndersonMutex, AndersonMutexGuard, Backoff, ClhMutex, ClhMutexGuard, Held, McsMutex,
-        McsMutexGuard, TestAndSetMutex, TestAndSetMutexGuard, TicketMutex, TicketMutexGuard,
-        TimePublishedMcsMutex, TimePublishedMcsMutexGuard, Turn,
-    };
+    use stanchion_spin::{self as spin, Backoff, Held, Turn};
     use static_assertions::{assert_impl_all, assert_not_impl_any};
     use std::cell::Cell;
     use std::rc::Rc;
 
     macro_rules! bounds {
-        ($($mutex:ident, $guard:ident;)+) => {$(
-            assert_impl_all!($mutex<Cell<u8>>: Send, Sync);
-            assert_not_impl_any!($mutex<Rc<u8>>: Send, Sync);
-            assert_not_impl_any!($mutex<*mut u8>: Send, Sync);
-            assert_not_impl_any!($mutex<std::sync::MutexGuard<'static, u8>>: Send, Sync);
-            assert_not_impl_any!($guard<'static, Cell<u8>>: Sync);
-            assert_not_impl_any!($guard<'static, Rc<u8>>: Send, Sync);
-        )+};
+        ([] $({
+            $module:ident: $lock:ty, command: $command:literal, name: $written:literal,
+            public: [$($test:ident, $raw:ident, $mutex:ident, $guard:ident, $about:literal)?],
+            $($rest:tt)*
+        })+) => {$($(
+            assert_impl_all!(spin::$mutex<Cell<u8>>: Send, Sync);
+            assert_not_impl_any!(spin::$mutex<Rc<u8>>: Send, Sync);
+            assert_not_impl_any!(spin::$mutex<*mut u8>: Send, Sync);
+            assert_not_impl_any!(spin::$mutex<std::sync::MutexGuard<'static, u8>>: Send, Sync);
+            assert_not_impl_any!(spin::$guard<'static, Cell<u8>>: Sync);
+            assert_not_impl_any!(spin::$guard<'static, Rc<u8>>: Send, Sync);
+        )?)+};
     }
 
-    bounds! {
-        TestAndSetMutex, TestAndSetMutexGuard;
-        TicketMutex, TicketMutexGuard;
-        AndersonMutex, AndersonMutexGuard;
-        McsMutex, McsMutexGuard;
-        ClhMutex, ClhMutexGuard;
-        TimePublishedMcsMutex, TimePublishedMcsMutexGuard;
-    }
+    stanchion_spin::__locks!(bounds);
 
     assert_impl_all!(Held: Send, Sync);
     assert_impl_all!(Turn: Send, Sync);

@@ -1,5 +1,5 @@
-//! Our locks, one a line: the only place where a lock of `stanchion-spin` enters the study, on this
-//! computer and on simulated machines.
+//! Our locks: how the table of `stanchion-spin` enters the study, on this computer and on simulated
+//! machines.
 
 /// The ways to wait that section 4 of Anderson, Lazowska and Levy compares, and the variation it
 /// proposes.
@@ -20,26 +20,47 @@ pub const FIRST_COME: bool = true;
 /// The flag of a lock that may serve its waiters in another order.
 pub const ANY_ORDER: bool = false;
 
-/// Expands to a slice of our locks. They come from `$spin`, the real crate or the one for simulated
-/// machines. Their waiters wait by the policy `$wait`. A lock with a bounded number of threads has
-/// `$slots` slots. The unit of the backoff's delays is `$delay` nanoseconds. `$lock` makes an entry
-/// of each lock. The entries `$other` come last.
+/// Expands to a slice of our locks, in the order of the table of `stanchion-spin`. They come from
+/// `$spin`, the real crate or the one for simulated machines. Their waiters wait by the policy
+/// `$wait`. A lock with a bounded number of threads has `$slots` slots. The unit of the backoff's
+/// delays is `$delay` nanoseconds. `$lock` makes an entry of each lock. The entries `$other` come
+/// last.
 #[macro_export]
 macro_rules! our_locks {
     ($spin:ident, $wait:ty, $slots:literal, $delay:expr, $lock:ident $(, $other:expr)* $(,)?) => {
+        $spin::__locks! {
+            $crate::__study_locks [$lock $(, $other)*],
+            wait: $wait, slots: $slots, delay_ns: $delay
+        }
+    };
+}
+
+/// Expands to a slice of the rows of the table.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __study_locks {
+    ([$lock:ident $(, $other:expr)*] $({
+        $test:ident: $type:ty,
+        command: $command:literal,
+        name: $name:literal,
+        public: $public:tt,
+        guard: $guard:ident,
+        deadline: $deadline:ident,
+        preemptions: $preemptions:literal,
+        sanitizer: $sanitizer:tt,
+        order: $order:ident,
+        way: $way:tt,
+        $($rest:tt)*
+    })+) => {
         &[
-            $lock::<$spin::TestAndSet<$spin::contention::Exchange, $wait>>("TestAndSet, exchange", Some($crate::list::Way::Exchange), $crate::list::ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Read, $wait>>("TestAndSet, read", Some($crate::list::Way::Read), $crate::list::ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Ethernet<{ $delay }>, $wait>>("TestAndSet, backoff", Some($crate::list::Way::Backoff), $crate::list::ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Polling, $wait>>("TestAndSet, polling", Some($crate::list::Way::Polling), $crate::list::ANY_ORDER),
-            $lock::<$spin::PreemptionSafe<$spin::contention::Polling, $wait>>("PreemptionSafe", None, $crate::list::ANY_ORDER),
-            $lock::<$spin::Recovering<$wait>>("Recovering", None, $crate::list::ANY_ORDER),
-            $lock::<$spin::Ticket<$wait>>("Ticket", None, $crate::list::FIRST_COME),
-            $lock::<$spin::Anderson<$slots, $wait>>("Anderson", None, $crate::list::FIRST_COME),
-            $lock::<$spin::Clh<$wait>>("Clh", None, $crate::list::FIRST_COME),
-            $lock::<$spin::Mcs<$wait>>("Mcs", None, $crate::list::FIRST_COME),
-            $lock::<$spin::TimePublishedMcs<$wait>>("TimePublishedMcs", None, $crate::list::ANY_ORDER),
+            $($crate::__study_locks!($way $name: $lock::<$type>, $order),)+
             $($other),*
         ]
+    };
+    ([] $name:literal: $lock:ident::<$type:ty>, $order:ident) => {
+        $lock::<$type>($name, None, $crate::list::$order)
+    };
+    ([$way:ident, $title:literal] $name:literal: $lock:ident::<$type:ty>, $order:ident) => {
+        $lock::<$type>($title, Some($crate::list::Way::$way), $crate::list::$order)
     };
 }

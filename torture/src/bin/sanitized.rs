@@ -18,8 +18,6 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use lock_api::RawMutex;
-use stanchion_spin::contention::{Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket};
 use torture::busted::{RawBusted, RawBustedUnlock};
 
 /// Critical sections of each thread. ThreadSanitizer slows them some ten times.
@@ -83,19 +81,27 @@ fn race<R: RawMutex + Send + Sync + 'static>() -> u32 {
 /// A lock's name and its run.
 type Race = (&'static str, fn() -> u32);
 
+/// Expands to the races of the locks that ThreadSanitizer judges, then the others.
+macro_rules! races {
+    ([$($others:tt)*] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: $public:tt,
+        guard: $guard:ident,
+        deadline: $deadline:ident,
+        preemptions: $preemptions:literal,
+        sanitizer: [$($race:ident)?],
+        $($rest:tt)*
+    })+) => {
+        &[$($(($command, $race::<$lock>),)?)+ $($others)*]
+    };
+}
+
 /// The locks. ThreadSanitizer must report the broken ones, which come last.
-const RACES: &[Race] = &[
-    ("test-and-set", race::<TestAndSet>),
-    ("test-and-set-exchange", race::<TestAndSet<Exchange>>),
-    ("test-and-set-read", race::<TestAndSet<Read>>),
-    ("test-and-set-polling", race::<TestAndSet<Polling>>),
-    ("ticket", race::<Ticket>),
-    ("anderson", race::<Anderson>),
-    ("clh", race::<Clh>),
-    ("mcs", race::<Mcs>),
-    ("busted", race::<RawBusted>),
-    ("busted-unlock", race::<RawBustedUnlock>),
-];
+const RACES: &[Race] = stanchion_spin::__locks! {
+    races [("busted", race::<RawBusted>), ("busted-unlock", race::<RawBustedUnlock>)]
+};
 
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();

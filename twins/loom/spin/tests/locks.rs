@@ -35,10 +35,8 @@ use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::wait::{Patient, Spin, WaitPolicy};
 use machine::{Model, preemption, thread};
-use stanchion_spin_loom::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin_loom::{
-    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
-};
+use stanchion_spin_loom::backoff::SLOT_NS;
+use stanchion_spin_loom::{Anderson, Clh, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
 
 /// The protected count. Threads change it without atomics, under loom's race checker.
 struct Payload(UnsafeCell<u32>);
@@ -187,12 +185,6 @@ where
 /// Declares the model of a guard that may be sent. A guard that stays with its thread has no such
 /// model. If its lock asks not to be preempted, the lock has a model of these requests.
 macro_rules! guard_models {
-    () => {
-        #[test]
-        fn a_guard_is_released_elsewhere() {
-            explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
-        }
-    };
     (stays) => {};
     (asks) => {
         #[test]
@@ -204,35 +196,41 @@ macro_rules! guard_models {
             );
         }
     };
+    ($sent:ident) => {
+        #[test]
+        fn a_guard_is_released_elsewhere() {
+            explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
+        }
+    };
 }
 
-/// The number of choices that are explored of each thread. The recovering lock has one: a waiter
-/// may see the holder preempted once.
-macro_rules! choices {
-    (asks) => {
-        0
+/// Sets the number of choices that are explored of each thread. The recovering lock has one: a
+/// waiter may see the holder preempted once.
+macro_rules! with_choices {
+    (asks, $model:expr) => {
+        $model.choices(0)
     };
-    (stays) => {
-        1
+    (stays, $model:expr) => {
+        $model.choices(1)
+    };
+    ($sent:ident, $model:expr) => {
+        $model
     };
 }
 
 /// The number of times that each of two threads locks in an unbounded model. In the recovering lock
 /// each locks once: a hand-over makes so many interleavings that more would take minutes.
 macro_rules! times {
-    () => {
-        &[1, 2]
-    };
-    (asks) => {
-        &[1, 2]
-    };
     (stays) => {
         &[1, 1]
+    };
+    ($guard:ident) => {
+        &[1, 2]
     };
 }
 
 macro_rules! models {
-    ($($module:ident: $lock:ty, $preemptions:literal $(, $guard:ident)?;)+) => {$(
+    ($($module:ident: $lock:ty, $guard:ident, $preemptions:literal;)+) => {$(
         mod $module {
             use super::*;
 
@@ -240,7 +238,7 @@ macro_rules! models {
 
             /// Makes room for a lock and its payload. Queue nodes need none: `fresh` makes them.
             fn model() -> Model {
-                Model::new().objects(6)$(.choices(choices!($guard)))?
+                with_choices!($guard, Model::new().objects(6))
             }
 
             fn name(model: &str) -> String {
@@ -249,7 +247,7 @@ macro_rules! models {
 
             #[test]
             fn two_threads() {
-                explore(&name("two_threads"), model(), || count_with::<Lock>(times!($($guard)?)));
+                explore(&name("two_threads"), model(), || count_with::<Lock>(times!($guard)));
             }
 
             #[test]
@@ -269,7 +267,7 @@ macro_rules! models {
                 explore(&name("a_try_meets_a_holder"), model(), try_against_lock::<Lock>);
             }
 
-            guard_models!($($guard)?);
+            guard_models!($guard);
 
             #[test]
             fn a_forgotten_guard_keeps_a_moved_lock() {
@@ -279,20 +277,28 @@ macro_rules! models {
     )+};
 }
 
+/// Defines the models of each lock of the table.
+macro_rules! of_the_table {
+    ([] $({
+        $module:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        public: $public:tt,
+        guard: $guard:ident,
+        deadline: $deadline:ident,
+        preemptions: $preemptions:literal,
+        $($rest:tt)*
+    })+) => {
+        models! { $($module: $lock, $guard, $preemptions;)+ }
+    };
+}
+
+stanchion_spin_loom::__locks! { of_the_table [], wait: Patient, slots: 4, delay_ns: SLOT_NS }
+
+// Other parameters than the table's.
 models! {
-    exchange: TestAndSet<Exchange, Spin>, 3;
-    read: TestAndSet<Read>, 3;
-    ethernet: TestAndSet<Ethernet>, 3;
-    polling: TestAndSet<Polling>, 3;
-    ticket: Ticket, 3;
-    anderson: Anderson<4>, 3;
-    anderson_shared_slots: Anderson<2, Patient>, 3;
-    mcs: Mcs, 3;
-    clh: Clh, 3;
-    preemption_safe: PreemptionSafe, 3, asks;
-    recovering: Recovering, 2, stays;
-    time_published_mcs: TimePublishedMcs, 2;
-    time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, 2;
+    anderson_shared_slots: Anderson<2, Patient>, carries, 3;
+    time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, plain, 2;
 }
 
 /// One thread locks without a deadline, and `timed` others with a deadline that may pass. Each

@@ -1,5 +1,5 @@
-//! The operations, in the order of the crates and of their docs. A new lock, policy or structure
-//! gets a line here.
+//! The operations, in the order of the crates and of their docs. A new policy or structure gets a
+//! line here. The spin locks are those of the table of `stanchion-spin`.
 
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
@@ -30,8 +30,7 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use machine::sync::Arc;
-use spin::contention::{Ethernet, Exchange, Polling, Read};
-use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
+use spin::{Mcs, TestAndSet, Ticket};
 
 use threadpool::strategy::{
     CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
@@ -176,16 +175,45 @@ fn signals(threads: usize) -> Vec<Round> {
 }
 
 macro_rules! operations {
-    ($($name:literal => $set_up:expr),+ $(,)?) => {
+    ($($name:expr => $set_up:expr),+ $(,)?) => {
         vec![$(Operation { name: $name, set_up: $set_up }),+]
     };
+}
+
+/// Expands to the operations of the spin locks of the table.
+macro_rules! spin_locks {
+    ([] $({
+        $name:ident: $lock:ty,
+        command: $command:literal,
+        name: $written:literal,
+        $($rest:tt)*
+    })+) => {
+        operations! { $(concat!("spin::", $written, " lock, unlock") => locks::<$lock>),+ }
+    };
+}
+
+/// Returns the operations of the spin locks. An attempt stands behind the acquisitions of its lock.
+fn spin_locks() -> Vec<Operation> {
+    let mut operations: Vec<Operation> = spin::__locks!(spin_locks);
+    let attempts = operations! {
+        "spin::TestAndSet try_lock, unlock" => tries::<TestAndSet>,
+        "spin::Ticket try_lock, unlock" => tries::<Ticket>,
+        "spin::Mcs try_lock, unlock" => tries::<Mcs>,
+    };
+    for attempt in attempts {
+        let lock = attempt.name.trim_end_matches(" try_lock, unlock");
+        let of_the_lock = |operation: &Operation| operation.name.starts_with(lock);
+        let last = operations.iter().rposition(of_the_lock).expect("its lock is in the table");
+        operations.insert(last + 1, attempt);
+    }
+    operations
 }
 
 /// Returns all operations. A structure under a lock has a spin lock here. The sleepers of other
 /// locks lie on their threads' stacks, and the compiler's frame layout decides which of them share
 /// a line.
 pub(crate) fn all() -> Vec<Operation> {
-    operations! {
+    let mut operations = operations! {
         "machine::atomic load" => |threads| alike(threads, || AtomicU32::new(0), |word| {
             // Relaxed, here and below: only the cost matters.
             let _ = word.load(Ordering::Relaxed);
@@ -199,20 +227,9 @@ pub(crate) fn all() -> Vec<Operation> {
         "machine::park wake, no sleeper" => |threads| alike(threads, || AtomicU32::new(0), |word| {
             park::wake_one(word);
         }),
-        "spin::TestAndSet<Exchange> lock, unlock" => locks::<TestAndSet<Exchange>>,
-        "spin::TestAndSet<Read> lock, unlock" => locks::<TestAndSet<Read>>,
-        "spin::TestAndSet<Ethernet> lock, unlock" => locks::<TestAndSet<Ethernet>>,
-        "spin::TestAndSet<Polling> lock, unlock" => locks::<TestAndSet<Polling>>,
-        "spin::TestAndSet try_lock, unlock" => tries::<TestAndSet>,
-        "spin::PreemptionSafe lock, unlock" => locks::<PreemptionSafe>,
-        "spin::Recovering lock, unlock" => locks::<Recovering>,
-        "spin::Ticket lock, unlock" => locks::<Ticket>,
-        "spin::Ticket try_lock, unlock" => tries::<Ticket>,
-        "spin::Anderson lock, unlock" => locks::<Anderson>,
-        "spin::Clh lock, unlock" => locks::<Clh>,
-        "spin::Mcs lock, unlock" => locks::<Mcs>,
-        "spin::Mcs try_lock, unlock" => tries::<Mcs>,
-        "spin::TimePublishedMcs lock, unlock" => locks::<TimePublishedMcs>,
+    };
+    operations.extend(spin_locks());
+    operations.extend(operations! {
         "competitive::Mutex lock, unlock" => locks::<RawPolicyMutex<Adaptive>>,
         "competitive::Mutex try_lock, unlock" => tries::<RawPolicyMutex<Adaptive>>,
         "PolicyMutex<AlwaysBlock> lock, unlock" => locks::<RawPolicyMutex<AlwaysBlock>>,
@@ -309,5 +326,6 @@ pub(crate) fn all() -> Vec<Operation> {
         "barrier::TwoPhase wait" => crossings::<TwoPhase>,
         "barrier::Yielding wait" => crossings::<Yielding>,
         "barrier::CoResident wait" => crossings::<CoResident>,
-    }
+    });
+    operations
 }

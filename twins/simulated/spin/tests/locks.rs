@@ -18,10 +18,8 @@ use machine::sync::Arc;
 use machine::wait::Spin;
 use machine::{clock, thread, topology};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
-use stanchion_spin_simulated::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin_simulated::{
-    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
-};
+use stanchion_spin_simulated::contention::{Exchange, Read};
+use stanchion_spin_simulated::{Anderson, Clh, TestAndSet};
 
 /// Addresses in a run must not depend on this process.
 #[global_allocator]
@@ -146,8 +144,6 @@ fn more_threads_than_processors<R: RawMutex + Send + Sync + 'static>() {
 macro_rules! locks {
     ($($name:ident: $lock:ty;)+) => {$(
         mod $name {
-            use super::*;
-
             #[test]
             fn each_on_every_machine() {
                 super::each_on_every_machine::<$lock>();
@@ -161,21 +157,20 @@ macro_rules! locks {
     )+};
 }
 
+/// Defines the tests of each lock of the table.
+macro_rules! of_the_table {
+    ([] $({ $name:ident: $lock:ty, $($rest:tt)* })+) => {
+        locks! { $($name: $lock;)+ }
+    };
+}
+
+stanchion_spin_simulated::__locks!(of_the_table);
+
+// Other parameters than the table's.
 locks! {
-    test_and_set: TestAndSet;
-    exchange: TestAndSet<Exchange>;
-    read: TestAndSet<Read>;
-    ethernet: TestAndSet<Ethernet>;
-    polling: TestAndSet<Polling>;
-    ticket: Ticket;
-    anderson: Anderson;
-    anderson_2: Anderson<2>;
-    clh: Clh;
-    mcs: Mcs;
-    preemption_safe: PreemptionSafe;
-    recovering: Recovering;
-    time_published_mcs: TimePublishedMcs;
-    never_yields: Mcs<Spin>;
+    test_and_set: stanchion_spin_simulated::TestAndSet;
+    anderson_2: stanchion_spin_simulated::Anderson<2>;
+    never_yields: stanchion_spin_simulated::Mcs<machine::wait::Spin>;
 }
 
 /// A lock that looks and then takes: two threads may look before either takes.
