@@ -27,22 +27,32 @@ use lock::Lock;
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
 
-/// Calls `run::<L>(arguments)` for every mutex: those of this workspace, then the peers.
+/// Calls `run::<L>(arguments)` for every mutex: the default, those of the other policies of the
+/// table, then the peers.
 macro_rules! for_every_mutex {
+    ([$run:ident $arguments:tt] $({ $test:ident: $policy:ty, $($rest:tt)* })+) => {
+        $(for_other_policies!($test: $run::<RawPolicyMutex<$policy>> $arguments);)+
+    };
     ($run:ident $arguments:tt) => {
         $run::<RawPolicyMutex<policy::Adaptive>> $arguments;
         $run::<RawPolicyMutex<Recorder<policy::Adaptive>>> $arguments;
-        $run::<RawPolicyMutex<policy::AlwaysBlock>> $arguments;
-        $run::<RawPolicyMutex<policy::FixedSpin>> $arguments;
-        $run::<RawPolicyMutex<policy::FixedSpin<50>>> $arguments;
-        $run::<RawPolicyMutex<policy::OptimalOnlineApproximation>> $arguments;
-        $run::<RawPolicyMutex<policy::LastThreeSamples>> $arguments;
-        $run::<RawPolicyMutex<policy::RandomWalk>> $arguments;
-        $run::<RawPolicyMutex<policy::Randomized>> $arguments;
-        $run::<RawPolicyMutex<policy::HolderAware>> $arguments;
+        stanchion_competitive::__policies!(for_every_mutex [$run $arguments]);
         $run::<std::sync::Mutex<()>> $arguments;
         $run::<parking_lot::Mutex<()>> $arguments;
         $run::<peer_spin::mutex::SpinMutex<()>> $arguments;
+    };
+}
+
+/// Makes the call for a policy, with three exceptions.
+macro_rules! for_other_policies {
+    // The default, which comes first.
+    (adaptive: $($call:tt)+) => {};
+    // With more threads than processors, a waiter spins for as long as its time slice lasts.
+    (always_spin: $($call:tt)+) => {};
+    // Without a threshold it is `FixedSpin`.
+    (optimal_online: $($call:tt)+) => {};
+    ($test:ident: $($call:tt)+) => {
+        $($call)+;
     };
 }
 

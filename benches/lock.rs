@@ -62,18 +62,27 @@ macro_rules! name_of {
 
 stanchion_spin::__locks!(spin_locks);
 
+/// Implements [`Lock`] for the mutex of each policy of the table of `stanchion-competitive`.
+macro_rules! mutexes {
+    ([] $({ $test:ident: $policy:ty, name: $name:literal, $($rest:tt)* })+) => {
+        ours! { $(mutex_name_of!($test $name) => RawPolicyMutex<$policy>;)+ }
+    };
+}
+
+/// Expands to the name of the mutex of a policy in tables. The default's is that of the mutex.
+macro_rules! mutex_name_of {
+    (adaptive $name:literal) => {
+        "Mutex"
+    };
+    ($test:ident $name:literal) => {
+        $name
+    };
+}
+
+stanchion_competitive::__policies!(mutexes);
+
 ours! {
-    "Mutex" => RawPolicyMutex<policy::Adaptive>;
     "Mutex, recorded" => RawPolicyMutex<Recorder<policy::Adaptive>>;
-    "AlwaysBlock" => RawPolicyMutex<policy::AlwaysBlock>;
-    "AlwaysSpin" => RawPolicyMutex<policy::AlwaysSpin>;
-    "FixedSpin" => RawPolicyMutex<policy::FixedSpin>;
-    "FixedSpin<50>" => RawPolicyMutex<policy::FixedSpin<50>>;
-    "OptimalOnlineApproximation" => RawPolicyMutex<policy::OptimalOnlineApproximation>;
-    "LastThreeSamples" => RawPolicyMutex<policy::LastThreeSamples>;
-    "RandomWalk" => RawPolicyMutex<policy::RandomWalk>;
-    "Randomized" => RawPolicyMutex<policy::Randomized>;
-    "HolderAware" => RawPolicyMutex<policy::HolderAware>;
 }
 
 macro_rules! guarded {

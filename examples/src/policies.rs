@@ -1,12 +1,12 @@
-//! The policies of the competitive mutex that a program can have: one line each, and the one that
-//! wants a file.
+//! The policies of the competitive mutex that a program can have: those of the table of
+//! `stanchion-competitive`, and the one that wants a file.
 
 use crate::Program;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
 use stanchion_competitive::waits::{self, Recorder};
-use stanchion_competitive::{Policy, RawPolicyMutex, policy};
+use stanchion_competitive::{Policy, RawPolicyMutex};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
@@ -21,33 +21,29 @@ pub struct Entry {
 }
 
 macro_rules! policies {
-    ($($name:literal: $policy:ty, $about:literal;)+) => {
+    ([] $({
+        $test:ident: $policy:ty,
+        name: $written:literal,
+        public: $public:tt,
+        bytes: $bytes:literal,
+        race: $race:tt,
+        command: [$($name:literal, $about:literal)?],
+    })+) => {
         /// Every policy that needs nothing but its name.
-        pub const POLICIES: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
+        pub const POLICIES: &[Entry] = &[$($(Entry { name: $name, about: $about },)?)+];
 
         /// Runs `program` with mutexes of the policy called `name`, which the parser of the
         /// arguments has let through.
         pub(crate) fn run<P: Program>(name: &str, recorded: bool, program: P) -> P::Outcome {
             match name {
-                $($name => run_with(|_| <$policy as Policy>::INIT, recorded, program),)+
+                $($($name => run_with(|_| <$policy as Policy>::INIT, recorded, program),)?)+
                 other => unreachable!("clap lets only names of the table through, not {other}"),
             }
         }
     };
 }
 
-policies! {
-    "always-block": policy::AlwaysBlock, "the paper's: sleeps at once";
-    "always-spin": policy::AlwaysSpin, "the paper's: never sleeps";
-    "fixed-spin": policy::FixedSpin, "the paper's: spins for as long as blocking costs, then sleeps";
-    "half-spin": policy::FixedSpin<50>, "the paper's: spins for half as long";
-    "optimal-online-approximation": policy::OptimalOnlineApproximation, "the paper's: the best threshold for a histogram of this lock's waits";
-    "last-three": policy::LastThreeSamples, "the paper's: the best threshold for this lock's last three waits";
-    "random-walk": policy::RandomWalk, "the paper's: up a step after a short wait, down after a long one";
-    "randomized": policy::Randomized, "a random threshold, against which no sequence of waits is bad";
-    "holder-aware": policy::HolderAware, "spins while the holder is on a processor";
-    "default": policy::Adaptive, "what a Mutex without a policy has";
-}
+stanchion_competitive::__policies!(policies);
 
 /// The policy with a threshold for each lock, which come from a file.
 const OPTIMAL_ONLINE: &str = "optimal-online=";

@@ -21,6 +21,26 @@
 //! [`cost`](crate::cost). The first seven are those of Karlin, Li, Manasse and Owicki (1991), under
 //! their names, and stand in the order of that paper.
 
+/// Gives a policy its plain constructor, for the default parameter, and `Default`, for any.
+macro_rules! constructors {
+    ($policy:ident $(<$parameter:ident>)?) => {
+        impl $policy {
+            /// Returns the policy of a lock that has seen no wait yet, with the default parameter
+            /// if there is one. [`INIT`](Policy::INIT) is that with any parameter.
+            #[must_use]
+            pub const fn new() -> Self {
+                Self::INIT
+            }
+        }
+
+        impl$(<const $parameter: u32>)? Default for $policy$(<$parameter>)? {
+            fn default() -> Self {
+                Self::INIT
+            }
+        }
+    };
+}
+
 mod adaptive;
 mod always_block;
 mod always_spin;
@@ -31,6 +51,7 @@ mod optimal_online;
 mod optimal_online_approximation;
 mod random_walk;
 mod randomized;
+mod table;
 
 pub use adaptive::Adaptive;
 pub use always_block::AlwaysBlock;
@@ -100,36 +121,6 @@ pub trait Policy: Send + Sync {
     fn name(&self) -> Option<&str> {
         None
     }
-}
-
-/// Gives a policy its plain constructor, for the default parameter, and `Default`, for any.
-macro_rules! constructors {
-    ($($policy:ident $(<$parameter:ident>)?;)+) => {$(
-        impl $policy {
-            /// Returns the policy of a lock that has seen no wait yet, with the default parameter
-            /// if there is one. [`INIT`](Policy::INIT) is that with any parameter.
-            #[must_use]
-            pub const fn new() -> Self {
-                Self::INIT
-            }
-        }
-
-        impl$(<const $parameter: u32>)? Default for $policy$(<$parameter>)? {
-            fn default() -> Self {
-                Self::INIT
-            }
-        }
-    )+};
-}
-
-constructors! {
-    Adaptive<LIMIT>;
-    FixedSpin<PERCENT>;
-    HolderAware<LIMIT>;
-    LastThreeSamples<STEP>;
-    OptimalOnline;
-    OptimalOnlineApproximation<STEP>;
-    RandomWalk<STEP>;
 }
 
 /// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an

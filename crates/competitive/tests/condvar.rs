@@ -3,10 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, RandomWalk, Randomized,
-};
 use stanchion_competitive::{Condvar, Mutex, Policy, PolicyMutex, RawCondvar, lock_api};
 use stanchion_spin::{Mcs, TestAndSetMutex};
 use static_assertions::{assert_impl_all, const_assert};
@@ -53,26 +49,15 @@ fn hand_over<P: Policy + 'static>() {
 }
 
 macro_rules! over_policies {
-    ($($name:ident: $policy:ty;)+) => {$(
+    ([] $({ $test:ident: $policy:ty, $($rest:tt)* })+) => {$(
         #[test]
-        fn $name() {
+        fn $test() {
             hand_over::<$policy>();
         }
     )+};
 }
 
-over_policies! {
-    adaptive: Adaptive;
-    always_block: AlwaysBlock;
-    fixed_spin: FixedSpin;
-    holder_aware: HolderAware;
-    last_three_samples: LastThreeSamples;
-    optimal_online: OptimalOnline;
-    optimal_online_approximation: OptimalOnlineApproximation;
-    random_walk: RandomWalk;
-    randomized: Randomized;
-    always_spin: AlwaysSpin;
-}
+stanchion_competitive::__policies!(over_policies);
 
 /// Three, four and five threads wait, time out and are notified at once. A thread that returns that
 /// it was notified was counted, and the other way round.

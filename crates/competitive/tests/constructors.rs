@@ -5,8 +5,7 @@
 
 use stanchion_competitive::lock_api::{self, RawMutex, RawRwLock as _};
 use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, Contention, FixedSpin, HolderAware, LastThreeSamples,
-    OptimalOnline, OptimalOnlineApproximation, Policy, RandomWalk, Randomized,
+    self, AlwaysBlock, Contention, FixedSpin, OptimalOnline, Policy,
 };
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{
@@ -97,19 +96,22 @@ fn decides<P: Policy>(policy: P, recorded: P) {
     assert_eq!(*lock.read(), 1);
 }
 
+/// Makes each policy of the table.
+macro_rules! each_decides {
+    ([] $({
+        $test:ident: $policy:ty,
+        name: $name:literal,
+        public: [$($public:ident $(::$new:ident)?)?],
+        $($rest:tt)*
+    })+) => {
+        $($(decides(policy::$public$(::$new())?, Default::default());)?)+
+    };
+}
+
 #[test]
 fn policies() {
-    decides(Adaptive::new(), Default::default());
-    decides(AlwaysBlock, AlwaysBlock);
-    decides(AlwaysSpin, AlwaysSpin);
-    decides(FixedSpin::new(), Default::default());
-    decides(HolderAware::new(), Default::default());
-    decides(LastThreeSamples::new(), Default::default());
-    decides(OptimalOnline::new(), Default::default());
+    stanchion_competitive::__policies!(each_decides);
     decides(OptimalOnline::with_threshold(1), Default::default());
-    decides(OptimalOnlineApproximation::new(), Default::default());
-    decides(RandomWalk::new(), Default::default());
-    decides(Randomized, Randomized);
 
     assert_eq!(Recorder::named("never locked").waits().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! The mutex with real threads: a list of properties, and a line for each policy.
+//! The mutex with real threads: its properties, with each policy of the table.
 //!
 //! Exclusion is watched by a pair of counters that only the holder touches and that must agree.
 //! What could hang runs under [`in_time`](payload::in_time), which reports a lost wake-up instead
@@ -16,10 +16,7 @@ use std::time::Instant;
 
 use machine::topology;
 use payload::{Shared, in_time, rounds, shared};
-use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, Policy, RandomWalk, Randomized,
-};
+use stanchion_competitive::policy::Policy;
 use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
 
 /// `threads` threads bump a pair `times` times each.
@@ -255,7 +252,13 @@ fn locks_while_its_thread_ends<P: Policy + 'static>() {
 }
 
 macro_rules! properties {
-    ($($module:ident: $policy:ty, $bytes:literal;)+) => {$(
+    ([] $({
+        $module:ident: $policy:ty,
+        name: $name:literal,
+        public: $public:tt,
+        bytes: $bytes:literal,
+        $($rest:tt)*
+    })+) => {$(
         mod $module {
             use super::*;
 
@@ -320,16 +323,4 @@ macro_rules! properties {
     )+};
 }
 
-properties! {
-    always_block: AlwaysBlock, 8;
-    always_spin: AlwaysSpin, 8;
-    fixed_spin: FixedSpin, 8;
-    fixed_spin_of_half: FixedSpin<50>, 8;
-    optimal_online: OptimalOnline, 12;
-    optimal_online_approximation: OptimalOnlineApproximation, 12;
-    last_three_samples: LastThreeSamples, 12;
-    random_walk: RandomWalk, 12;
-    randomized: Randomized, 8;
-    holder_aware: HolderAware, 12;
-    adaptive: Adaptive, 12;
-}
+stanchion_competitive::__policies!(properties);

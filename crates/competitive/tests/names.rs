@@ -4,10 +4,7 @@
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use stanchion_competitive as parking_lot;
-use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, RandomWalk, Randomized,
-};
+use stanchion_competitive::policy::{Adaptive, HolderAware};
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{
     Condvar, EventCount, LazyLock, Mutex, Once, OnceLock, OnceState, RawCondvar, RawFairMutex,
@@ -46,17 +43,14 @@ macro_rules! assert_default {
     ($($type:ty),+ $(,)?) => { $(assert_impl_all!($type: Default);)+ };
 }
 
+/// Asserts it of each policy of the table.
+macro_rules! assert_policies_default {
+    ([] $({ $test:ident: $policy:ty, $($rest:tt)* })+) => { assert_default!($($policy),+); };
+}
+
+stanchion_competitive::__policies!(assert_policies_default);
+
 assert_default!(
-    Adaptive,
-    AlwaysBlock,
-    AlwaysSpin,
-    FixedSpin,
-    HolderAware,
-    LastThreeSamples,
-    OptimalOnline,
-    OptimalOnlineApproximation,
-    RandomWalk,
-    Randomized,
     Recorder<Adaptive>,
     RawPolicyMutex,
     RawFairMutex,

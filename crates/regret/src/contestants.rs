@@ -1,11 +1,11 @@
-//! The contestants, a line each.
+//! The contestants: our policies, from the table of `stanchion-competitive`, and the others, a line
+//! each.
 //!
 //! One of our policies is not here. `OptimalOnline` needs the distribution of a lock's waits
 //! beforehand, and without one it is `FixedSpin`.
 
 use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples,
-    OptimalOnlineApproximation, RandomWalk, Randomized,
+    Adaptive, LastThreeSamples, OptimalOnlineApproximation, RandomWalk,
 };
 use stanchion_competitive::{Policy, RawPolicyMutex};
 
@@ -56,18 +56,31 @@ const fn seeing<P: Policy + 'static>(name: &'static str, role: Role) -> Contesta
     Contestant { sees_holder: true, ..ours::<P>(name, role) }
 }
 
+/// Makes a contestant of ours with a policy by which no waiter ever sleeps.
+const fn spinning<P: Policy + 'static>(name: &'static str, role: Role) -> Contestant {
+    Contestant { blocks: SPINS, ..ours::<P>(name, role) }
+}
+
+/// Expands to the contestants: the default, the other policies of the table, and those given.
+macro_rules! contestants {
+    ([$($others:tt)*] $({
+        $test:ident: $policy:ty,
+        name: $name:literal,
+        public: $public:tt,
+        bytes: $bytes:literal,
+        race: [$($make:ident, $label:literal)?],
+        $($rest:tt)*
+    })+) => {
+        &[
+            ours::<Adaptive>("Adaptive", Role::Default),
+            $($($make::<$policy>($label, Role::Policy),)?)+
+            $($others)*
+        ]
+    };
+}
+
 /// All contestants: ours first.
-pub(crate) static CONTESTANTS: &[Contestant] = &[
-    ours::<Adaptive>("Adaptive", Role::Default),
-    ours::<AlwaysBlock>("AlwaysBlock", Role::Policy),
-    Contestant { blocks: SPINS, ..ours::<AlwaysSpin>("AlwaysSpin", Role::Policy) },
-    ours::<FixedSpin>("FixedSpin C", Role::Policy),
-    ours::<FixedSpin<50>>("FixedSpin C/2", Role::Policy),
-    ours::<OptimalOnlineApproximation>("OptimalOnlineApproximation", Role::Policy),
-    ours::<LastThreeSamples>("LastThreeSamples", Role::Policy),
-    ours::<RandomWalk>("RandomWalk", Role::Policy),
-    ours::<Randomized>("Randomized", Role::Policy),
-    seeing::<HolderAware>("HolderAware", Role::Policy),
+pub(crate) static CONTESTANTS: &[Contestant] = stanchion_competitive::__policies!(contestants [
     ours::<Adaptive<4>>("Adaptive 4 C", Role::Step),
     ours::<Adaptive<8>>("Adaptive 8 C", Role::Step),
     ours::<Adaptive<32>>("Adaptive 32 C", Role::Step),
@@ -86,7 +99,7 @@ pub(crate) static CONTESTANTS: &[Contestant] = &[
     peer::<usync::Mutex<Shared>>("usync", BLOCKS),
     peer::<peer_spin::mutex::SpinMutex<Shared>>("spin", SPINS),
     peer::<mcslock::barging::spins::Mutex<Shared>>("mcslock barging", SPINS),
-];
+]);
 
 /// Returns the contestants that any of `filters` matches, or the filter that matches none. Without
 /// filters it returns all but the steps, and with `steps` those too.

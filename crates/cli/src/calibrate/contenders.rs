@@ -59,14 +59,18 @@ const fn simulated<R: RawMutex + 'static>(
     Simulated { name, alone: there::alone::<R>, pair: there::pair::<R> }
 }
 
-/// The mutexes of `$competitive`, one for each policy, each made an entry by `$entry`.
-macro_rules! policies {
-    ($competitive:ident, $entry:ident) => {
-        policies!($competitive, $entry: AlwaysBlock, AlwaysSpin, FixedSpin, OptimalOnline, OptimalOnlineApproximation,
-            LastThreeSamples, RandomWalk, Randomized, HolderAware, Adaptive)
-    };
-    ($competitive:ident, $entry:ident: $($policy:ident),+) => {
-        &[$($entry::<$competitive::RawPolicyMutex<$competitive::policy::$policy>>(stringify!($policy), None, ANY_ORDER)),+]
+/// Expands to the mutexes of `$competitive`, one for each policy of the table. `$entry` makes an
+/// entry of each.
+macro_rules! mutexes {
+    ([$competitive:ident $entry:ident] $({
+        $test:ident: $policy:ty,
+        name: $name:literal,
+        public: [$($public:ident $(::$new:ident)?)?],
+        $($rest:tt)*
+    })+) => {
+        &[$($(
+            $entry::<$competitive::RawPolicyMutex<$policy>>(stringify!($public), None, ANY_ORDER),
+        )?)+]
     };
 }
 
@@ -80,8 +84,10 @@ const LOCKS: (&[Real], &[Simulated]) = (
         simulated
     ),
 );
-const POLICIES: (&[Real], &[Simulated]) =
-    (policies!(stanchion_competitive, real), policies!(sim_competitive, simulated));
+const POLICIES: (&[Real], &[Simulated]) = (
+    stanchion_competitive::__policies!(mutexes [stanchion_competitive real]),
+    sim_competitive::__policies!(mutexes [sim_competitive simulated]),
+);
 
 /// All, the locks first.
 pub(crate) fn contenders() -> Vec<Contender> {

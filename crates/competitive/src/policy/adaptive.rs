@@ -61,6 +61,8 @@ pub struct Adaptive<const LIMIT: u32 = 16> {
     threshold: AtomicU32,
 }
 
+constructors!(Adaptive<LIMIT>);
+
 /// In hundredths of the limit.
 const STEP: u32 = 8;
 

@@ -19,6 +19,8 @@ use super::{Contention, Policy, percent};
 #[derive(Clone, Copy, Debug)]
 pub struct FixedSpin<const PERCENT: u32 = 100>;
 
+constructors!(FixedSpin<PERCENT>);
+
 impl<const PERCENT: u32> Policy for FixedSpin<PERCENT> {
     const INIT: Self = Self;
 

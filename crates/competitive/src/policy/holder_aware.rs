@@ -34,6 +34,8 @@ pub struct HolderAware<const LIMIT: u32 = 16> {
     limit: Adaptive<LIMIT>,
 }
 
+constructors!(HolderAware<LIMIT>);
+
 machine::thread_local! {
     /// The thread's registration; kept until it ends.
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);

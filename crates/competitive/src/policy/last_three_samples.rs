@@ -27,6 +27,8 @@ pub struct LastThreeSamples<const STEP: u32 = 8> {
     samples: AtomicU32,
 }
 
+constructors!(LastThreeSamples<STEP>);
+
 impl<const STEP: u32> LastThreeSamples<STEP> {
     /// C in steps: the value of the samples before there are any.
     const COST: u32 = 100 / STEP;

@@ -25,6 +25,8 @@ pub struct OptimalOnline {
     threshold: AtomicU32,
 }
 
+constructors!(OptimalOnline);
+
 const NOT_GIVEN: u32 = u32::MAX;
 
 impl OptimalOnline {

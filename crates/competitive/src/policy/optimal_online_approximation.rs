@@ -47,6 +47,8 @@ pub struct OptimalOnlineApproximation<const STEP: u32 = 32> {
     state: AtomicU32,
 }
 
+constructors!(OptimalOnlineApproximation<STEP>);
+
 /// The number of locks that can have a histogram at a time: 512, and one in a model.
 const SLOTS: usize = if park::BUCKETS == 1 { 1 } else { 512 };
 /// Classes of a histogram; the last holds all that is longer.

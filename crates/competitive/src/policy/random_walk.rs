@@ -30,6 +30,8 @@ pub struct RandomWalk<const STEP: u32 = 8> {
     threshold: AtomicU32,
 }
 
+constructors!(RandomWalk<STEP>);
+
 impl<const STEP: u32> Policy for RandomWalk<STEP> {
     const INIT: Self = {
         assert!(STEP >= 1 && STEP <= 100, "the step is in hundredths of C, from 1 to 100");

@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use machine::sync::Arc;
 use machine::{clock, thread};
-use stanchion_competitive_simulated::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, Policy, RandomWalk, Randomized,
-};
+use stanchion_competitive_simulated::policy::{AlwaysBlock, AlwaysSpin, Policy};
 use stanchion_competitive_simulated::{Mutex, PolicyMutex, cost, waits};
 use stanchion_simulator::{Activity, Arena, Machine, Run, Simulation, Statistics, Time, machines};
 
@@ -92,10 +89,8 @@ fn with_short_slices<P: Policy + Send + Sync + 'static>() {
 }
 
 macro_rules! policies {
-    ($($name:ident: $policy:ty;)+) => {$(
+    ([] $({ $name:ident: $policy:ty, $($rest:tt)* })+) => {$(
         mod $name {
-            use super::*;
-
             #[test]
             fn with_every_load() {
                 super::with_every_load::<$policy>();
@@ -109,18 +104,7 @@ macro_rules! policies {
     )+};
 }
 
-policies! {
-    adaptive: Adaptive;
-    always_block: AlwaysBlock;
-    always_spin: AlwaysSpin;
-    fixed_spin: FixedSpin;
-    holder_aware: HolderAware;
-    last_three_samples: LastThreeSamples;
-    optimal_online: OptimalOnline;
-    optimal_online_approximation: OptimalOnlineApproximation;
-    random_walk: RandomWalk;
-    randomized: Randomized;
-}
+stanchion_competitive_simulated::__policies!(policies);
 
 /// The time that the threads of a run, without the one that joins them, spent on that.
 fn spent(statistics: &Statistics, activity: Activity) -> Time {

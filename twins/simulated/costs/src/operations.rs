@@ -5,10 +5,7 @@ use core::cell::{Cell, RefCell};
 use core::time::Duration;
 
 use activations::{Runtime, current, park, spawn};
-use competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, RandomWalk, Randomized,
-};
+use competitive::policy::Adaptive;
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use gang::Waiter;
 use gang::barrier::{
@@ -192,6 +189,23 @@ macro_rules! spin_locks {
     };
 }
 
+/// Expands to the operations of the mutexes of the policies of the table. Not to that of the
+/// default, which is `Mutex`.
+macro_rules! mutexes {
+    ([] $({
+        $test:ident: $policy:ty,
+        name: $written:literal,
+        public: [$($public:ident $(::$new:ident)?)?],
+        $($rest:tt)*
+    })+) => {{
+        let mut operations = operations! {$($(
+            concat!("PolicyMutex<", stringify!($public), "> lock, unlock") => locks::<RawPolicyMutex<$policy>>,
+        )?)+};
+        operations.retain(|operation| !operation.name.contains("<Adaptive>"));
+        operations
+    }};
+}
+
 /// Returns the operations of the spin locks. An attempt stands behind the acquisitions of its lock.
 fn spin_locks() -> Vec<Operation> {
     let mut operations: Vec<Operation> = spin::__locks!(spin_locks);
@@ -232,15 +246,9 @@ pub(crate) fn all() -> Vec<Operation> {
     operations.extend(operations! {
         "competitive::Mutex lock, unlock" => locks::<RawPolicyMutex<Adaptive>>,
         "competitive::Mutex try_lock, unlock" => tries::<RawPolicyMutex<Adaptive>>,
-        "PolicyMutex<AlwaysBlock> lock, unlock" => locks::<RawPolicyMutex<AlwaysBlock>>,
-        "PolicyMutex<AlwaysSpin> lock, unlock" => locks::<RawPolicyMutex<AlwaysSpin>>,
-        "PolicyMutex<FixedSpin> lock, unlock" => locks::<RawPolicyMutex<FixedSpin>>,
-        "PolicyMutex<OptimalOnline> lock, unlock" => locks::<RawPolicyMutex<OptimalOnline>>,
-        "PolicyMutex<OptimalOnlineApproximation> lock, unlock" => locks::<RawPolicyMutex<OptimalOnlineApproximation>>,
-        "PolicyMutex<LastThreeSamples> lock, unlock" => locks::<RawPolicyMutex<LastThreeSamples>>,
-        "PolicyMutex<RandomWalk> lock, unlock" => locks::<RawPolicyMutex<RandomWalk>>,
-        "PolicyMutex<Randomized> lock, unlock" => locks::<RawPolicyMutex<Randomized>>,
-        "PolicyMutex<HolderAware> lock, unlock" => locks::<RawPolicyMutex<HolderAware>>,
+    });
+    operations.extend(competitive::__policies!(mutexes));
+    operations.extend(operations! {
         "competitive::RwLock read" => |threads| {
             alike(threads, || RwLock::<RawRwLock, ()>::new(()), |lock| drop(lock.read()))
         },
