@@ -11,9 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_gang::Waiter;
-use stanchion_gang::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
-};
+use stanchion_gang::barrier::{Barrier, BitMask};
 
 use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
@@ -75,16 +73,20 @@ type Outcome = Option<(Vec<u64>, u64)>;
 /// the time after which the round ends if nothing breaks the barrier before.
 type Round = fn(u64, usize, &Books, Duration) -> Outcome;
 
+/// Expands to the name and the round of each barrier of the table at which members sleep.
+macro_rules! rounds {
+    ([] $({
+        $test:ident: $barrier:ty,
+        name: $name:literal,
+        sleeps: [$($type:ident, $sleeps:ident)?],
+        $($rest:tt)*
+    })+) => {
+        &[$($((stringify!($type), round::<$barrier>),)?)+]
+    };
+}
+
 /// The kinds of barrier, by name.
-const ROUNDS: [(&str, Round); 7] = [
-    ("Central", round::<Central>),
-    ("BitMask", round::<BitMask>),
-    ("Tree", round::<Tree>),
-    ("Dissemination", round::<Dissemination>),
-    ("Blocking", round::<Blocking>),
-    ("TwoPhase", round::<TwoPhase>),
-    ("CoResident", round::<CoResident>),
-];
+const ROUNDS: &[(&str, Round)] = stanchion_gang::__barriers!(rounds);
 
 /// Tortures barriers for the whole of `torture.time`.
 ///

@@ -167,10 +167,8 @@ fn deadlines_split_no_phase<B: Barrier>() {
 }
 
 macro_rules! barriers {
-    ($($name:ident: $barrier:ty;)+) => {$(
-        mod $name {
-            use super::*;
-
+    ([] $({ $test:ident: $barrier:ty, $($rest:tt)* })+) => {$(
+        mod $test {
             #[test]
             fn of_every_size() {
                 super::of_every_size::<$barrier>();
@@ -199,16 +197,7 @@ macro_rules! barriers {
     )+};
 }
 
-barriers! {
-    central: Central;
-    bit_mask: BitMask;
-    tree: Tree;
-    dissemination: Dissemination;
-    blocking: Blocking;
-    two_phase: TwoPhase;
-    yielding: Yielding;
-    co_resident: CoResident;
-}
+stanchion_gang::__barriers!(barriers);
 
 #[test]
 fn a_thousand_members() {

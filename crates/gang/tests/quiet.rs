@@ -10,9 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use stanchion_gang::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
-};
+use stanchion_gang::barrier::Barrier;
 use stanchion_gang::{Broken, GangExecutor, Member, Waiter};
 
 /// A window of time in which a thread that is woken each millisecond would be seen.
@@ -203,7 +201,12 @@ fn times_out<B: Barrier + 'static>() {
 }
 
 macro_rules! of_each_barrier {
-    ($($test:ident: $barrier:ty;)+) => {$(
+    ([] $({
+        $name:ident: $barrier:ty,
+        name: $written:literal,
+        sleeps: [$($type:ident, $test:ident)?],
+        $($rest:tt)*
+    })+) => {$($(
         #[test]
         fn $test() {
             for members in [2, 7] {
@@ -211,15 +214,7 @@ macro_rules! of_each_barrier {
             }
             times_out::<$barrier>();
         }
-    )+};
+    )?)+};
 }
 
-of_each_barrier! {
-    central_sleeps_through_a_long_wait: Central;
-    bit_mask_sleeps_through_a_long_wait: BitMask;
-    tree_sleeps_through_a_long_wait: Tree;
-    dissemination_sleeps_through_a_long_wait: Dissemination;
-    blocking_sleeps_through_a_long_wait: Blocking;
-    two_phase_sleeps_through_a_long_wait: TwoPhase;
-    co_resident_sleeps_through_a_long_wait: CoResident;
-}
+stanchion_gang::__barriers!(of_each_barrier);

@@ -10,9 +10,7 @@ use std::thread::yield_now;
 use std::time::Duration;
 
 use stanchion_gang::Waiter;
-use stanchion_gang::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
-};
+use stanchion_gang::barrier::Barrier;
 
 use super::crossing::{self, Circumstances, Member};
 use super::{ROUNDS, in_words};
@@ -30,20 +28,32 @@ const LASTING: Duration = Duration::from_millis(60);
 /// A function that measures a barrier for a time.
 type Run = fn(Circumstances, Duration) -> Figures;
 
-/// The barriers: the name, whether it is a peer, and the function that measures it.
-const ENTRANTS: [(&str, bool, Run); 11] = [
-    ("CoResident", false, ours::<CoResident>),
-    ("Central", false, ours::<Central>),
-    ("BitMask", false, ours::<BitMask>),
-    ("Tree", false, ours::<Tree>),
-    ("Dissemination", false, ours::<Dissemination>),
-    ("Blocking", false, ours::<Blocking>),
-    ("TwoPhase", false, ours::<TwoPhase>),
-    ("hurdles", true, hurdles),
-    ("std", true, standard),
-    ("spin", true, spin),
-    ("spin-then-yield", true, spin_then_yield),
+/// Expands to the name of each barrier of the table at which members sleep, and the function that
+/// measures it.
+macro_rules! entrants {
+    ([] $({
+        $test:ident: $barrier:ty,
+        name: $name:literal,
+        sleeps: [$($type:ident, $sleeps:ident)?],
+        $($rest:tt)*
+    })+) => {
+        &[$($((stringify!($type), ours::<$barrier>),)?)+]
+    };
+}
+
+/// The barriers of this workspace.
+const OURS: &[(&str, Run)] = stanchion_gang::__barriers!(entrants);
+
+/// The barriers of others.
+const PEERS: &[(&str, Run)] = &[
+    ("hurdles", hurdles),
+    ("std", standard),
+    ("spin", spin),
+    ("spin-then-yield", spin_then_yield),
 ];
+
+/// The barrier that stands first: the one to take if nothing is known.
+const FIRST: &str = "CoResident";
 
 impl<B: Barrier> Member for Waiter<Arc<B>> {
     fn cross(&mut self) {
@@ -151,11 +161,12 @@ fn cell(section: &str, circumstances: Circumstances) -> Cell {
     let pinned = if pinned { ", pinned" } else { "" };
     let grain = in_words(grain);
     let title = format!("{section}, {threads} threads, grain {grain}, {hogs} hogs{pinned}");
-    let contestants = ENTRANTS.map(|(name, is_peer, run)| {
-        let run = move |effort: Effort| run(circumstances, effort.time(LASTING));
-        if is_peer { Contestant::peer(name, run) } else { Contestant::new(name, run) }
-    });
-    Cell::new(title, COLUMNS, Against::Best, contestants.into()).sampled(0.5)
+    let measure = |run: Run| move |effort: Effort| run(circumstances, effort.time(LASTING));
+    let (first, others): (Vec<_>, Vec<_>) = OURS.iter().partition(|(name, _)| *name == FIRST);
+    let ours = first.into_iter().chain(others);
+    let ours = ours.map(|&(name, run)| Contestant::new(name, measure(run)));
+    let peers = PEERS.iter().map(|&(name, run)| Contestant::peer(name, measure(run)));
+    Cell::new(title, COLUMNS, Against::Best, ours.chain(peers).collect()).sampled(0.5)
 }
 
 /// Returns the cells without work and without hogs.

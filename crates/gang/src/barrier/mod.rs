@@ -11,6 +11,8 @@
 //! | `yielding.rs` | [`Yielding`] | yield, and count how often |
 //! | `co_resident.rs` | [`CoResident`] | spin while the missing members run, else yield or sleep |
 //!
+//! `table.rs` registers each of them, for all that tests or measures barriers.
+//!
 //! These share, in the order of their imports:
 //!
 //! | file | holds |
@@ -43,6 +45,7 @@ mod interface;
 mod member_table;
 mod phase_word;
 mod spin_then_sleep;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tree;

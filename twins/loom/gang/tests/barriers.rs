@@ -32,9 +32,7 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
-use stanchion_gang_loom::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
-};
+use stanchion_gang_loom::barrier::{Barrier, CoResident, Dissemination, TwoPhase, Yielding};
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
 /// A cell that one member at a time writes: the phase says which.
@@ -271,16 +269,20 @@ macro_rules! models {
     )+};
 }
 
-models! { spins
-    central: Central;
-    bit_mask: BitMask;
-    tree: Tree;
-    dissemination: Dissemination;
+/// Defines the models of each barrier of the table that has none of its own.
+macro_rules! of_the_table {
+    ([] $({
+        $test:ident: $barrier:ty,
+        name: $name:literal,
+        sleeps: $sleeps:tt,
+        models: [$($kind:ident $module:ident)?],
+        $($rest:tt)*
+    })+) => {
+        $($(models! { $kind $module: $barrier; })?)+
+    };
 }
 
-models! { sleeps
-    blocking_barrier: Blocking;
-}
+stanchion_gang_loom::__barriers!(of_the_table);
 
 // Sleeps as `Blocking` does.
 models! { two_phase: TwoPhase;

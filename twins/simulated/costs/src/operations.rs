@@ -8,9 +8,7 @@ use activations::{Runtime, current, park, spawn};
 use competitive::policy::Adaptive;
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use gang::Waiter;
-use gang::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
-};
+use gang::barrier::Barrier;
 use lock_api::{Mutex, RawMutex, RwLock};
 use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
@@ -206,6 +204,13 @@ macro_rules! mutexes {
     }};
 }
 
+/// Expands to the operations of the barriers of the table.
+macro_rules! barriers {
+    ([] $({ $test:ident: $barrier:ty, name: $name:literal, $($rest:tt)* })+) => {
+        operations! { $(concat!("barrier::", $name, " wait") => crossings::<$barrier>),+ }
+    };
+}
+
 /// Returns the operations of the spin locks. An attempt stands behind the acquisitions of its lock.
 fn spin_locks() -> Vec<Operation> {
     let mut operations: Vec<Operation> = spin::__locks!(spin_locks);
@@ -326,14 +331,7 @@ pub(crate) fn all() -> Vec<Operation> {
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
         "activations::spawn, join, 8 times" => forks,
         "activations::unpark, park, 8 times" => signals,
-        "barrier::Central wait" => crossings::<Central>,
-        "barrier::BitMask wait" => crossings::<BitMask>,
-        "barrier::Tree wait" => crossings::<Tree>,
-        "barrier::Dissemination wait" => crossings::<Dissemination>,
-        "barrier::Blocking wait" => crossings::<Blocking>,
-        "barrier::TwoPhase wait" => crossings::<TwoPhase>,
-        "barrier::Yielding wait" => crossings::<Yielding>,
-        "barrier::CoResident wait" => crossings::<CoResident>,
     });
+    operations.extend(gang::__barriers!(barriers));
     operations
 }

@@ -15,9 +15,7 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::thread;
 use machine::wait::{Patient, WaitPolicy};
-use stanchion_gang_simulated::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
-};
+use stanchion_gang_simulated::barrier::{Barrier, Yielding};
 use stanchion_gang_simulated::{Broken, Waiter};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
 
@@ -133,10 +131,8 @@ fn one_member_times_out<B: Barrier + 'static>() {
 }
 
 macro_rules! barriers {
-    ($($name:ident: $barrier:ty;)+) => {$(
-        mod $name {
-            use super::*;
-
+    ([] $({ $test:ident: $barrier:ty, $($rest:tt)* })+) => {$(
+        mod $test {
             #[test]
             fn each_on_every_machine() {
                 super::each_on_every_machine::<$barrier>();
@@ -155,16 +151,7 @@ macro_rules! barriers {
     )+};
 }
 
-barriers! {
-    central: Central;
-    bit_mask: BitMask;
-    tree: Tree;
-    dissemination: Dissemination;
-    blocking: Blocking;
-    two_phase: TwoPhase;
-    yielding: Yielding;
-    co_resident: CoResident;
-}
+stanchion_gang_simulated::__barriers!(barriers);
 
 /// There is one processor. The first to arrive yields until the other, which runs next, has
 /// arrived: at least once in each phase.
