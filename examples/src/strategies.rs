@@ -1,12 +1,8 @@
-//! The ways to manage a pool's ready work: one line each.
+//! The ways to manage a pool's ready work: the table of `stanchion-threadpool`.
 
 use clap::Args;
 use clap::builder::PossibleValue;
 use stanchion_applications::nbody::Fork;
-use stanchion_threadpool::strategy::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, SingleLock, WorkStealing,
-};
 use stanchion_threadpool::{BuildError, Strategy, ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -30,7 +26,14 @@ pub trait OverPool {
 }
 
 macro_rules! strategies {
-    ($($name:literal: $strategy:ty, $about:literal;)+) => {
+    ([] $({
+        $test:ident: $strategy:ty,
+        type: $type:ident,
+        cost: $cost:literal,
+        contest: $contest:literal,
+        command: [$name:literal, $about:literal],
+        $($rest:tt)*
+    })+) => {
         /// Every strategy.
         pub const STRATEGIES: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
@@ -54,16 +57,7 @@ macro_rules! strategies {
     };
 }
 
-strategies! {
-    "work-stealing": WorkStealing, "each worker has its own work, and takes another's when it has none";
-    "single-lock": SingleLock, "one queue, one list of free blocks, one lock for both";
-    "multiple-locks": MultipleLocks, "the same with a lock for each";
-    "local-free-list": LocalFreeList, "one queue with a lock, a list of free blocks for each worker";
-    "idle-queue": IdleQueue, "idle workers queue up for work that is handed to them";
-    "local-ready-queue": LocalReadyQueue, "a queue with a lock for each worker, and idle ones scan all";
-    "central-else-local": CentralElseLocal, "one queue, and one for each worker that finds its lock busy";
-    "probe-idle-else-central": ProbeIdleElseCentral, "work is handed to a worker found idle by probing, else queued centrally";
-}
+stanchion_threadpool::__strategies!(strategies);
 
 /// The strategy of a run that names none.
 pub const DEFAULT: &str = "work-stealing";
@@ -71,11 +65,18 @@ pub const DEFAULT: &str = "work-stealing";
 /// The name that stands for every strategy.
 const ALL: &str = "all";
 
+/// Returns every strategy, the default before the others.
+fn default_first() -> impl Iterator<Item = &'static Entry> {
+    let is_default = |entry: &&Entry| entry.name == DEFAULT;
+    let others = STRATEGIES.iter().filter(move |entry| !is_default(entry));
+    STRATEGIES.iter().filter(is_default).chain(others)
+}
+
 /// For clap: what `--strategy` may be.
 #[must_use]
 pub fn values() -> Vec<PossibleValue> {
-    let strategies = STRATEGIES.iter();
-    strategies.map(|strategy| PossibleValue::new(strategy.name).help(strategy.about)).collect()
+    let value = |strategy: &Entry| PossibleValue::new(strategy.name).help(strategy.about);
+    default_first().map(value).collect()
 }
 
 /// For clap: the same, or all of them.
@@ -87,7 +88,7 @@ pub fn values_or_all() -> Vec<PossibleValue> {
 /// The strategies that were named, in their order.
 #[must_use]
 pub fn named(names: &[String]) -> Vec<&'static str> {
-    let every = || STRATEGIES.iter().map(|entry| entry.name);
+    let every = || default_first().map(|entry| entry.name);
     names
         .iter()
         .flat_map(|name| every().filter(move |entry| name == ALL || name == entry))

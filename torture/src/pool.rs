@@ -16,10 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stanchion_threadpool::strategy::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
-};
+use stanchion_threadpool::strategy::Strategy;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn};
 
 use crate::phase::{CROWDING, Torture};
@@ -111,25 +108,22 @@ impl Drop for Slip {
 ///
 /// The first fault. Its threads are left behind, so the caller should end the process soon.
 pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
-    let rounds: [Round; 8] = [
-        round::<WorkStealing>,
-        round::<SingleLock>,
-        round::<MultipleLocks>,
-        round::<LocalFreeList>,
-        round::<IdleQueue>,
-        round::<CentralElseLocal>,
-        round::<ProbeIdleElseCentral>,
-        round::<LocalReadyQueue>,
-    ];
+    macro_rules! rounds {
+        ([] $({ $name:ident: $strategy:ty, type: $type:ident, $($rest:tt)* })+) => {
+            [$((stringify!($type), round::<$strategy> as Round)),+]
+        };
+    }
+    let rounds = stanchion_threadpool::__strategies!(rounds);
     let waits = [Wait::Any, Wait::Isolated, Wait::Leapfrog, Wait::Park];
     let each = torture.time / (rounds.len() * waits.len()) as u32;
     let begin = Instant::now();
     let mut figures = PoolFigures::default();
     while figures.rounds == 0 || begin.elapsed() < torture.time {
         let index = figures.rounds as usize;
-        let (run, wait) = (rounds[index % rounds.len()], waits[index / rounds.len() % waits.len()]);
+        let (name, run) = rounds[index % rounds.len()];
+        let wait = waits[index / rounds.len() % waits.len()];
         let books = Arc::new(Books::default());
-        let under = format!("strategy {} and {wait:?}", index % rounds.len());
+        let under = format!("{name} and {wait:?}");
         let (seed, mine) = (torture.seed + figures.rounds, books.clone());
         let time = each.min(Duration::from_millis(500));
         let runner = thread::spawn(move || run(wait, seed, &mine, time));

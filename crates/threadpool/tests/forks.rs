@@ -9,10 +9,7 @@ use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use stanchion_threadpool::strategy::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
-};
+use stanchion_threadpool::strategy::{Strategy, WorkStealing};
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, Wait, Worker, join};
 
 const WAITS: [Wait; 4] = [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park];
@@ -50,12 +47,12 @@ fn meet_after_forks<S: Strategy>() {
 }
 
 macro_rules! each_strategy {
-    ($($name:ident: $strategy:ident,)*) => {
+    ([] $({ $name:ident: $strategy:ty, $($rest:tt)* })+) => {
         mod halves_that_meet_after_many_forks {
             $(
                 #[test]
                 fn $name() {
-                    super::meet_after_forks::<super::$strategy>();
+                    super::meet_after_forks::<$strategy>();
                 }
             )*
         }
@@ -64,7 +61,7 @@ macro_rules! each_strategy {
                 #[test]
                 fn $name() {
                     for _ in 0..20 {
-                        let pool = super::pool::<super::$strategy>(2);
+                        let pool = super::pool::<$strategy>(2);
                         pool.install(super::meet);
                     }
                 }
@@ -73,16 +70,7 @@ macro_rules! each_strategy {
     };
 }
 
-each_strategy! {
-    single_lock: SingleLock,
-    multiple_locks: MultipleLocks,
-    local_free_list: LocalFreeList,
-    idle_queue: IdleQueue,
-    local_ready_queue: LocalReadyQueue,
-    central_else_local: CentralElseLocal,
-    probe_idle_else_central: ProbeIdleElseCentral,
-    work_stealing: WorkStealing,
-}
+stanchion_threadpool::__strategies!(each_strategy);
 
 #[test]
 fn halves_meet_in_the_midst_of_forks() {

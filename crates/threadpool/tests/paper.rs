@@ -146,14 +146,11 @@ fn no_worker_takes_a_lock_to_see_that_there_is_nothing() {
             assert_eq!(strategy.next(&slots[2], None, &mut None), None);
         }
     }
+    macro_rules! under_each {
+        ([] $({ $name:ident: $strategy:ty, $($rest:tt)* })+) => { $(none::<$strategy>();)+ };
+    }
     let before = acquisitions();
-    none::<SingleLock<Counting>>();
-    none::<MultipleLocks<Counting>>();
-    none::<LocalFreeList<Counting>>();
-    none::<IdleQueue<Counting>>();
-    none::<LocalReadyQueue<Counting>>();
-    none::<CentralElseLocal<Counting>>();
-    none::<ProbeIdleElseCentral<Counting>>();
+    stanchion_threadpool::__strategies!(under_each, lock: Counting);
     assert_eq!(acquisitions(), before);
 }
 
@@ -224,13 +221,20 @@ fn stacks_in_are_stacks_out() {
         found.sort_unstable();
         assert!(found.into_iter().eq(links.iter().map(std::ptr::NonNull::from)), "{}", S::NAME);
     }
-    all::<SingleLock>(false);
-    all::<MultipleLocks>(false);
-    all::<LocalFreeList>(true);
-    all::<IdleQueue>(true);
-    all::<LocalReadyQueue>(true);
-    all::<CentralElseLocal>(true);
-    all::<ProbeIdleElseCentral>(true);
+    macro_rules! under_each {
+        ([] $({
+            $name:ident: $strategy:ty,
+            type: $type:ident,
+            cost: $cost:literal,
+            contest: $contest:literal,
+            command: $command:tt,
+            hand: [$($leaves_it_in_hand:literal)?],
+            $($rest:tt)*
+        })+) => {
+            $($(all::<$strategy>($leaves_it_in_hand);)?)+
+        };
+    }
+    stanchion_threadpool::__strategies!(under_each);
 }
 
 #[test]

@@ -5,10 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use stanchion_threadpool::strategy::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
-};
+use stanchion_threadpool::strategy::Strategy;
 use stanchion_threadpool::{
     ThreadPool, ThreadPoolBuilder, Wait, Worker, blocking, current_thread_index, join, scope, spawn,
 };
@@ -134,9 +131,8 @@ fn waits<S: Strategy>() {
 }
 
 macro_rules! under_each {
-    ($($strategy:ident: $name:ty),*) => { $(
+    ([] $({ $strategy:ident: $name:ty, $($rest:tt)* })+) => { $(
         mod $strategy {
-            use super::*;
             #[test]
             fn forks_and_joins() { super::forks_and_joins::<$name>(); }
             #[test]
@@ -154,19 +150,10 @@ macro_rules! under_each {
             #[test]
             fn waits() { super::waits::<$name>(); }
         }
-    )* };
+    )+ };
 }
 
-under_each!(
-    single_lock: SingleLock,
-    multiple_locks: MultipleLocks,
-    local_free_list: LocalFreeList,
-    idle_queue: IdleQueue,
-    local_ready_queue: LocalReadyQueue,
-    central_else_local: CentralElseLocal,
-    probe_idle_else_central: ProbeIdleElseCentral,
-    work_stealing: WorkStealing
-);
+stanchion_threadpool::__strategies!(under_each);
 
 #[test]
 fn outside_of_a_pool_there_is_no_index() {

@@ -1,6 +1,6 @@
 //! The duties of every strategy: tasks in are tasks out, each once.
 //!
-//! A strategy is a line of the list at the end.
+//! They are tested for each strategy of the table, and for other parameters listed at the end.
 
 mod common;
 
@@ -244,24 +244,25 @@ macro_rules! strategies {
     )*};
 }
 
+/// Defines the tests of each strategy of the table.
+macro_rules! of_the_table {
+    ([] $({ $name:ident: $strategy:ty, $($rest:tt)* })+) => {
+        strategies! { $($name: $strategy;)+ }
+    };
+}
+
+stanchion_threadpool::__strategies!(of_the_table);
+
 strategies! {
-    single_lock: SingleLock;
     single_lock_lifo: SingleLock<TestAndSet, Lifo>;
-    multiple_locks: MultipleLocks;
     multiple_locks_ticket_lifo: MultipleLocks<Ticket, Lifo>;
-    local_free_list: LocalFreeList;
     local_free_list_lifo: LocalFreeList<TestAndSet, Lifo>;
-    idle_queue: IdleQueue;
     idle_queue_lifo: IdleQueue<TestAndSet, Lifo>;
-    local_ready_queue: LocalReadyQueue;
     local_ready_queue_random: LocalReadyQueue<TestAndSet, Fifo, Random>;
     local_ready_queue_two_choices_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, TwoChoices>;
     local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, OwnQueue>;
-    central_else_local: CentralElseLocal;
     central_else_local_lifo: CentralElseLocal<TestAndSet, Lifo>;
-    probe_idle_else_central: ProbeIdleElseCentral;
     probe_idle_else_central_lifo: ProbeIdleElseCentral<TestAndSet, Lifo>;
-    work_stealing: WorkStealing;
 }
 
 /// A worker that runs only the tasks of one other worker must not carry off more than it runs.

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
-use stanchion_threadpool::strategy::{
-    IdleQueue, LocalReadyQueue, ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
-};
+use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
 use stanchion_threadpool::{
     MAX_NESTED_TASKS, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index,
     join, scope, spawn, spawn_future,
@@ -342,11 +340,12 @@ fn two_tasks_meet<S: Strategy>() {
 
 #[test]
 fn a_waiter_of_a_scope_runs_what_its_tasks_create() {
-    two_tasks_meet::<WorkStealing>();
-    two_tasks_meet::<SingleLock>();
-    two_tasks_meet::<IdleQueue>();
-    two_tasks_meet::<LocalReadyQueue>();
-    two_tasks_meet::<ProbeIdleElseCentral>();
+    macro_rules! under_each {
+        ([] $({ $name:ident: $strategy:ty, $($rest:tt)* })+) => {
+            $(two_tasks_meet::<$strategy>();)+
+        };
+    }
+    stanchion_threadpool::__strategies!(under_each);
 }
 
 /// While a worker waits for a scope the pool shrinks to it, so no other worker will run

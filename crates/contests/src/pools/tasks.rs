@@ -8,10 +8,7 @@ use std::sync::atomic::{
 };
 use std::thread::Thread;
 
-use stanchion_threadpool::strategy::{
-    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
-};
+use stanchion_threadpool::strategy::Strategy;
 
 use super::made::{forte, ours, per_item, rayon, tokio};
 use super::workload::{Times, Workload};
@@ -120,17 +117,22 @@ fn null_forte(threads: usize, items: usize) -> Times {
     })
 }
 
+/// Adds to a workload each strategy of the table, measured by a function.
+macro_rules! with_ours {
+    ([$workload:ident, $measure:ident] $({
+        $name:ident: $strategy:ty,
+        type: $type:ident,
+        cost: $cost:literal,
+        contest: $contest:literal,
+        $($rest:tt)*
+    })+) => {
+        $workload$(.ours($contest, $measure::<$strategy>))+
+    };
+}
+
 pub(crate) fn null() -> Workload {
-    Workload::new("null tasks", 1_000_000, &[1, 2, 64])
-        .sampled(0.2)
-        .ours("single lock", null_ours::<SingleLock>)
-        .ours("multiple locks", null_ours::<MultipleLocks>)
-        .ours("local free list", null_ours::<LocalFreeList>)
-        .ours("idle queue", null_ours::<IdleQueue>)
-        .ours("local ready queues", null_ours::<LocalReadyQueue>)
-        .ours("central else local", null_ours::<CentralElseLocal>)
-        .ours("probe idle else central", null_ours::<ProbeIdleElseCentral>)
-        .ours("work stealing", null_ours::<WorkStealing>)
+    let workload = Workload::new("null tasks", 1_000_000, &[1, 2, 64]).sampled(0.2);
+    stanchion_threadpool::__strategies!(with_ours [workload, null_ours])
         .peer("rayon", null_rayon)
         .peer("tokio", null_tokio)
         .peer("forte", null_forte)
@@ -175,16 +177,8 @@ fn outside_ours<S: Strategy>(threads: usize, items: usize) -> Times {
 }
 
 pub(crate) fn outside() -> Workload {
-    Workload::new("tasks from outside", 1_000_000, &[2])
-        .sampled(0.2)
-        .ours("single lock", outside_ours::<SingleLock>)
-        .ours("multiple locks", outside_ours::<MultipleLocks>)
-        .ours("local free list", outside_ours::<LocalFreeList>)
-        .ours("idle queue", outside_ours::<IdleQueue>)
-        .ours("local ready queues", outside_ours::<LocalReadyQueue>)
-        .ours("central else local", outside_ours::<CentralElseLocal>)
-        .ours("probe idle else central", outside_ours::<ProbeIdleElseCentral>)
-        .ours("work stealing", outside_ours::<WorkStealing>)
+    let workload = Workload::new("tasks from outside", 1_000_000, &[2]).sampled(0.2);
+    stanchion_threadpool::__strategies!(with_ours [workload, outside_ours])
         .peer("rayon", |threads, items| {
             let pool = rayon(threads);
             outside_on(items, |tally| pool.spawn(move || tally.count()))

@@ -21,6 +21,7 @@
 //!
 //! | folder or file | what it holds |
 //! | --- | --- |
+//! | `table.rs` | the entry of each strategy, for all that tests or measures them |
 //! | `interface.rs`, `order.rs` | the trait, its parameters, and the order of a queue |
 //! | `paper/` | the strategies of 1989, and the two hybrids that the paper names |
 //! | `work_stealing/` | the default |
@@ -29,7 +30,7 @@
 //! To add a strategy, write a type that implements [`Strategy`], here or in `paper/`. It must be in
 //! this crate: no other crate can make a [`Task`](crate::Task). `blocks/resources.rs` has its
 //! blocks and most of its methods (`keeps_resources!`). `CONTRIBUTING.md`, "Adding a strategy",
-//! lists the tables and tests that name every strategy.
+//! says what else there is to do.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 
@@ -37,6 +38,7 @@ pub(crate) mod blocks;
 mod interface;
 mod order;
 mod paper;
+mod table;
 pub(crate) mod work_stealing;
 
 pub use interface::{Lock, Plan, Strategy, WakeTarget, WorkerSlot};

@@ -34,8 +34,8 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
 use stanchion_threadpool_loom::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    OwnQueue, ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
+    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, OwnQueue, ProbeIdleElseCentral, Random,
+    TwoChoices,
 };
 use stanchion_threadpool_loom::{Plan, Strategy, Task, WakeTarget, WorkerSlot};
 
@@ -320,17 +320,19 @@ macro_rules! each {
     )*};
 }
 
+/// Defines the models of each strategy of the table.
+macro_rules! of_the_table {
+    ([] $({ $module:ident: $strategy:ty, $($rest:tt)* })+) => {
+        each! { $($module: $strategy;)+ }
+    };
+}
+
+stanchion_threadpool_loom::__strategies!(of_the_table, lock: Lock);
+
+// Other parameters than the table's.
 each! {
-    single_lock: SingleLock<Lock>;
-    multiple_locks: MultipleLocks<Lock>;
-    local_free_list: LocalFreeList<Lock>;
-    idle_queue: IdleQueue<Lock>;
-    local_ready_queue: LocalReadyQueue<Lock>;
     local_ready_queue_random: LocalReadyQueue<Lock, Fifo, Random>;
     local_ready_queue_two_choices: LocalReadyQueue<Lock, Lifo, TwoChoices>;
-    central_else_local: CentralElseLocal<Lock>;
-    probe_idle_else_central: ProbeIdleElseCentral<Lock>;
-    work_stealing: WorkStealing;
 }
 
 models! { free_blocks: LocalFreeList<Lock>; blocks_go_through_the_pool; two_need_a_slab as two_need_a_slab_bounded }

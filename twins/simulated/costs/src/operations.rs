@@ -27,10 +27,7 @@ use machine::park;
 use machine::sync::Arc;
 use spin::{Mcs, TestAndSet, Ticket};
 
-use threadpool::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
-    ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
-};
+use threadpool::strategy::{Fifo, LocalReadyQueue, Random};
 use threadpool::{Plan, Strategy, WorkerSlot};
 
 use crate::operation::{Operation, Round, alike};
@@ -211,6 +208,32 @@ macro_rules! barriers {
     };
 }
 
+/// Expands to the operations of the strategies of the table.
+macro_rules! strategies {
+    ([] $({
+        $test:ident: $strategy:ty,
+        type: $type:ident,
+        cost: $name:literal,
+        $($rest:tt)*
+    })+) => {
+        operations! { $(concat!($name, " create, next") => tasks::<$strategy>),+ }
+    };
+}
+
+/// Returns the operations of the strategies. The local ready queues with random placement stand
+/// behind those without.
+fn strategies() -> Vec<Operation> {
+    let mut operations: Vec<Operation> = threadpool::__strategies!(strategies, lock: TestAndSet);
+    let random = Operation {
+        name: "LocalReadyQueue<TestAndSet, Fifo, Random> create, next",
+        set_up: tasks::<LocalReadyQueue<TestAndSet, Fifo, Random>>,
+    };
+    let own = |operation: &Operation| operation.name.starts_with("LocalReadyQueue");
+    let own = operations.iter().position(own).expect("it is in the table");
+    operations.insert(own + 1, random);
+    operations
+}
+
 /// Returns the operations of the spin locks. An attempt stands behind the acquisitions of its lock.
 fn spin_locks() -> Vec<Operation> {
     let mut operations: Vec<Operation> = spin::__locks!(spin_locks);
@@ -320,15 +343,9 @@ pub(crate) fn all() -> Vec<Operation> {
         "LockedHeap<TestAndSet> push, pop" => heaps::<LockedHeap<u64, u64, TestAndSet>>,
         "lockfree::HerlihyHeap push, pop" => heaps::<HerlihyHeap<u64, u64>>,
         "lockfree::MultiQueue push, pop" => heaps::<MultiQueue<u64, u64>>,
-        "SingleLock<TestAndSet> create, next" => tasks::<SingleLock<TestAndSet>>,
-        "MultipleLocks<TestAndSet> create, next" => tasks::<MultipleLocks<TestAndSet>>,
-        "LocalFreeList<TestAndSet> create, next" => tasks::<LocalFreeList<TestAndSet>>,
-        "IdleQueue<TestAndSet> create, next" => tasks::<IdleQueue<TestAndSet>>,
-        "LocalReadyQueue<TestAndSet> create, next" => tasks::<LocalReadyQueue<TestAndSet>>,
-        "LocalReadyQueue<TestAndSet, Fifo, Random> create, next" => tasks::<LocalReadyQueue<TestAndSet, Fifo, Random>>,
-        "CentralElseLocal<TestAndSet> create, next" => tasks::<CentralElseLocal<TestAndSet>>,
-        "ProbeIdleElseCentral<TestAndSet> create, next" => tasks::<ProbeIdleElseCentral<TestAndSet>>,
-        "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
+    });
+    operations.extend(strategies());
+    operations.extend(operations! {
         "activations::spawn, join, 8 times" => forks,
         "activations::unpark, park, 8 times" => signals,
     });

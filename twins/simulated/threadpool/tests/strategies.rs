@@ -8,8 +8,7 @@ use stanchion_competitive::RawPolicyMutex;
 use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
 use stanchion_spin::{TestAndSet, contention::Ethernet};
 use stanchion_threadpool_simulated::strategy::{
-    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, ProbeIdleElseCentral, Random,
-    SingleLock, TwoChoices,
+    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock, TwoChoices,
 };
 use stanchion_threadpool_simulated::{Plan, Strategy, Task, WorkerSlot};
 
@@ -118,11 +117,9 @@ fn workers_outnumber_processors() {
             assert_eq!(time(), time());
         }
     }
-    run::<SingleLock>();
-    run::<MultipleLocks>();
-    run::<LocalFreeList>();
-    run::<IdleQueue>();
-    run::<LocalReadyQueue>();
-    run::<ProbeIdleElseCentral>();
+    macro_rules! under_each {
+        ([] $({ $name:ident: $strategy:ty, $($rest:tt)* })+) => { $(run::<$strategy>();)+ };
+    }
+    stanchion_threadpool_simulated::__strategies!(under_each);
     run::<LocalReadyQueue<RawPolicyMutex, Fifo, TwoChoices>>();
 }
