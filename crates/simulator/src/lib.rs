@@ -23,10 +23,9 @@ mod world;
 pub use arena::Arena;
 pub use failure::Failure;
 pub use machine::Machine;
+pub use memory::{Accesses, Rates};
 pub use simulation::{Run, Simulation};
-pub use statistics::{
-    Accesses, Activity, Rates, Statistics, ThreadStatistics, Times, WordStatistics,
-};
+pub use statistics::{Activity, Statistics, ThreadStatistics, Times, WordStatistics};
 pub use thread::ThreadId;
 pub use time::{NotATime, Time};
 pub use timeline::{Drawing, Rows, Span, Timeline};

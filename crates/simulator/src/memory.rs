@@ -8,6 +8,7 @@
 //!
 //! Each protocol is a file with a table of the actions of every access in every state.
 
+mod counts;
 mod directory;
 mod lines;
 mod mesi;
@@ -23,7 +24,8 @@ mod contention;
 #[cfg(test)]
 mod tests;
 
-use crate::statistics::Accesses;
+pub use counts::{Accesses, Rates};
+
 use crate::{Machine, Time, machine};
 
 /// A line of memory: a number that is the same on every run.

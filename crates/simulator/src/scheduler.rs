@@ -349,7 +349,7 @@ impl State {
         thread.time = end;
         thread.statistics.times.add(activity, end - start);
         if let Some(timeline) = &mut self.timeline {
-            timeline.add(id, Some(thread.processor), activity, (start, end));
+            timeline.add(id.index(), Some(thread.processor), activity, (start, end));
         }
     }
 
@@ -358,7 +358,7 @@ impl State {
         let start = thread.since;
         thread.statistics.times.add(activity, end - start);
         if let Some(timeline) = &mut self.timeline {
-            timeline.add(id, processor, activity, (start, end));
+            timeline.add(id.index(), processor, activity, (start, end));
         }
     }
 }

@@ -10,7 +10,7 @@ mod text;
 pub use drawing::Drawing;
 
 use crate::statistics::Activity;
-use crate::{ThreadId, Time};
+use crate::Time;
 use serde::Serialize;
 
 /// A stretch of a thread's life in which it did one thing on one processor, or on none.
@@ -47,7 +47,6 @@ pub struct Timeline {
     pub(crate) spans: Vec<Span>,
     /// The last span of each thread.
     #[serde(skip)]
-    /// The last span of each thread.
     latest: Vec<usize>,
 }
 
@@ -60,7 +59,7 @@ impl Timeline {
 
     pub(crate) fn add(
         &mut self,
-        thread: ThreadId,
+        thread: usize,
         processor: Option<usize>,
         activity: Activity,
         (start, end): (Time, Time),
@@ -68,7 +67,7 @@ impl Timeline {
         if start >= end {
             return;
         }
-        let span = Span { thread: thread.index(), processor, activity, start, end };
+        let span = Span { thread, processor, activity, start, end };
         if self.latest.len() <= span.thread {
             self.latest.resize(span.thread + 1, usize::MAX);
         }

@@ -1,7 +1,8 @@
 //! Statistics as text: aligned tables for a person to read.
 
-use super::{Accesses, Activity, Statistics, WordStatistics};
+use super::{Activity, Statistics, WordStatistics};
 use crate::Time;
+use crate::memory::Accesses;
 use core::fmt::{self, Display, Formatter};
 
 /// Threads and words that have a line of their own.

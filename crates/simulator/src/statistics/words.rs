@@ -4,10 +4,9 @@
 //! names at its end. A name covers a stretch of memory. If names are nested, a word has the one
 //! that begins last, and the shortest of those. Words of the same name are counted together.
 
-use super::Accesses;
 use crate::Time;
 use crate::arena::Identities;
-use crate::memory::{Done, Kind, Line};
+use crate::memory::{Accesses, Done, Kind, Line};
 use core::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
