@@ -4,8 +4,8 @@
 use crate::Time;
 use crate::arena;
 use crate::machine::Invalid;
-use crate::state::State;
-use crate::thread::{Status, Thread, ThreadId, Wait};
+use crate::scheduler::thread::{Status, Thread, ThreadId, Wait};
+use crate::services::kernel::State;
 use core::any::Any;
 use core::fmt::Write;
 

@@ -1,21 +1,18 @@
 #![doc = include_str!("../README.md")]
 
 mod arena;
-mod event;
 mod failure;
 pub mod inside;
-mod jitter;
-mod local;
+mod locals;
 pub mod machine;
 pub mod machines;
 mod memory;
 pub mod os;
 mod random;
 mod scheduler;
+mod services;
 mod simulation;
-mod state;
 mod statistics;
-mod thread;
 mod time;
 mod timeline;
 mod world;
@@ -24,8 +21,8 @@ pub use arena::Arena;
 pub use failure::Failure;
 pub use machine::Machine;
 pub use memory::{Accesses, Rates};
+pub use scheduler::thread::ThreadId;
 pub use simulation::{Run, Simulation};
 pub use statistics::{Activity, Statistics, ThreadStatistics, Times, WordStatistics};
-pub use thread::ThreadId;
 pub use time::{NotATime, Time};
 pub use timeline::{Drawing, Rows, Span, Timeline};

@@ -2,8 +2,8 @@
 
 use crate::arena::{Identities, Slot};
 use crate::failure::Failure;
-use crate::os::delay::Delays;
-use crate::state::{Limits, State};
+use crate::services::delays::Delays;
+use crate::services::kernel::{Limits, State};
 use crate::statistics::Statistics;
 use crate::timeline::Timeline;
 use crate::world::World;

@@ -9,8 +9,8 @@ mod text;
 
 pub use drawing::Drawing;
 
-use crate::statistics::Activity;
 use crate::Time;
+use crate::statistics::Activity;
 use serde::Serialize;
 
 /// A stretch of a thread's life in which it did one thing on one processor, or on none.

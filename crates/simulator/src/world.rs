@@ -16,13 +16,13 @@
 
 use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
-use crate::event::What;
 use crate::failure::Failure;
-use crate::local::{self, Locals};
-use crate::os::interrupt;
-use crate::state::State;
+use crate::locals::{self, Locals};
+use crate::scheduler::event::What;
+use crate::scheduler::thread::{Status, ThreadId};
+use crate::services::interrupt;
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::{Status, ThreadId};
 use core::cell::Cell;
 use core::ptr;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -288,7 +288,7 @@ impl World {
             with(|world, id| world.yielders[id.index()] = yielder);
             let end = AssertUnwindSafe(|| {
                 body();
-                local::drop_all(with_locals);
+                locals::drop_all(with_locals);
             });
             if let Err(payload) = catch_unwind(end) {
                 with(|world, id| {

@@ -40,11 +40,6 @@
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, sections 3 and 4.1, tables II and III. Left
 //! out: that a thread may need more time in the kernel after it unblocks.
 
-mod kernel;
-mod shares;
-
-pub(crate) use kernel::Spaces;
-
 use crate::ThreadId;
 use crate::world::{outside, synchronize, with};
 use core::fmt;
@@ -80,7 +75,7 @@ pub(crate) type Handler = Rc<dyn Fn(&[Upcall]) -> Next>;
 
 /// An address space of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Space(usize);
+pub struct Space(pub(crate) usize);
 
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,8 +15,8 @@
 //! 3. A wake-up that it was on its way to wait for is spent on it, as the kernel would spend it on
 //!    a thread that is stopped by a signal.
 
-use crate::state::State;
-use crate::thread::{Status, ThreadId};
+use crate::scheduler::thread::{Status, ThreadId};
+use crate::services::kernel::State;
 use crate::world::{outside, with};
 
 /// Runs `body`. The running thread makes at most `accesses` shared accesses in it: when it calls

@@ -42,10 +42,10 @@
 //! Source: Feitelson and Rudolph 1992, sections 3.2 and 3.3; Ousterhout 1982 for the matrix.
 
 use crate::Time;
-use crate::event::What;
 use crate::inside;
-use crate::state::State;
-use crate::thread::{Status, ThreadId};
+use crate::scheduler::event::What;
+use crate::scheduler::thread::{Status, ThreadId};
+use crate::services::kernel::State;
 use crate::world::{outside, suspend, synchronize, with};
 
 /// The most slots: "the real numbers in MAXI are 15 and 512".

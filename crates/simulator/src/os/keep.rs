@@ -26,8 +26,8 @@
 
 use crate::Time;
 use crate::inside::{self, Kind};
-use crate::state::State;
-use crate::thread::ThreadId;
+use crate::scheduler::thread::ThreadId;
+use crate::services::kernel::State;
 use crate::world::{outside, suspend, synchronize, with};
 
 /// The requests of a thread, and the answer.

@@ -17,9 +17,9 @@
 //!    the same step.
 
 use crate::Time;
-use crate::state::State;
+use crate::scheduler::thread::{Status, ThreadId};
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::{Status, ThreadId};
 use crate::world::{outside, spend, synchronize, with};
 
 /// Attaches the watch of that word to `thread`, to be marked at its next switch, once. Returns

@@ -9,13 +9,13 @@
 //! | computes, pauses, or spins in its cache | at once |
 //! | waits for the memory, or is being put on | when that is over, before its next access |
 //!
-//! Requests of [`keep`](super::keep) are not heard then: they are about the end of slices.
+//! Requests of [`keep`](crate::os::keep) are not heard then: they are about the end of slices.
 
 use crate::Time;
-use crate::event::What;
-use crate::state::State;
+use crate::scheduler::event::What;
+use crate::scheduler::thread::{Status, ThreadId};
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::{Status, ThreadId};
 use crate::world::{suspend, with};
 
 /// The activity of a thread that an interrupt can end.

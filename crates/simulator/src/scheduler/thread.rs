@@ -1,10 +1,10 @@
 //! A virtual thread: its activity, its processor, and their times.
 
 use crate::Time;
-use crate::event::Stretch;
-use crate::local::Locals;
-use crate::os::interrupt;
+use crate::locals::Locals;
 use crate::os::keep::Keep;
+use crate::scheduler::event::Stretch;
+use crate::services::interrupt;
 use crate::statistics::ThreadStatistics;
 use core::fmt;
 

@@ -20,9 +20,9 @@
 use crate::machine::Jitter;
 use crate::memory::{Done, Kind};
 use crate::random::Random;
-use crate::state::State;
+use crate::scheduler::thread::ThreadId;
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::ThreadId;
 use crate::{Machine, Time};
 
 /// The constant that makes this stream of numbers differ from the run's.

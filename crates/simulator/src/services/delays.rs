@@ -26,8 +26,8 @@
 
 use crate::Time;
 use crate::random::Random;
-use crate::state::State;
-use crate::thread::{Outcome, ThreadId, Wait};
+use crate::scheduler::thread::{Outcome, ThreadId, Wait};
+use crate::services::kernel::State;
 
 /// The shortest delay.
 const SHORTEST: Time = Time::micros(1);

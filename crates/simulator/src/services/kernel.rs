@@ -19,18 +19,18 @@
 //! of the same processor does, and a look at another word of the line brings it back.
 
 use crate::arena::Identities;
-use crate::event::{Events, Stretch, What};
 use crate::failure::Failure;
-use crate::jitter::Jitters;
-use crate::local::Locals;
+use crate::locals::Locals;
 use crate::memory::{Access, Kind, Line, System};
-use crate::os::activations::Spaces;
-use crate::os::delay::Delays;
 use crate::os::gang::Gangs;
 use crate::random::Random;
-use crate::scheduler::Processor;
+use crate::scheduler::dispatch::Processor;
+use crate::scheduler::event::{Events, Stretch, What};
+use crate::scheduler::thread::{Outcome, Status, Thread, ThreadId, Wait};
+use crate::services::allocator::Spaces;
+use crate::services::delays::Delays;
+use crate::services::jitter::Jitters;
 use crate::statistics::{Activity, Statistics, Words};
-use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
 use crate::timeline::Timeline;
 use crate::{Machine, Time};
 use std::collections::{BTreeSet, HashMap, VecDeque};

@@ -8,15 +8,15 @@
 //! the plain operation right after it, and a run is sequentially consistent.
 
 use crate::arena;
-use crate::state::State;
+use crate::scheduler::thread::{Outcome, Status, Wait};
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::{Outcome, Status, Wait};
 use crate::world::{self, outside, suspend, synchronize, with};
 use crate::{ThreadId, Time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-pub use crate::local::{Global, Local};
+pub use crate::locals::{Global, Local};
 pub use crate::memory::Kind;
 
 /// The reading of the code's clock when a run begins, in nanoseconds: not 0, which some code takes

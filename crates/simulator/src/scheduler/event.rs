@@ -3,7 +3,7 @@
 //! Events of the same moment happen in the order in which they were announced, so a run has one
 //! order only.
 
-use crate::{Time, thread::ThreadId};
+use crate::{Time, scheduler::thread::ThreadId};
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 

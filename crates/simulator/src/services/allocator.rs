@@ -12,12 +12,12 @@
 //!    ordinary threads ([`ORDINARY`]) take from it.
 
 use super::shares::{Demand, divide};
-use super::{Handler, Next, Space, Upcall};
 use crate::Time;
-use crate::event::What;
 use crate::failure::Failure;
-use crate::state::State;
-use crate::thread::{Status, ThreadId, Wait};
+use crate::os::activations::{Handler, Next, Space, Upcall};
+use crate::scheduler::event::What;
+use crate::scheduler::thread::{Status, ThreadId, Wait};
+use crate::services::kernel::State;
 use crate::world::with;
 
 /// The threads that belong to no space.
@@ -80,7 +80,7 @@ impl Spaces {
 }
 
 impl State {
-    pub(super) fn add_space(
+    pub(crate) fn add_space(
         &mut self,
         id: ThreadId,
         name: &str,
@@ -119,22 +119,22 @@ impl State {
         self.spaces.resumes = vec![None; count];
     }
 
-    pub(super) fn request(&mut self, id: ThreadId, space: usize, more: usize) {
+    pub(crate) fn request(&mut self, id: ThreadId, space: usize, more: usize) {
         let at = self.thread(id).time;
         let record = &mut self.spaces.records[space];
         record.wanted = record.wanted.saturating_add(more);
         self.reallocate(at);
     }
 
-    pub(super) fn assigned(&self, space: usize) -> usize {
+    pub(crate) fn assigned(&self, space: usize) -> usize {
         self.spaces.of(space).count()
     }
 
-    pub(super) fn wanted(&self, space: usize) -> usize {
+    pub(crate) fn wanted(&self, space: usize) -> usize {
         self.spaces.records[space].wanted
     }
 
-    pub(super) fn interrupt_activation(&mut self, space: usize, activation: ThreadId, at: Time) {
+    pub(crate) fn interrupt_activation(&mut self, space: usize, activation: ThreadId, at: Time) {
         let thread = self.thread(activation);
         assert!(thread.space == Some(space), "{activation} is not of {}", Space(space));
         let processor = thread.processor;

@@ -16,10 +16,10 @@
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
 use crate::Time;
-use crate::event::{Stretch, What};
-use crate::state::State;
+use crate::scheduler::event::{Stretch, What};
+use crate::scheduler::thread::{Status, ThreadId, Wait};
+use crate::services::kernel::State;
 use crate::statistics::Activity;
-use crate::thread::{Status, ThreadId, Wait};
 
 /// One processor, as the scheduler sees it.
 #[derive(Clone, Debug)]

@@ -18,9 +18,7 @@
 //! function panics, naming itself.
 
 pub mod activations;
-pub(crate) mod delay;
 pub mod freeze;
 pub mod gang;
-pub(crate) mod interrupt;
 pub mod keep;
 pub mod watch;
