@@ -1,11 +1,10 @@
 //! The reasons why a run did not come to its end, in words that name the thread, its state and a
 //! remedy.
 
-use crate::Time;
 use crate::arena;
 use crate::machine::Invalid;
-use crate::scheduler::thread::{Status, Thread, ThreadId, Wait};
-use crate::services::kernel::State;
+use crate::scheduler::{Status, Thread, Threads, Wait};
+use crate::{ThreadId, Time};
 use core::any::Any;
 use core::fmt::Write;
 
@@ -96,8 +95,9 @@ fn threads(count: usize) -> String {
 const NAMED: usize = 24;
 
 impl Failure {
-    pub(crate) fn panicked(state: &State, id: ThreadId, payload: &dyn Any) -> Self {
-        let panicked = state.thread(id);
+    /// A thread panicked, and did not catch it.
+    pub(crate) fn panicked(threads: &Threads, id: ThreadId, payload: &dyn Any) -> Self {
+        let panicked = &threads[id];
         let thread = match id.index() {
             0 => "the body".to_owned(),
             index => format!("thread {index}{}", quoted(panicked)),
@@ -106,23 +106,26 @@ impl Failure {
     }
 
     /// The destructor of a static of the run panicked, when all threads had ended.
-    pub(crate) fn of_a_static(state: &State, payload: &dyn Any) -> Self {
+    pub(crate) fn of_a_static(threads: &Threads, payload: &dyn Any) -> Self {
         let thread = "the destructor of a static of the run".to_owned();
-        Self::Panicked { thread, message: message(payload), at: state.statistics.elapsed }
+        Self::Panicked { thread, message: message(payload), at: threads.elapsed() }
     }
 
-    pub(crate) fn deadlock(state: &State) -> Self {
-        let count = state.threads.iter().filter(|thread| thread.status != Status::Ended).count();
-        let at = state.threads.iter().map(|thread| thread.since).max().unwrap_or_default();
-        Self::Deadlock { count, waiting: describe(state), at }
+    /// Nothing can happen any more.
+    pub(crate) fn deadlock(threads: &Threads) -> Self {
+        let count = threads.iter().filter(|thread| thread.status != Status::Ended).count();
+        let at = threads.iter().map(|thread| thread.since).max().unwrap_or_default();
+        Self::Deadlock { count, waiting: describe(threads), at }
     }
 
-    pub(crate) fn time(state: &State) -> Self {
-        Self::Time { limit: state.limits.time, doing: describe(state) }
+    /// The run goes on beyond `limit`.
+    pub(crate) fn time(limit: Time, threads: &Threads) -> Self {
+        Self::Time { limit, doing: describe(threads) }
     }
 
-    pub(crate) fn accesses(state: &State) -> Self {
-        Self::Accesses { limit: state.limits.accesses, doing: describe(state) }
+    /// The run makes more than `limit` shared accesses.
+    pub(crate) fn accesses(limit: u64, threads: &Threads) -> Self {
+        Self::Accesses { limit, doing: describe(threads) }
     }
 }
 
@@ -131,13 +134,12 @@ fn quoted(thread: &Thread) -> String {
 }
 
 /// A line for each thread that has not ended.
-fn describe(state: &State) -> String {
+fn describe(threads: &Threads) -> String {
     let mut lines = String::new();
-    let left =
-        || state.threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended);
+    let left = || threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended);
     for (index, thread) in left().take(NAMED) {
         let name = quoted(thread);
-        let doing = doing(thread, state);
+        let doing = doing(thread, threads);
         writeln!(lines, "  thread {index}{name} {doing}, since {}", thread.since)
             .expect("a string takes all");
     }
@@ -149,7 +151,7 @@ fn describe(state: &State) -> String {
     lines
 }
 
-fn doing(thread: &Thread, state: &State) -> String {
+fn doing(thread: &Thread, threads: &Threads) -> String {
     let processor = thread.processor;
     if thread.frozen {
         return "is frozen".to_owned();
@@ -163,9 +165,8 @@ fn doing(thread: &Thread, state: &State) -> String {
         (Status::Stopped, _) => "is stopped, and its address space does not resume it".to_owned(),
         (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),
         (_, Wait::Join(other)) => {
-            let other = other.index();
-            let name = quoted(&state.threads[other]);
-            format!("waits for the end of thread {other}{name}")
+            let name = quoted(&threads[other]);
+            format!("waits for the end of thread {}{name}", other.index())
         }
         (_, Wait::Sleep) => "sleeps".to_owned(),
         (_, Wait::Nothing | Wait::Word(_)) => "waits".to_owned(),

@@ -21,7 +21,7 @@ pub use arena::Arena;
 pub use failure::Failure;
 pub use machine::Machine;
 pub use memory::{Accesses, Rates};
-pub use scheduler::thread::ThreadId;
+pub use scheduler::ThreadId;
 pub use simulation::{Run, Simulation};
 pub use statistics::{Activity, Statistics, ThreadStatistics, Times, WordStatistics};
 pub use time::{NotATime, Time};

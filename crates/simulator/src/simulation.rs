@@ -2,8 +2,8 @@
 
 use crate::arena::{Identities, Slot};
 use crate::failure::Failure;
-use crate::services::delays::Delays;
-use crate::services::kernel::{Limits, State};
+use crate::scheduler::Threads;
+use crate::services::{Delays, Kernel, Limits};
 use crate::statistics::Statistics;
 use crate::timeline::Timeline;
 use crate::world::World;
@@ -183,17 +183,16 @@ impl Simulation {
             .map_err(|error| Failure::Memory { threads: 0, error: error.to_string() })?;
         // Relaxed: only uniqueness matters.
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
-        let identities = Identities::new(&slot);
-        let mut state = State::new(
+        let (count, among) = self.delays;
+        let kernel = Kernel::new(
             self.machine.clone(),
-            identities,
-            (self.seed, number),
+            Identities::new(&slot),
+            Threads::new(self.timeline, self.words),
+            Delays::new(self.seed, count, among),
             self.limits,
-            self.timeline,
-            self.words,
+            (self.seed, number),
         );
-        state.delays = Delays::new(self.seed, self.delays.0, self.delays.1);
-        let mut world = World::new(state, slot, self.stack_size);
+        let mut world = World::new(kernel, slot, self.stack_size);
 
         let result = Rc::new(RefCell::new(None));
         let returned = Rc::clone(&result);
@@ -203,10 +202,10 @@ impl Simulation {
             *returned.borrow_mut() = Some(value);
         });
         let first = world.create(stack, (Some("main".to_owned()), None), Time::ZERO, body);
-        world.state.announce_ready(first, Time::ZERO);
-        let state = world.run()?;
+        world.kernel.scheduler.ready_at(first, Time::ZERO);
+        let kernel = world.run()?;
         let result = result.take().expect("the body has ended, and did not panic");
-        let (statistics, timeline) = state.sum_up();
+        let (statistics, timeline) = kernel.sum_up();
         Ok(Run { result, statistics, timeline })
     }
 }

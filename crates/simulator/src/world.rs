@@ -14,15 +14,13 @@
 //! 4. A coroutine that did not end is leaked, never unwound: the things that its stack owns are not
 //!    touched again. It borrows nothing, as the lender could take a loan back: a body is `'static`.
 
-use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
 use crate::failure::Failure;
 use crate::locals::{self, Locals};
-use crate::scheduler::event::What;
-use crate::scheduler::thread::{Status, ThreadId};
-use crate::services::interrupt;
-use crate::services::kernel::State;
+use crate::scheduler::What;
+use crate::services::{Kernel, NewActivation};
 use crate::statistics::Activity;
+use crate::{ThreadId, Time};
 use core::cell::Cell;
 use core::ptr;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -32,7 +30,11 @@ type Fiber = Coroutine<(), (), (), ArenaStack>;
 
 pub(crate) struct World {
     /// The state of the run.
-    pub(crate) state: State,
+    pub(crate) kernel: Kernel,
+    /// The statics of the run.
+    globals: Locals,
+    /// The values of each thread's own statics.
+    locals: Vec<Locals>,
     /// The memory of the run.
     slot: Slot,
     /// The size of a thread's stack, in bytes.
@@ -103,13 +105,12 @@ pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R>
 }
 
 pub(crate) fn with_locals(body: &mut dyn FnMut(&mut Locals)) {
-    with(|world, id| body(&mut world.state.thread_mut(id).locals))
+    with(|world, id| body(&mut world.locals[id.index()]))
         .unwrap_or_else(|| outside("a thread-local value"));
 }
 
 pub(crate) fn with_globals(body: &mut dyn FnMut(&mut Locals)) {
-    with(|world, _| body(&mut world.state.globals))
-        .unwrap_or_else(|| outside("a static of the run"));
+    with(|world, _| body(&mut world.globals)).unwrap_or_else(|| outside("a static of the run"));
 }
 
 /// The panic of a call that needs a run.
@@ -127,29 +128,32 @@ pub(crate) fn outside(what: &str) -> ! {
 #[inline]
 pub(crate) fn synchronize() {
     let ahead = with(|world, id| {
-        let state = &mut world.state;
-        let ahead = state.is_ahead(id);
+        let ahead = world.kernel.is_ahead(id);
         if ahead {
-            state.queue_up(id);
+            world.kernel.scheduler.queue_up(id);
         }
         ahead
     });
     if ahead == Some(true) {
         suspend();
     }
-    if with(|world, id| world.state.is_to_freeze(id) && freeze(world, id)) == Some(true) {
+    if with(|world, id| world.kernel.thread(id).is_to_freeze() && freeze(world, id)) == Some(true) {
         suspend();
     }
     // Being taken off its processor, it comes back at the beginning of a slice, and as the
     // earliest.
-    if with(|world, id| world.state.is_out_of_time(id) && world.state.end_slice(id)) == Some(true) {
+    let leaves = with(|world, id| {
+        let kernel = &mut world.kernel;
+        kernel.scheduler.is_out_of_time(id) && kernel.end_slice(id)
+    });
+    if leaves == Some(true) {
         suspend();
     }
 }
 
 #[cold]
 fn freeze(world: &mut World, id: ThreadId) -> bool {
-    world.state.freeze(id);
+    world.kernel.freeze(id);
     true
 }
 
@@ -169,13 +173,16 @@ pub(crate) fn spend(time: Time, activity: Activity) {
     let mut left = time;
     loop {
         let part = with(|world, id| {
-            let state = &mut world.state;
-            (state.thread(id).time, state.spend_slice(id, left, activity))
+            let scheduler = &mut world.kernel.scheduler;
+            (scheduler.threads[id].time, scheduler.spend_slice(id, left, activity))
         });
         let Some((began, done)) = part else { return };
         // It cannot know yet, because interrupts of other processors come.
-        let done = done.unwrap_or_else(|| interrupt::stretch(left, activity));
-        with(|world, id| world.state.serve_interrupts(id, began, began + done));
+        let done = done.unwrap_or_else(|| compute(left, activity));
+        with(|world, id| {
+            let Kernel { memory, scheduler, .. } = &mut world.kernel;
+            memory.serve_interrupts(&mut scheduler.threads, id, began, began + done);
+        });
         left = left - done;
         if left == Time::ZERO {
             return;
@@ -184,51 +191,33 @@ pub(crate) fn spend(time: Time, activity: Activity) {
     }
 }
 
-impl State {
-    /// `id` does `activity` for `left`, or until its slice ends; says for how long. `None` if it
-    /// cannot know yet, because interrupts come.
-    fn spend_slice(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
-        if self.interruptible {
-            return None;
-        }
-        let thread = self.thread(id);
-        let begin = thread.time;
-        let end = (begin + left).min(self.processors[thread.processor].slice_end.max(begin));
-        self.spend(id, activity, end);
-        Some(end - begin)
+/// The running thread does `activity` for `left`, or until its slice ends or an interrupt comes.
+/// Returns for how long it did.
+fn compute(left: Time, activity: Activity) -> Time {
+    let alone = with(|world, id| world.kernel.scheduler.compute(id, left, activity));
+    if let Some(Some(done)) = alone {
+        return done;
     }
+    let begin = with(|world, id| world.kernel.thread(id).time).unwrap_or_default();
+    suspend();
+    with(|world, id| world.kernel.scheduler.end_computation(id, begin)).unwrap_or(left)
+}
 
-    /// Returns whether something is to happen before the next action of `id`, or the run is over.
-    #[inline]
-    fn is_ahead(&self, id: ThreadId) -> bool {
-        let time = self.thread(id).time;
-        self.events.next_at() <= time || self.failure.is_some() || time >= self.limits.time
-    }
-
-    #[inline]
-    fn is_out_of_time(&self, id: ThreadId) -> bool {
-        let thread = self.thread(id);
-        thread.time >= self.processors[thread.processor].slice_end
-    }
-
-    /// Returns whether `id` cannot simply go on.
-    #[inline]
-    pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
-        self.is_ahead(id) || self.is_out_of_time(id) || self.is_to_freeze(id) || self.is_to_delay()
-    }
-
-    /// The thread goes on when all that is earlier has happened.
-    fn queue_up(&mut self, id: ThreadId) {
-        let thread = self.thread(id);
-        let (at, stretch) = (thread.time, thread.stretch);
-        self.events.announce(at, What::Run(id, stretch));
-    }
+/// Calls the body of a thread.
+///
+/// Not inlined: the frames below a body decide where its variables lie on the thread's stack, and
+/// which of them share a line.
+#[inline(never)]
+fn call(body: Box<dyn FnOnce()>) {
+    body();
 }
 
 impl World {
-    pub(crate) fn new(state: State, slot: Slot, stack_size: usize) -> Self {
+    pub(crate) fn new(kernel: Kernel, slot: Slot, stack_size: usize) -> Self {
         Self {
-            state,
+            kernel,
+            globals: Locals::default(),
+            locals: Vec::new(),
             slot,
             stack_size,
             fibers: Fibers::default(),
@@ -239,9 +228,10 @@ impl World {
 
     /// Room for one more thread.
     pub(crate) fn room(&mut self) -> Result<ArenaStack, Failure> {
-        self.bear()?;
-        if self.state.threads.len() >= self.state.limits.threads {
-            return Err(Failure::Threads { limit: self.state.limits.threads });
+        self.add_activations()?;
+        let limit = self.kernel.limits.threads;
+        if self.kernel.threads().len() >= limit {
+            return Err(Failure::Threads { limit });
         }
         self.stack()
     }
@@ -256,20 +246,27 @@ impl World {
         body: Box<dyn FnOnce()>,
     ) -> ThreadId {
         self.fiber(stack, body);
-        self.state.create(name, pinned, at)
+        self.kernel.scheduler.threads.create(name, pinned, at)
     }
 
     /// Makes the coroutines of the activations that the kernel has made. Their numbers are the
     /// next.
-    fn bear(&mut self) -> Result<(), Failure> {
-        for (id, body) in core::mem::take(&mut self.state.spaces.births) {
+    fn add_activations(&mut self) -> Result<(), Failure> {
+        for NewActivation { id, handler, upcalls } in self.kernel.spaces.take_new() {
             debug_assert_eq!(
                 id.index(),
                 self.fibers.0.len(),
                 "threads have their coroutines in order"
             );
             let stack = self.stack()?;
-            self.fiber(stack, body);
+            let body = move || {
+                let next = handler(&upcalls);
+                with(|world, id| {
+                    let Kernel { spaces, scheduler, .. } = &mut world.kernel;
+                    spaces.finish(&mut scheduler.threads, id, next);
+                });
+            };
+            self.fiber(stack, Box::new(body));
         }
         Ok(())
     }
@@ -287,64 +284,66 @@ impl World {
             let yielder = ptr::from_ref(yielder);
             with(|world, id| world.yielders[id.index()] = yielder);
             let end = AssertUnwindSafe(|| {
-                body();
+                call(body);
                 locals::drop_all(with_locals);
             });
             if let Err(payload) = catch_unwind(end) {
                 with(|world, id| {
-                    world.state.failure = Some(Failure::panicked(&world.state, id, &*payload))
+                    let kernel = &mut world.kernel;
+                    kernel.failure = Some(Failure::panicked(kernel.threads(), id, &*payload));
                 });
                 // Its destructor is user code, and may panic again.
                 core::mem::forget(payload);
             }
             // The last access may lie ahead of what others do.
-            with(|world, id| world.state.queue_up(id));
+            with(|world, id| world.kernel.scheduler.queue_up(id));
             suspend();
         });
         self.fibers.0.push(Some(fiber));
         self.yielders.push(ptr::null());
+        self.locals.push(Locals::default());
     }
 
     /// Runs until all threads have ended, or nothing can happen any more.
-    pub(crate) fn run(mut self) -> Result<State, Failure> {
+    pub(crate) fn run(mut self) -> Result<Kernel, Failure> {
         self.turn()?;
-        let mut globals = core::mem::take(&mut self.state.globals);
-        globals.drop_all().map_err(|payload| {
-            let failure = Failure::of_a_static(&self.state, &*payload);
+        self.globals.drop_all().map_err(|payload| {
+            let failure = Failure::of_a_static(self.kernel.threads(), &*payload);
             // As a thread's.
             core::mem::forget(payload);
             failure
         })?;
-        Ok(self.state)
+        Ok(self.kernel)
     }
 
     fn turn(&mut self) -> Result<(), Failure> {
-        while let Some((at, what)) = self.state.events.pop() {
-            if self.state.is_stale(what) {
+        while let Some((at, what)) = self.kernel.scheduler.events.pop() {
+            if self.kernel.scheduler.is_stale(what) {
                 continue;
             }
-            self.state.now = at;
-            if at >= self.state.limits.time {
-                if self.state.has_ended() {
+            let limit = self.kernel.limits.time;
+            if at >= limit {
+                if self.kernel.threads().have_ended() {
                     // Some processors are still away.
                     break;
                 }
-                return Err(Failure::time(&self.state));
+                return Err(Failure::time(limit, self.kernel.threads()));
             }
             match what {
                 What::Run(id, _) => self.resume(id),
-                other => self.state.happen(at, other),
+                other => self.kernel.happen(at, other),
             }
-            if let Some(failure) = self.state.failure.take() {
+            if let Some(failure) = self.kernel.failure.take() {
                 return Err(failure);
             }
         }
-        if self.state.has_ended() { Ok(()) } else { Err(Failure::deadlock(&self.state)) }
+        let threads = self.kernel.threads();
+        if threads.have_ended() { Ok(()) } else { Err(Failure::deadlock(threads)) }
     }
 
     fn resume(&mut self, id: ThreadId) {
-        if let Err(failure) = self.bear() {
-            self.state.failure = Some(failure);
+        if let Err(failure) = self.add_activations() {
+            self.kernel.failure = Some(failure);
             return;
         }
         self.current = id;
@@ -356,13 +355,10 @@ impl World {
         drop(inside);
         match result {
             CoroutineResult::Yield(()) => self.fibers.0[id.index()] = Some(fiber),
-            CoroutineResult::Return(()) => self.state.end(id),
+            CoroutineResult::Return(()) => self.kernel.end(id),
         }
         debug_assert!(
-            self.state.threads.iter().all(|thread| {
-                !matches!(thread.status, Status::Running | Status::Spinning)
-                    || self.state.processors[thread.processor].current.is_some()
-            }),
+            self.kernel.scheduler.is_sound(),
             "a thread on a processor is its current one"
         );
     }

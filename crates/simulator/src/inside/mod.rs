@@ -8,16 +8,18 @@
 //! the plain operation right after it, and a run is sequentially consistent.
 
 use crate::arena;
-use crate::scheduler::thread::{Outcome, Status, Wait};
-use crate::services::kernel::State;
+use crate::scheduler::{Outcome, Status, Wait};
+use crate::services::Kernel;
 use crate::statistics::Activity;
 use crate::world::{self, outside, suspend, synchronize, with};
 use crate::{ThreadId, Time};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-pub use crate::locals::{Global, Local};
+mod statics;
+
 pub use crate::memory::Kind;
+pub use statics::{Global, Local};
 
 /// The reading of the code's clock when a run begins, in nanoseconds: not 0, which some code takes
 /// for "never".
@@ -61,18 +63,18 @@ pub fn is_running() -> bool {
 #[inline]
 pub fn access(address: *const (), kind: Kind) {
     let alone = with(|world, id| {
-        let alone = !world.state.must_wait(id);
+        let alone = !world.kernel.must_wait(id);
         if alone {
-            world.state.access(id, address, kind);
+            world.kernel.access(id, address, kind);
         }
         alone
     });
     if alone == Some(false) {
         synchronize();
-        if with(|world, id| world.state.delay(id)) == Some(true) {
+        if with(|world, id| world.kernel.delay(id)) == Some(true) {
             suspend();
         }
-        with(|world, id| world.state.access(id, address, kind));
+        with(|world, id| world.kernel.access(id, address, kind));
     }
 }
 
@@ -80,7 +82,7 @@ pub fn access(address: *const (), kind: Kind) {
 /// `false` outside a run.
 #[must_use]
 pub fn releases_by_exchange() -> bool {
-    with(|world, _| world.state.machine.release_by_exchange).unwrap_or(false)
+    with(|world, _| world.kernel.machine.release_by_exchange).unwrap_or(false)
 }
 
 /// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses
@@ -91,9 +93,9 @@ pub fn fence() {
     }
 }
 
-/// Lets all that is earlier happen first, for a call that takes no time: see `State::glance`.
+/// Lets all that is earlier happen first, for a call that takes no time: see `Threads::glance`.
 fn glance() {
-    with(|world, id| world.state.glance(id));
+    with(|world, id| world.kernel.scheduler.threads.glance(id));
     synchronize();
 }
 
@@ -101,10 +103,10 @@ fn glance() {
 /// is read again and again with nothing in between.
 #[must_use]
 pub fn now() -> u64 {
-    if with(|world, id| world.state.glance(id)) == Some(true) {
+    if with(|world, id| world.kernel.scheduler.threads.glance(id)) == Some(true) {
         synchronize();
     }
-    with(|world, id| reading(world.state.thread(id).time, world.state.machine.scale))
+    with(|world, id| reading(world.kernel.thread(id).time, world.kernel.machine.scale))
         .unwrap_or_else(|| outside("the clock"))
 }
 
@@ -115,7 +117,7 @@ fn reading(time: Time, scale: f64) -> u64 {
 
 /// A length on the code's clock, on the machine's.
 fn scaled(nanos: u64) -> Time {
-    let scale = with(|world, _| world.state.machine.scale).unwrap_or_else(|| outside("the clock"));
+    let scale = with(|world, _| world.kernel.machine.scale).unwrap_or_else(|| outside("the clock"));
     scaled_by(nanos, scale)
 }
 
@@ -150,7 +152,7 @@ fn moment(until: u64) -> Time {
 /// Outside a run.
 #[must_use]
 pub fn time() -> Time {
-    with(|world, id| world.state.thread(id).time).unwrap_or_else(|| outside("the clock"))
+    with(|world, id| world.kernel.thread(id).time).unwrap_or_else(|| outside("the clock"))
 }
 
 /// Computes for `nanos` nanoseconds of the machine: no scale.
@@ -188,11 +190,11 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     let span = scaled(nanos);
     let begin = time();
     let gap = with(|world, id| {
-        let state = &mut world.state;
-        match state.memory.poll() {
-            Some(gap) => Some(gap.max(state.machine.pause).min(span)),
-            None if state.watch(id, address, begin + span) => None,
-            None => Some(state.machine.pause.min(span)),
+        let Kernel { machine, memory, scheduler, .. } = &mut world.kernel;
+        match memory.system().poll() {
+            Some(gap) => Some(gap.max(machine.pause).min(span)),
+            None if memory.watch(scheduler, id, address, begin + span) => None,
+            None => Some(machine.pause.min(span)),
         }
     })
     .unwrap_or_else(|| outside("a wait"));
@@ -200,7 +202,7 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
         Some(gap) => world::spend(gap, Activity::Spinning),
         None => suspend(),
     }
-    let scale = with(|world, _| world.state.machine.scale).unwrap_or(1.0);
+    let scale = with(|world, _| world.kernel.machine.scale).unwrap_or(1.0);
     // The last pause may have begun in time and ended too late.
     unscaled(time() - begin, scale).min(nanos)
 }
@@ -212,7 +214,7 @@ const TURN_NS: u64 = 2;
 /// Returns the time of one [`hint`], in whole nanoseconds of the code's clock, at least 1.
 #[must_use]
 pub fn hint_nanos() -> u64 {
-    let (pause, scale) = with(|world, _| (world.state.machine.pause, world.state.machine.scale))
+    let (pause, scale) = with(|world, _| (world.kernel.machine.pause, world.kernel.machine.scale))
         .unwrap_or_else(|| outside("the length of a pause"));
     if pause == Time::ZERO {
         return TURN_NS;
@@ -222,19 +224,19 @@ pub fn hint_nanos() -> u64 {
 
 /// Spins for one pause hint of the machine ([`Machine::pause`](crate::Machine::pause)).
 pub fn hint() {
-    let pause = with(|world, _| world.state.machine.pause).unwrap_or_else(|| outside("a pause"));
+    let pause = with(|world, _| world.kernel.machine.pause).unwrap_or_else(|| outside("a pause"));
     world::spend(if pause == Time::ZERO { scaled(TURN_NS) } else { pause }, Activity::Spinning);
 }
 
 /// Gives the processor to another thread that is ready, if there is one. Costs a switch.
 pub fn yield_now() {
     synchronize();
-    let cost = with(|world, _| world.state.machine.scheduling.switch)
+    let cost = with(|world, _| world.kernel.machine.scheduling.switch)
         .unwrap_or_else(|| outside("thread::yield_now"));
     // Never for nothing: a loop around it would not end.
     world::spend(cost.max(Time::nanos(1)), Activity::Switching);
     synchronize();
-    if with(|world, id| world.state.yield_processor(id)) == Some(true) {
+    if with(|world, id| world.kernel.yield_processor(id)) == Some(true) {
         suspend();
     }
 }
@@ -247,10 +249,10 @@ pub fn sleep(nanos: u64) {
     glance();
     let span = scaled(nanos);
     with(|world, id| {
-        let until = world.state.thread(id).time + span;
-        let thread = world.state.thread_mut(id);
-        (thread.wait, thread.outcome) = (Wait::Sleep, Outcome::Open);
-        world.state.block(id, until);
+        let until = world.kernel.thread(id).time + span;
+        let thread = world.kernel.thread_mut(id);
+        thread.wait_for(Wait::Sleep);
+        world.kernel.block(id, until);
     })
     .unwrap_or_else(|| outside("thread::sleep"));
     suspend();
@@ -273,8 +275,9 @@ pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> P
         return Parked::TimedOut;
     }
     let cost = with(|world, id| {
-        world.state.enqueue(id, address);
-        world.state.machine.scheduling.park
+        let Kernel { memory, scheduler, .. } = &mut world.kernel;
+        scheduler.enqueue(id, memory.identities.of(address));
+        scheduler.scheduling.park
     })
     .unwrap_or(Time::ZERO);
     fall_asleep(cost, until)
@@ -285,9 +288,9 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
     world::spend(cost, Activity::Switching);
     synchronize();
     let sleeps = with(|world, id| {
-        let sleeps = world.state.thread(id).outcome == Outcome::Open;
+        let sleeps = world.kernel.thread(id).outcome == Outcome::Open;
         if sleeps {
-            world.state.block(id, until);
+            world.kernel.block(id, until);
         }
         sleeps
     });
@@ -295,7 +298,7 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
         suspend();
     }
     with(|world, id| {
-        let thread = world.state.thread_mut(id);
+        let thread = world.kernel.thread_mut(id);
         thread.wait = Wait::Nothing;
         match thread.outcome {
             Outcome::TimedOut => Parked::TimedOut,
@@ -309,8 +312,11 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
 /// came. Returns how many. The word is not read.
 pub fn wake(address: *const (), count: usize) -> usize {
     glance();
-    with(|world, id| world.state.wake(id, address, count))
-        .unwrap_or_else(|| outside("machine::park::wake"))
+    with(|world, id| {
+        let Kernel { memory, scheduler, .. } = &mut world.kernel;
+        scheduler.wake(id, memory.identities.of(address), count)
+    })
+    .unwrap_or_else(|| outside("machine::park::wake"))
 }
 
 /// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails. A
@@ -334,25 +340,25 @@ pub(crate) fn spawn_prepared(
     name: Option<String>,
     pinned: Option<usize>,
     body: Box<dyn FnOnce() + 'static>,
-    prepare: impl FnOnce(&mut State, ThreadId, Time),
+    prepare: impl FnOnce(&mut Kernel, ThreadId, Time),
 ) -> ThreadId {
     synchronize();
     // `body` is not taken along: where this panics, it is dropped by its owner, outside `with`.
     let stack = with(|world, _| {
         if let Some(processor) = pinned {
-            world.state.assert_processor(processor);
+            world.kernel.assert_processor(processor);
         }
         world.room()
     })
     .unwrap_or_else(|| outside("thread::spawn"))
     .unwrap_or_else(|failure| panic!("{failure}"));
     with(|world, id| {
-        let cost = world.state.machine.scheduling.spawn;
-        let end = world.state.thread(id).time + cost;
-        world.state.spend(id, Activity::Switching, end);
+        let cost = world.kernel.machine.scheduling.spawn;
+        let end = world.kernel.thread(id).time + cost;
+        world.kernel.scheduler.threads.spend(id, Activity::Switching, end);
         let made = world.create(stack, (name, pinned), end, body);
-        prepare(&mut world.state, made, end);
-        world.state.announce_ready(made, end);
+        prepare(&mut world.kernel, made, end);
+        world.kernel.scheduler.ready_at(made, end);
         made
     })
     .unwrap_or_else(|| outside("thread::spawn"))
@@ -366,16 +372,16 @@ pub(crate) fn spawn_prepared(
 pub fn join(thread: ThreadId) {
     synchronize();
     let cost = with(|world, id| {
-        let state = &mut world.state;
-        let count = state.threads.len();
+        let Kernel { machine, scheduler, .. } = &mut world.kernel;
+        let threads = &mut scheduler.threads;
+        let count = threads.len();
         assert!(thread.index() < count, "{thread} was to be joined, and the run has {count}");
-        if state.thread(thread).status == Status::Ended {
+        if threads[thread].status == Status::Ended {
             return None;
         }
-        state.thread_mut(thread).joiners.push(id);
-        let me = state.thread_mut(id);
-        (me.wait, me.outcome) = (Wait::Join(thread), Outcome::Open);
-        Some(state.machine.scheduling.park)
+        threads[thread].joiners.push(id);
+        threads[id].wait_for(Wait::Join(thread));
+        Some(machine.scheduling.park)
     })
     .unwrap_or_else(|| outside("JoinHandle::join"));
     if let Some(cost) = cost {
@@ -398,19 +404,19 @@ pub fn current() -> ThreadId {
 /// A number of the run that no other run of this process has.
 #[must_use]
 pub fn run_number() -> u64 {
-    with(|world, _| world.state.number).unwrap_or_else(|| outside("the run's number"))
+    with(|world, _| world.kernel.number).unwrap_or_else(|| outside("the run's number"))
 }
 
 /// Returns the number of processors of the machine.
 #[must_use]
 pub fn processors() -> usize {
-    with(|world, _| world.state.machine.processors).unwrap_or_else(|| outside("machine::topology"))
+    with(|world, _| world.kernel.machine.processors).unwrap_or_else(|| outside("machine::topology"))
 }
 
 /// The processor of the running thread.
 #[must_use]
 pub fn processor() -> usize {
-    with(|world, id| world.state.thread(id).processor)
+    with(|world, id| world.kernel.thread(id).processor)
         .unwrap_or_else(|| outside("machine::topology"))
 }
 
@@ -424,19 +430,20 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     synchronize();
     let (before, moves) = with(|world, id| {
         if let Some(processor) = processor {
-            world.state.assert_processor(processor);
+            world.kernel.assert_processor(processor);
         }
-        let own = world.state.thread(id);
+        let own = world.kernel.thread(id);
         assert!(own.space.is_none(), "an activation runs where its address space has a processor");
         let before = own.pinned;
-        let at = world.state.thread(id).time;
-        world.state.release(id, at);
-        world.state.thread_mut(id).pinned = processor;
-        let here = world.state.thread(id).processor;
+        let at = world.kernel.thread(id).time;
+        let Kernel { gangs, scheduler, .. } = &mut world.kernel;
+        gangs.release(scheduler, id, at);
+        world.kernel.thread_mut(id).pinned = processor;
+        let here = world.kernel.thread(id).processor;
         (before, processor.is_some_and(|processor| processor != here))
     })
     .unwrap_or_else(|| outside("machine::topology::pin"));
-    if moves && with(|world, id| world.state.yield_processor(id)) == Some(true) {
+    if moves && with(|world, id| world.kernel.yield_processor(id)) == Some(true) {
         suspend();
     }
     before
@@ -451,13 +458,13 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
 /// Outside a run.
 #[must_use = "what it was before is to be put back by `put_back`"]
 pub fn pull(thread: usize) -> Option<Option<usize>> {
-    let cost = with(|world, _| world.state.machine.scheduling.wake)
+    let cost = with(|world, _| world.kernel.machine.scheduling.wake)
         .unwrap_or_else(|| outside("machine::presence::pull"));
     world::spend(cost, Activity::Switching);
     synchronize();
     with(|world, id| {
-        let here = world.state.thread(id).processor;
-        let pulled = world.state.threads.get_mut(thread)?;
+        let here = world.kernel.thread(id).processor;
+        let pulled = world.kernel.scheduler.threads.get_mut(thread)?;
         let own = pulled.space.is_some() || pulled.entry.is_some();
         (pulled.status == Status::Ready && !own).then(|| pulled.pinned.replace(here))
     })
@@ -471,35 +478,38 @@ pub fn pull(thread: usize) -> Option<Option<usize>> {
 ///
 /// Outside a run.
 pub fn put_back(thread: usize, before: Option<usize>) {
-    let cost = with(|world, _| world.state.machine.scheduling.wake)
+    let cost = with(|world, _| world.kernel.machine.scheduling.wake)
         .unwrap_or_else(|| outside("machine::presence::pull"));
     world::spend(cost, Activity::Switching);
     synchronize();
     with(|world, id| {
-        let at = world.state.thread(id).time;
-        let Some(pulled) = world.state.threads.get_mut(thread) else { return };
+        let at = world.kernel.thread(id).time;
+        let Some(pulled) = world.kernel.scheduler.threads.get_mut(thread) else { return };
         pulled.pinned = before;
-        world.state.settle(ThreadId::new(thread), at);
+        world.kernel.scheduler.settle(ThreadId::new(thread), at);
     });
 }
 
 /// The processor that the running thread is kept on, by [`spawn`] or [`pin`]; none if it is free.
 #[must_use]
 pub fn pinned() -> Option<usize> {
-    with(|world, id| world.state.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))
+    with(|world, id| world.kernel.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))
 }
 
 /// Returns the state of the thread of that number. A thread that does not exist has ended.
 #[must_use]
 pub fn presence(thread: usize) -> Presence {
     glance();
-    with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
-        Some(_) if world.state.threads[thread].frozen => Presence::Preempted,
-        Some(Status::Running | Status::Spinning) => Presence::Running,
-        Some(Status::Ready) if world.state.threads[thread].waited => Presence::Woken,
-        Some(Status::Ready | Status::Stopped) => Presence::Preempted,
-        Some(Status::Blocked) => Presence::Blocked,
-        Some(Status::Ended) | None => Presence::Ended,
+    with(|world, _| {
+        let Some(thread) = world.kernel.threads().get(thread) else { return Presence::Ended };
+        match thread.status {
+            _ if thread.frozen => Presence::Preempted,
+            Status::Running | Status::Spinning => Presence::Running,
+            Status::Ready if thread.waited => Presence::Woken,
+            Status::Ready | Status::Stopped => Presence::Preempted,
+            Status::Blocked => Presence::Blocked,
+            Status::Ended => Presence::Ended,
+        }
     })
     .unwrap_or_else(|| outside("machine::presence"))
 }
@@ -510,9 +520,9 @@ pub fn presence(thread: usize) -> Presence {
 pub fn switched(thread: usize) -> Option<u64> {
     glance();
     with(|world, _| {
-        let thread = world.state.threads.get(thread)?;
+        let thread = world.kernel.threads().get(thread)?;
         let at = thread.switched.filter(|_| thread.status != Status::Ended)?;
-        Some(reading(at, world.state.machine.scale))
+        Some(reading(at, world.kernel.machine.scale))
     })
     .unwrap_or_else(|| outside("machine::presence"))
 }
@@ -520,14 +530,16 @@ pub fn switched(thread: usize) -> Option<u64> {
 /// A number from the seed: another one at each call, the same ones in each run.
 #[must_use]
 pub fn entropy() -> u64 {
-    with(|world, _| world.state.random.next()).unwrap_or_else(|| outside("machine::hint::entropy"))
+    with(|world, _| world.kernel.scheduler.random.next())
+        .unwrap_or_else(|| outside("machine::hint::entropy"))
 }
 
 /// A number for the word at `address` that is the same on every run: what a table hashed by address
 /// must hash instead.
 #[must_use]
 pub fn identity(address: *const ()) -> u64 {
-    with(|world, _| world.state.identities.of(address)).unwrap_or_else(|| outside("an address"))
+    with(|world, _| world.kernel.memory.identities.of(address))
+        .unwrap_or_else(|| outside("an address"))
 }
 
 /// Names the words in `bytes` bytes from `address` on, for
@@ -539,9 +551,9 @@ pub fn identity(address: *const ()) -> u64 {
 /// Takes no time. Nothing outside a run, and in a run that does not count words.
 pub fn label(address: *const (), bytes: usize, name: &str) {
     with(|world, _| {
-        let state = &mut world.state;
-        if let Some(words) = &mut state.words {
-            words.label(&mut state.identities, address, bytes, name);
+        let Kernel { memory, scheduler, .. } = &mut world.kernel;
+        if let Some(words) = &mut scheduler.threads.words {
+            words.label(&mut memory.identities, address, bytes, name);
         }
     })
     .unwrap_or_default();

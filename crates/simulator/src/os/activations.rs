@@ -41,47 +41,11 @@
 //! out: that a thread may need more time in the kernel after it unblocks.
 
 use crate::ThreadId;
+use crate::services::Handler;
 use crate::world::{outside, synchronize, with};
-use core::fmt;
 use std::rc::Rc;
 
-/// An event that the kernel tells an address space of; an activation by its thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Upcall {
-    /// The space has one more processor: this one.
-    AddProcessor,
-    /// The kernel has taken the processor of an activation, which could have gone on.
-    Preempted(ThreadId),
-    /// An activation waits in the kernel, and its processor is free: it sleeps, is parked, or waits
-    /// for a thread's end.
-    Blocked(ThreadId),
-    /// An activation that was reported as blocked could go on.
-    Unblocked(ThreadId),
-}
-
-/// The next use of the processor of a handler that is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// This activation, which was preempted or has unblocked, goes on here. It is a switch inside
-    /// the program: it costs nothing but the handler's work.
-    Resume(ThreadId),
-    /// Nothing: the space has no use for this processor, and wants one less than it has.
-    Idle,
-}
-
-/// The program's scheduler: it is called with the events, and returns the next use of the
-/// processor.
-pub(crate) type Handler = Rc<dyn Fn(&[Upcall]) -> Next>;
-
-/// An address space of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Space(pub(crate) usize);
-
-impl fmt::Display for Space {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "address space {}", self.0)
-    }
-}
+pub use crate::services::{Next, Space, Upcall};
 
 impl Space {
     /// Makes an address space that wants so many processors. Of two spaces the one of higher
@@ -125,7 +89,7 @@ impl Space {
     ) -> Self {
         let handler: Handler = Rc::new(handler);
         synchronize();
-        with(|world, id| world.state.add_space(id, name, (priority, wanted), handler))
+        with(|world, id| world.kernel.add_space(id, name, (priority, wanted), handler))
             .unwrap_or_else(|| outside("os::activations::Space::new"))
     }
 
@@ -133,7 +97,7 @@ impl Space {
     /// time; each processor that comes takes an upcall.
     pub fn request(self, more: usize) {
         synchronize();
-        with(|world, id| world.state.request(id, self.0, more))
+        with(|world, id| world.kernel.request(id, self.0, more))
             .unwrap_or_else(|| outside("os::activations::Space::request"));
     }
 
@@ -141,14 +105,14 @@ impl Space {
     #[must_use]
     pub fn processors(self) -> usize {
         synchronize();
-        with(|world, _| world.state.assigned(self.0))
+        with(|world, _| world.kernel.assigned(self.0))
             .unwrap_or_else(|| outside("os::activations::Space::processors"))
     }
 
     /// Returns the number of processors that it wants.
     #[must_use]
     pub fn wanted(self) -> usize {
-        with(|world, _| world.state.wanted(self.0))
+        with(|world, _| world.kernel.spaces.wanted(self.0))
             .unwrap_or_else(|| outside("os::activations::Space::wanted"))
     }
 
@@ -158,8 +122,8 @@ impl Space {
     pub fn interrupt(self, activation: ThreadId) {
         synchronize();
         with(|world, id| {
-            let at = world.state.thread(id).time;
-            world.state.interrupt_activation(self.0, activation, at);
+            let at = world.kernel.thread(id).time;
+            world.kernel.interrupt_activation(self, activation, at);
         })
         .unwrap_or_else(|| outside("os::activations::Space::interrupt"));
     }

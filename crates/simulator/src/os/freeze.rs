@@ -15,8 +15,7 @@
 //! 3. A wake-up that it was on its way to wait for is spent on it, as the kernel would spend it on
 //!    a thread that is stopped by a signal.
 
-use crate::scheduler::thread::{Status, ThreadId};
-use crate::services::kernel::State;
+use crate::ThreadId;
 use crate::world::{outside, with};
 
 /// Runs `body`. The running thread makes at most `accesses` shared accesses in it: when it calls
@@ -48,11 +47,11 @@ pub fn after<R>(accesses: u64, body: impl FnOnce() -> R) -> R {
     struct Limited;
     impl Drop for Limited {
         fn drop(&mut self) {
-            with(|world, id| world.state.thread_mut(id).accesses_left = u64::MAX);
+            with(|world, id| world.kernel.thread_mut(id).accesses_left = u64::MAX);
         }
     }
 
-    with(|world, id| world.state.thread_mut(id).accesses_left = accesses)
+    with(|world, id| world.kernel.thread_mut(id).accesses_left = accesses)
         .unwrap_or_else(|| outside("os::freeze::after"));
     let _limited = Limited;
     body()
@@ -65,7 +64,7 @@ pub fn after<R>(accesses: u64, body: impl FnOnce() -> R) -> R {
 /// If the run has not made so many threads.
 #[must_use]
 pub fn is_frozen(thread: ThreadId) -> bool {
-    with(|world, _| world.state.thread(thread).frozen)
+    with(|world, _| world.kernel.thread(thread).frozen)
         .unwrap_or_else(|| outside("os::freeze::is_frozen"))
 }
 
@@ -79,22 +78,4 @@ pub fn wait(thread: ThreadId) -> bool {
         crate::inside::sleep(100);
     }
     is_frozen(thread)
-}
-
-impl State {
-    /// Returns whether `id` may not do anything more.
-    #[inline]
-    pub(crate) fn is_to_freeze(&self, id: ThreadId) -> bool {
-        self.thread(id).accesses_left == 0
-    }
-
-    /// Takes `id` off its processor for good.
-    pub(crate) fn freeze(&mut self, id: ThreadId) {
-        let at = self.thread(id).time;
-        let thread = self.thread_mut(id);
-        thread.frozen = true;
-        thread.statistics.life.1 = at;
-        self.take_off(id, Status::Blocked, at);
-        self.statistics.elapsed = self.statistics.elapsed.max(at);
-    }
 }

@@ -24,20 +24,9 @@
 //! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems",
 //! 1988; Michael and Scott 1997, section 2.
 
-use crate::Time;
+use crate::ThreadId;
 use crate::inside::{self, Kind};
-use crate::scheduler::thread::ThreadId;
-use crate::services::kernel::State;
 use crate::world::{outside, suspend, synchronize, with};
-
-/// The requests of a thread, and the answer.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Keep {
-    /// The number of open requests.
-    depth: u32,
-    /// Set if the slice has ended meanwhile.
-    pub(crate) warned: bool,
-}
 
 /// Asks that the running thread not be preempted, until [`end`]. Requests nest. Costs one write to
 /// a line of the thread's own.
@@ -58,7 +47,7 @@ pub(crate) struct Keep {
 /// ```
 pub fn begin() {
     write();
-    with(|world, id| world.state.thread_mut(id).keep.depth += 1);
+    with(|world, id| world.kernel.thread_mut(id).keep.depth += 1);
 }
 
 /// Takes back the last request of the running thread. If that was the only one, and its slice has
@@ -71,7 +60,7 @@ pub fn begin() {
 pub fn end() -> bool {
     write();
     let before = with(|world, id| {
-        let thread = world.state.thread_mut(id);
+        let thread = world.kernel.thread_mut(id);
         assert!(
             thread.keep.depth > 0,
             "{id} took back a request not to be preempted that it had not made"
@@ -81,11 +70,14 @@ pub fn end() -> bool {
     });
     let Some(Some(before)) = before else { return false };
     synchronize();
-    let leaves = with(|world, id| world.state.thread(id).keep.warned && world.state.end_slice(id));
+    let leaves = with(|world, id| {
+        let kernel = &mut world.kernel;
+        kernel.thread(id).keep.warned && kernel.end_slice(id)
+    });
     if leaves == Some(true) {
         suspend();
     }
-    with(|world, id| world.state.thread(id).statistics.preemptions > before).unwrap_or(false)
+    with(|world, id| world.kernel.thread(id).statistics.preemptions > before).unwrap_or(false)
 }
 
 /// Returns whether the running thread's slice has ended, and it stays on sufferance: it should come
@@ -93,7 +85,7 @@ pub fn end() -> bool {
 #[must_use]
 pub fn is_warned() -> bool {
     touch(Kind::Read);
-    with(|world, id| world.state.thread(id).keep.warned).unwrap_or(false)
+    with(|world, id| world.kernel.thread(id).keep.warned).unwrap_or(false)
 }
 
 /// Returns the number of open requests of the running thread. Free.
@@ -103,7 +95,7 @@ pub fn is_warned() -> bool {
 /// Outside a run.
 #[must_use]
 pub fn requests() -> u32 {
-    with(|world, id| world.state.thread(id).keep.depth)
+    with(|world, id| world.kernel.thread(id).keep.depth)
         .unwrap_or_else(|| outside("the requests not to be preempted"))
 }
 
@@ -117,32 +109,11 @@ fn touch(kind: Kind) {
         outside("a request not to be preempted");
     }
     synchronize();
-    with(|world, id| world.state.access_word(id, word(id), kind));
+    with(|world, id| world.kernel.access_word(id, word(id), kind));
 }
 
 /// The identity of a word of the system's that a thread has for itself, on a page of its own: no
 /// word of a program has bits 63 and 62.
 fn word(id: ThreadId) -> u64 {
     0b11 << 62 | (id.index() as u64) << 12
-}
-
-impl State {
-    /// Returns whether `id` may stay for a while: its slice is over at `at`, and another thread
-    /// waits for the processor.
-    pub(crate) fn grant(&mut self, id: ThreadId, at: Time) -> bool {
-        let thread = &mut self.threads[id.index()];
-        let processor = &mut self.processors[thread.processor];
-        let until = processor.slice_end + self.machine.scheduling.grace;
-        if thread.keep.depth == 0 || self.interruptible {
-            return false;
-        }
-        if thread.keep.warned || until <= at {
-            thread.statistics.breaches += 1;
-            return false;
-        }
-        thread.keep.warned = true;
-        thread.statistics.graces += 1;
-        processor.slice_end = until;
-        true
-    }
 }

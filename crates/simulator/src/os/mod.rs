@@ -5,9 +5,8 @@
 //!   and Scott 1997 use it.
 //! - [`activations`]: processors that come and go, with notice. From Anderson, Bershad, Lazowska
 //!   and Levy 1992.
-//! - `delay`: threads that stop for a while, anywhere:
-//!   [`Simulation::delays`](crate::Simulation::delays). From Burckhardt, Kothari, Musuvathi and
-//!   Nagarakatte 2010.
+//! - [`Simulation::delays`](crate::Simulation::delays): threads that stop for a while, anywhere.
+//!   From Burckhardt, Kothari, Musuvathi and Nagarakatte 2010.
 //! - [`freeze`]: a thread that stops for ever after a given access. From the progress tests of this
 //!   project.
 //! - [`gang`]: slots of threads that run at the same time. From Feitelson and Rudolph 1992.
@@ -16,6 +15,9 @@
 //!
 //! As [`inside`](crate::inside), it is called by the code of virtual threads. Outside a run each
 //! function panics, naming itself.
+//!
+//! Each file has the rules of its service and the calls of the program. The kernel's side, which
+//! the calls reach through the world of the run, is the crate's private module `services`.
 
 pub mod activations;
 pub mod freeze;

@@ -17,8 +17,7 @@
 //!    the same step.
 
 use crate::Time;
-use crate::scheduler::thread::{Status, ThreadId};
-use crate::services::kernel::State;
+use crate::scheduler::Status;
 use crate::statistics::Activity;
 use crate::world::{outside, spend, synchronize, with};
 
@@ -45,8 +44,8 @@ use crate::world::{outside, spend, synchronize, with};
 pub fn arm(thread: usize, word: *const ()) -> bool {
     synchronize();
     let (seen, new) = with(|world, _| {
-        let word = world.state.identities.of(word);
-        let watched = world.state.threads.get_mut(thread);
+        let word = world.kernel.memory.identities.of(word);
+        let watched = world.kernel.scheduler.threads.get_mut(thread);
         let Some(watched) = watched.filter(|thread| thread.status != Status::Ended) else {
             return (false, false);
         };
@@ -67,8 +66,8 @@ pub fn arm(thread: usize, word: *const ()) -> bool {
 pub fn disarm(thread: usize, word: *const ()) {
     synchronize();
     let armed = with(|world, _| {
-        let word = world.state.identities.of(word);
-        let Some(watched) = world.state.threads.get_mut(thread) else { return false };
+        let word = world.kernel.memory.identities.of(word);
+        let Some(watched) = world.kernel.scheduler.threads.get_mut(thread) else { return false };
         let before = watched.watchers.len();
         watched.watchers.retain(|other| *other != word);
         watched.watchers.len() < before
@@ -79,9 +78,9 @@ pub fn disarm(thread: usize, word: *const ()) {
     }
 }
 
-/// A way into the kernel and out again, as `State::wake` takes it to be.
+/// A way into the kernel and out again, as `Scheduler::wake` takes it to be.
 fn charge() {
-    let wake = with(|world, _| world.state.machine.scheduling.wake).unwrap_or(Time::ZERO);
+    let wake = with(|world, _| world.kernel.machine.scheduling.wake).unwrap_or(Time::ZERO);
     spend(Time::picos(wake.as_picos() / 4), Activity::Switching);
 }
 
@@ -89,8 +88,8 @@ fn charge() {
 #[must_use]
 pub fn has_seen(word: *const ()) -> bool {
     with(|world, _| {
-        let word = world.state.identities.of(word);
-        world.state.seen_switch.contains(&word)
+        let word = world.kernel.memory.identities.of(word);
+        world.kernel.scheduler.sleepers.is_marked(word)
     })
     .unwrap_or_else(|| outside("machine::presence::watch"))
 }
@@ -98,24 +97,8 @@ pub fn has_seen(word: *const ()) -> bool {
 /// Takes the mark away. Returns whether it was there. Takes no time.
 pub fn take(word: *const ()) -> bool {
     with(|world, _| {
-        let word = world.state.identities.of(word);
-        world.state.seen_switch.remove(&word)
+        let word = world.kernel.memory.identities.of(word);
+        world.kernel.scheduler.sleepers.take_mark(word)
     })
     .unwrap_or_else(|| outside("machine::presence::watch"))
-}
-
-impl State {
-    /// Marks the watches of `id`, which has lost or got its processor at `at`.
-    pub(crate) fn switched(&mut self, id: ThreadId, at: Time) {
-        self.thread_mut(id).switched = Some(at);
-        for word in core::mem::take(&mut self.thread_mut(id).watchers) {
-            self.seen_switch.insert(word);
-            while let Some(sleeper) = self.next_sleeper(word) {
-                let asleep = self.thread(sleeper).status == Status::Blocked;
-                let idle = asleep && self.idle_for(sleeper, at).is_some();
-                let kick = if idle { self.machine.scheduling.kick } else { Time::ZERO };
-                self.rouse(sleeper, at + self.machine.scheduling.wake + kick);
-            }
-        }
-    }
 }

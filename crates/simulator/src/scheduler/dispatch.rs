@@ -15,79 +15,58 @@
 //!    run one of them, unless it is an address space's.
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
-use crate::Time;
-use crate::scheduler::event::{Stretch, What};
-use crate::scheduler::thread::{Status, ThreadId, Wait};
-use crate::services::kernel::State;
+use super::event::{Events, What};
+use super::processor::Processor;
+use super::sleepers::Sleepers;
+use super::thread::{Computation, Outcome, Status, ThreadId, Wait};
+use super::threads::Threads;
+use crate::machine::Scheduling;
+use crate::random::Random;
 use crate::statistics::Activity;
+use crate::{Machine, Time};
+use std::collections::VecDeque;
 
-/// One processor, as the scheduler sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Processor {
-    /// The thread that runs here.
-    pub(crate) current: Option<ThreadId>,
-    /// The thread that ran here last: putting it back on costs nothing.
-    last: Option<ThreadId>,
-    /// The time when `current` may be taken off.
-    pub(crate) slice_end: Time,
-    /// Until when the other applications have it.
-    away_until: Time,
-    /// The time since when `current` has it.
-    since: Time,
-    /// The stretch of spinning with an announced end of its slice.
-    announced: Option<Stretch>,
+/// The threads, the processors and the events of a run.
+pub(crate) struct Scheduler {
+    /// The costs of scheduling on the machine.
+    pub(crate) scheduling: Scheduling,
+    /// The events to come.
+    pub(crate) events: Events,
+    /// The threads, by number.
+    pub(crate) threads: Threads,
+    /// The processors, by number.
+    pub(crate) processors: Vec<Processor>,
+    /// The threads that sleep on words.
+    pub(crate) sleepers: Sleepers,
+    /// The threads that are ready, in the order in which they came.
+    ready: VecDeque<ThreadId>,
+    /// Set if a thread may have to leave its processor at a moment that is not known before.
+    pub(crate) interruptible: bool,
+    /// The run's randomness.
+    pub(crate) random: Random,
 }
 
-impl Processor {
-    /// The first processor begins with the first thread on it.
-    pub(crate) fn new(number: usize) -> Self {
+/// # Threads that get and lose a processor
+impl Scheduler {
+    /// No thread yet. The processors are idle.
+    pub(crate) fn new(machine: &Machine, threads: Threads, seed: u64) -> Self {
         Self {
-            current: None,
-            last: (number == 0).then(|| ThreadId::new(0)),
-            slice_end: Time::ZERO,
-            away_until: Time::ZERO,
-            since: Time::ZERO,
-            announced: None,
+            scheduling: machine.scheduling.clone(),
+            events: Events::default(),
+            threads,
+            processors: (0..machine.processors).map(Processor::new).collect(),
+            sleepers: Sleepers::default(),
+            ready: VecDeque::new(),
+            interruptible: false,
+            random: Random::new(seed),
         }
     }
 
-    /// Putting that thread on costs nothing.
-    pub(crate) fn ran_last(&mut self, id: ThreadId) {
-        self.last = Some(id);
-    }
-
-    fn is_idle(&self, at: Time) -> bool {
-        self.current.is_none() && self.away_until <= at
-    }
-}
-
-impl State {
-    /// `id` can run from now on.
-    pub(crate) fn make_ready(&mut self, id: ThreadId, at: Time) {
-        if let Some(space) = self.threads[id.index()].space {
-            return self.unblock(id, space, at);
-        }
-        self.enter(id, Status::Ready, at);
-        self.threads[id.index()].wait = Wait::Nothing;
-        match self.idle_for(id, at) {
-            Some(processor) => self.put_on(id, processor, at),
-            None => {
-                self.ready.push_back(id);
-                self.announce_slices(at);
-                self.claim(id, at);
-                self.reallocate(at);
-            }
-        }
-        if self.threads[id.index()].entry.is_some() {
-            self.gangs_changed(at);
-        }
-    }
-
-    /// An idle processor for `id`: its last one, or the first.
+    /// Returns an idle processor for `id`: its last one, or the first.
     pub(crate) fn idle_for(&self, id: ThreadId, at: Time) -> Option<usize> {
-        let thread = &self.threads[id.index()];
+        let thread = &self.threads[id];
         let is_idle = |processor: &usize| {
-            self.processors[*processor].is_idle(at) && self.spaces.is_ordinary(*processor)
+            self.processors[*processor].is_idle(at) && self.processors[*processor].is_ordinary()
         };
         if let Some(pinned) = thread.pinned {
             return Some(pinned).filter(is_idle);
@@ -96,54 +75,61 @@ impl State {
         last.or_else(|| (0..self.processors.len()).find(is_idle))
     }
 
+    /// Puts `id`, which can run, on an idle processor. Returns whether it has to wait for one.
+    pub(crate) fn place(&mut self, id: ThreadId, at: Time) -> bool {
+        self.threads.enter(id, Status::Ready, at);
+        self.threads[id].wait = Wait::Nothing;
+        match self.idle_for(id, at) {
+            Some(processor) => {
+                self.put_on(id, processor, at);
+                false
+            }
+            None => {
+                self.ready.push_back(id);
+                self.announce_slices(at);
+                true
+            }
+        }
+    }
+
     /// Takes `id` onto the processor `at`, which is idle.
     pub(crate) fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
-        let scheduling = &self.machine.scheduling;
+        let scheduling = &self.scheduling;
         let processor = &mut self.processors[at];
         let switch = if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
         processor.current = Some(id);
         processor.last = Some(id);
         processor.since = now;
-        let upcall =
-            if self.threads[id.index()].is_fresh() { scheduling.upcall } else { Time::ZERO };
+        let upcall = if self.threads[id].is_fresh() { scheduling.upcall } else { Time::ZERO };
         let begin = now + switch + upcall;
         processor.slice_end = begin + scheduling.quantum;
-        if core::mem::take(&mut self.first_slice[at]) {
+        if core::mem::take(&mut processor.first_slice) {
             // The processors' slices do not end together.
             let part = self.random.below(scheduling.quantum.as_picos().max(1));
             if scheduling.applications > 1 {
-                self.processors[at].slice_end = begin + Time::picos(part);
+                processor.slice_end = begin + Time::picos(part);
             }
         }
-        self.enter(id, Status::Running, now);
-        let thread = &mut self.threads[id.index()];
+        self.threads.enter(id, Status::Running, now);
+        let thread = &mut self.threads[id];
         if thread.processor != at {
             thread.statistics.migrations += 1;
         }
         thread.processor = at;
         thread.time = now;
         thread.keep.warned = false;
-        self.spend(id, Activity::Switching, begin);
-        let stretch = self.threads[id.index()].stretch;
-        self.events.announce(begin, What::Run(id, stretch));
+        self.threads.spend(id, Activity::Switching, begin);
+        self.run_at(id, begin);
         self.switched(id, now);
-    }
-
-    /// Gives an idle processor to a thread or space that has a right to it.
-    pub(crate) fn dispatch(&mut self, processor: usize, at: Time) {
-        if self.spaces.is_empty() {
-            self.dispatch_ready(processor, at);
-        } else if self.processors[processor].current.is_none() {
-            self.arrive(processor, at);
-        }
     }
 
     /// Takes the first ready thread that may run there onto an idle processor.
     pub(crate) fn dispatch_ready(&mut self, processor: usize, at: Time) {
-        if !self.spaces.is_ordinary(processor) || !self.processors[processor].is_idle(at) {
+        let idle = &self.processors[processor];
+        if !idle.is_ordinary() || !idle.is_idle(at) {
             return;
         }
-        let mine = |id: &ThreadId| self.threads[id.index()].may_run_on(processor);
+        let mine = |id: &ThreadId| self.threads[*id].may_run_on(processor);
         let of_slot = |id: &ThreadId| mine(id) && self.is_first_on(*id, processor);
         let first = self.interruptible.then(|| self.ready.iter().position(of_slot)).flatten();
         let first = first.or_else(|| self.ready.iter().position(mine));
@@ -152,90 +138,26 @@ impl State {
         }
     }
 
-    /// Takes `id` off its processor, into `status`, and gives the processor to another.
-    pub(crate) fn take_off(&mut self, id: ThreadId, status: Status, at: Time) {
-        let processor = self.threads[id.index()].processor;
+    /// Takes `id` off its processor, into `status`. Returns the processor, which is idle then.
+    pub(crate) fn leave(&mut self, id: ThreadId, status: Status, at: Time) -> usize {
+        let processor = self.threads[id].processor;
         let left = &mut self.processors[processor];
         debug_assert_eq!(left.current, Some(id), "only a current thread can be taken off");
         left.current = None;
-        self.statistics.processors[processor] += at - left.since;
-        self.enter(id, status, at);
-        self.threads[id.index()].waited = status == Status::Blocked;
+        left.busy += at - left.since;
+        self.threads.enter(id, status, at);
+        self.threads[id].waited = status == Status::Blocked;
         if status == Status::Ready {
             self.ready.push_back(id);
         }
         self.switched(id, at);
-        self.left(id, status);
-        self.dispatch(processor, at);
-        if let Some(space) = self.threads[id.index()].space {
-            self.deliver(space, at);
-        } else {
-            self.reallocate(at);
-        }
-        if status == Status::Ready {
-            self.settle(id, at);
-        } else if self.threads[id.index()].entry.is_some() {
-            self.gangs_changed(at);
-        }
-    }
-
-    /// Returns whether another thread wants the processor of `id`.
-    fn is_wanted(&self, id: ThreadId) -> bool {
-        let thread = &self.threads[id.index()];
-        self.machine.scheduling.applications > 1
-            || self.spaces.is_called(thread.processor)
-            || !thread.may_run_on(thread.processor)
-            || self.has_rival(id)
-    }
-
-    /// Returns whether a ready thread may have the processor of `id`. A thread of the processor's
-    /// slot has no rival: see [`gang`](crate::os::gang), Invariant 2.
-    fn has_rival(&self, id: ThreadId) -> bool {
-        let processor = self.threads[id.index()].processor;
-        self.threads[id.index()].space.is_none()
-            && !self.is_first_on(id, processor)
-            && self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
-    }
-
-    /// Ends the slice of `id` at its own time. Returns whether it had to leave its processor.
-    pub(crate) fn end_slice(&mut self, id: ThreadId) -> bool {
-        let at = self.threads[id.index()].time;
-        if !self.is_wanted(id) {
-            self.renew_slice(id, at);
-            return false;
-        }
-        if self.grant(id, at) {
-            return false;
-        }
-        self.preempt(id, at);
-        true
-    }
-
-    /// Renews the slice of `id`, because no thread waits for its processor.
-    fn renew_slice(&mut self, id: ThreadId, at: Time) {
-        let thread = &mut self.threads[id.index()];
-        thread.keep.warned = false;
-        self.processors[thread.processor].slice_end = at + self.machine.scheduling.quantum;
-    }
-
-    pub(crate) fn preempt(&mut self, id: ThreadId, at: Time) {
-        let processor = self.threads[id.index()].processor;
-        self.threads[id.index()].statistics.preemptions += 1;
-        let others = self.machine.scheduling.applications.saturating_sub(1);
-        if others > 0 {
-            let back = at + self.machine.scheduling.quantum * others as u64;
-            self.processors[processor].away_until = back;
-            self.processors[processor].last = None;
-            self.events.announce(back, What::Back(processor));
-        }
-        let stays = self.threads[id.index()].space.is_some();
-        self.take_off(id, if stays { Status::Stopped } else { Status::Ready }, at);
+        processor
     }
 
     /// Finds another processor for `id`, which has just lost its own, if it has not been put back
     /// there: an idle one, or it waits for one.
     pub(crate) fn settle(&mut self, id: ThreadId, at: Time) {
-        if self.threads[id.index()].status != Status::Ready {
+        if self.threads[id].status != Status::Ready {
             return;
         }
         match self.idle_for(id, at) {
@@ -247,16 +169,106 @@ impl State {
         }
     }
 
-    /// Gives the processor away if another thread wants it. Returns whether it did.
-    pub(crate) fn yield_processor(&mut self, id: ThreadId) -> bool {
-        let thread = &self.threads[id.index()];
-        let (at, processor) = (thread.time, thread.processor);
-        let moves = !thread.may_run_on(processor);
-        let wanted = self.has_rival(id);
-        if moves || wanted {
-            self.take_off(id, Status::Ready, at);
+    /// Counts a preemption of `id`, which is about to leave its processor. The other applications
+    /// have that next, if there are some.
+    pub(crate) fn count_preemption(&mut self, id: ThreadId, at: Time) {
+        let thread = &mut self.threads[id];
+        thread.statistics.preemptions += 1;
+        let others = self.scheduling.applications.saturating_sub(1);
+        if others > 0 {
+            let back = at + self.scheduling.quantum * others as u64;
+            let processor = &mut self.processors[thread.processor];
+            processor.away_until = back;
+            processor.last = None;
+            self.events.announce(back, What::Back(thread.processor));
         }
-        moves || wanted
+    }
+
+    /// Returns whether `id` has `processor` before others: it is in the processor's slot.
+    pub(crate) fn is_first_on(&self, id: ThreadId, processor: usize) -> bool {
+        self.threads[id].entry == Some((self.processors[processor].slot.0, processor))
+    }
+
+    /// Returns the processors of an address space.
+    pub(crate) fn processors_of(&self, space: usize) -> impl Iterator<Item = usize> {
+        let is_its = move |&processor: &usize| self.processors[processor].owner == Some(space);
+        (0..self.processors.len()).filter(is_its)
+    }
+
+    /// Returns whether each thread on a processor finds one there (a part of Invariant 1).
+    pub(crate) fn is_sound(&self) -> bool {
+        let mut on = self.threads.iter().filter(|thread| thread.is_on_processor());
+        on.all(|thread| self.processors[thread.processor].current.is_some())
+    }
+
+    /// Returns the number of threads without an address space that could use a processor.
+    pub(crate) fn ordinary_demand(&self) -> usize {
+        let ordinary = |id: ThreadId| self.threads[id].space.is_none();
+        let on = self.processors.iter().filter(|processor| processor.current.is_some_and(ordinary));
+        on.count() + self.ready.len()
+    }
+
+    /// Returns whether a ready thread may run on `processor`.
+    pub(crate) fn has_ready_for(&self, processor: usize) -> bool {
+        self.ready.iter().any(|id| self.threads[*id].may_run_on(processor))
+    }
+}
+
+/// # Slices
+impl Scheduler {
+    /// Returns whether another thread wants the processor of `id`.
+    pub(crate) fn is_wanted(&self, id: ThreadId) -> bool {
+        let thread = &self.threads[id];
+        self.scheduling.applications > 1
+            || self.processors[thread.processor].called
+            || !thread.may_run_on(thread.processor)
+            || self.has_rival(id)
+    }
+
+    /// Returns whether a ready thread may have the processor of `id`. A thread of the processor's
+    /// slot has no rival: see [`gang`](crate::os::gang), Invariant 2.
+    pub(crate) fn has_rival(&self, id: ThreadId) -> bool {
+        let thread = &self.threads[id];
+        thread.space.is_none()
+            && !self.is_first_on(id, thread.processor)
+            && self.has_ready_for(thread.processor)
+    }
+
+    /// Returns whether the slice of `id` is over.
+    #[inline]
+    pub(crate) fn is_out_of_time(&self, id: ThreadId) -> bool {
+        self.threads[id].time >= self.slice_end(id)
+    }
+
+    /// Returns the time when `id` may be taken off its processor.
+    pub(crate) fn slice_end(&self, id: ThreadId) -> Time {
+        self.processors[self.threads[id].processor].slice_end
+    }
+
+    /// Renews the slice of `id`, because no thread waits for its processor.
+    pub(crate) fn renew_slice(&mut self, id: ThreadId, at: Time) {
+        let thread = &mut self.threads[id];
+        thread.keep.warned = false;
+        self.processors[thread.processor].slice_end = at + self.scheduling.quantum;
+    }
+
+    /// Returns whether `id` may stay for a while because it has asked for that (see `os::keep`):
+    /// its slice is over at `at`, and another thread waits for the processor.
+    pub(crate) fn grant(&mut self, id: ThreadId, at: Time) -> bool {
+        let thread = &mut self.threads[id];
+        let processor = &mut self.processors[thread.processor];
+        let until = processor.slice_end + self.scheduling.grace;
+        if thread.keep.depth == 0 || self.interruptible {
+            return false;
+        }
+        if thread.keep.warned || until <= at {
+            thread.statistics.breaches += 1;
+            return false;
+        }
+        thread.keep.warned = true;
+        thread.statistics.graces += 1;
+        processor.slice_end = until;
+        true
     }
 
     /// Announces the ends of the slices of spinning threads, because a thread waits for a
@@ -264,7 +276,7 @@ impl State {
     pub(crate) fn announce_slices(&mut self, at: Time) {
         for processor in 0..self.processors.len() {
             if let Some(id) = self.processors[processor].current
-                && self.threads[id.index()].status == Status::Spinning
+                && self.threads[id].status == Status::Spinning
             {
                 self.announce_slice_end(id, at);
             }
@@ -273,7 +285,7 @@ impl State {
 
     /// Announces the end of the slice of `id`, which spins, unless that has been done.
     fn announce_slice_end(&mut self, id: ThreadId, at: Time) {
-        let thread = &self.threads[id.index()];
+        let thread = &self.threads[id];
         let processor = &mut self.processors[thread.processor];
         if processor.announced != Some(thread.stretch) {
             processor.announced = Some(thread.stretch);
@@ -282,83 +294,169 @@ impl State {
         }
     }
 
-    /// The slice of `id`, which spins, has become shorter.
-    pub(crate) fn announce_early_end(&mut self, id: ThreadId, at: Time) {
-        let processor = self.threads[id.index()].processor;
-        self.processors[processor].announced = None;
+    /// Announces the end of the slice of `id`, which spins, once more: its end has moved.
+    pub(crate) fn announce_new_end(&mut self, id: ThreadId, at: Time) {
+        self.forget_announcement(id);
         self.announce_slice_end(id, at);
+    }
+
+    /// Forgets that the end of the slice of `id` is announced.
+    pub(crate) fn forget_announcement(&mut self, id: ThreadId) {
+        self.processors[self.threads[id].processor].announced = None;
     }
 
     /// Announces the end of the slice of `id`, which begins to spin: another thread may want its
     /// processor already.
     pub(crate) fn announce_slice(&mut self, id: ThreadId) {
         if self.is_wanted(id) {
-            self.announce_slice_end(id, self.threads[id.index()].time);
+            self.announce_slice_end(id, self.threads[id].time);
         }
     }
 
-    /// The slice of a spinning thread is over.
-    pub(crate) fn end_spinning_slice(&mut self, id: ThreadId, at: Time) {
-        let processor = self.threads[id.index()].processor;
-        self.processors[processor].announced = None;
-        if self.processors[processor].slice_end > at {
-            self.announce_slice_end(id, at);
-        } else if !self.is_wanted(id) {
-            self.renew_slice(id, at);
-        } else if self.grant(id, at) {
-            self.announce_slice_end(id, at);
-        } else {
-            self.interrupt_spinning(id, at);
-            self.preempt(id, at);
+    /// Spends up to `left` of the time of `id` on `activity`, until its slice ends. Returns for how
+    /// long. `None` if it cannot know yet, because interrupts come: see
+    /// [`compute`](Self::compute).
+    pub(crate) fn spend_slice(
+        &mut self,
+        id: ThreadId,
+        left: Time,
+        activity: Activity,
+    ) -> Option<Time> {
+        if self.interruptible {
+            return None;
+        }
+        let begin = self.threads[id].time;
+        let end = (begin + left).min(self.slice_end(id).max(begin));
+        self.threads.spend(id, activity, end);
+        Some(end - begin)
+    }
+
+    /// Begins a computation of `id` that an interrupt can end. If nothing else can happen before
+    /// its end, ends it at once and returns its length.
+    pub(crate) fn compute(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
+        let begin = self.threads[id].time;
+        let end = (begin + left).min(self.slice_end(id).max(begin));
+        if end < self.events.next_at() {
+            self.threads.spend(id, activity, end);
+            return Some(end - begin);
+        }
+        self.threads[id].computation = Computation::Open(activity);
+        self.run_at(id, end);
+        None
+    }
+
+    /// Ends a computation of `id` that began at `begin`: it is over, or was ended before. Returns
+    /// its length.
+    pub(crate) fn end_computation(&mut self, id: ThreadId, begin: Time) -> Time {
+        match core::mem::replace(&mut self.threads[id].computation, Computation::None) {
+            Computation::Ended(done) => done,
+            Computation::None => Time::ZERO,
+            Computation::Open(activity) => {
+                let end = self.events.now();
+                self.threads.spend(id, activity, end);
+                end - begin
+            }
+        }
+    }
+}
+
+/// # Events, and threads that sleep
+impl Scheduler {
+    /// Announces that `id` goes on at `at`, if that is the same stretch of its life.
+    pub(crate) fn run_at(&mut self, id: ThreadId, at: Time) {
+        self.events.announce(at, What::Run(id, self.threads[id].stretch));
+    }
+
+    /// Announces that `id` goes on when all that is earlier has happened.
+    pub(crate) fn queue_up(&mut self, id: ThreadId) {
+        self.run_at(id, self.threads[id].time);
+    }
+
+    /// Announces that `id`, which waits, can run at `at`.
+    pub(crate) fn ready_at(&mut self, id: ThreadId, at: Time) {
+        self.events.announce(at, What::Ready(id, self.threads[id].stretch));
+    }
+
+    /// Announces that the time is up at `at` for which `id` wanted to wait.
+    pub(crate) fn time_out_at(&mut self, id: ThreadId, at: Time) {
+        self.events.announce(at, What::TimeOut(id, self.threads[id].stretch));
+    }
+
+    /// Returns whether an event is about something that is over.
+    pub(crate) fn is_stale(&self, what: What) -> bool {
+        match what {
+            What::Run(id, stretch)
+            | What::TimeOut(id, stretch)
+            | What::Ready(id, stretch)
+            | What::Slice(id, stretch) => self.threads[id].stretch != stretch,
+            What::Back(_) | What::Turn | What::Alarm(_) | What::Slot { .. } => false,
         }
     }
 
-    /// The other applications give `processor` back.
-    pub(crate) fn back(&mut self, processor: usize, at: Time) {
-        self.dispatch(processor, at);
+    /// Announces that `id` is going to sleep on a word; from now on a wake-up finds it.
+    pub(crate) fn enqueue(&mut self, id: ThreadId, word: u64) {
+        let thread = &mut self.threads[id];
+        thread.wait_for(Wait::Parked(word));
+        thread.sleeps += 1;
+        self.sleepers.add(word, id, thread.sleeps);
     }
 
-    /// A new stretch of `id`'s life begins.
-    pub(crate) fn enter(&mut self, id: ThreadId, status: Status, at: Time) {
-        let thread = &mut self.threads[id.index()];
-        let waited = match thread.status {
-            Status::Ready | Status::Stopped => Some(Activity::Ready),
-            Status::Blocked => Some(Activity::Blocked),
-            Status::Running | Status::Spinning | Status::Ended => None,
-        };
-        if let (Some(words), Wait::Parked(word), Status::Blocked) =
-            (&mut self.words, thread.wait, thread.status)
-        {
-            words.parked(word, at - thread.since);
+    /// Takes `id`, for which the time is up, out of whatever queue it sleeps in.
+    pub(crate) fn time_out(&mut self, id: ThreadId) {
+        if let Wait::Parked(word) = self.threads[id].wait {
+            self.sleepers.remove(word, id);
         }
-        if let Some(activity) = waited {
-            self.record(id, None, activity, at);
-        }
-        let thread = &mut self.threads[id.index()];
-        thread.status = status;
-        thread.since = at;
-        thread.stretch += 1;
+        self.threads[id].outcome = Outcome::TimedOut;
     }
 
-    /// `id` did `activity` on its processor from its own time until `end`, which is its own time
-    /// now.
-    #[inline]
-    pub(crate) fn spend(&mut self, id: ThreadId, activity: Activity, end: Time) {
-        let thread = &mut self.threads[id.index()];
-        let start = thread.time;
-        thread.time = end;
-        thread.statistics.times.add(activity, end - start);
-        if let Some(timeline) = &mut self.timeline {
-            timeline.add(id.index(), Some(thread.processor), activity, (start, end));
+    /// Wakes up to `count` sleepers of a word. Returns how many.
+    pub(crate) fn wake(&mut self, waker: ThreadId, word: u64, count: usize) -> usize {
+        let mut woken = 0;
+        while woken < count {
+            let Some(id) = self.sleepers.next(word, &self.threads) else { break };
+            woken += 1;
+            let now = self.threads[waker].time;
+            let end = now + self.scheduling.wake + self.kick(id, now);
+            self.threads.spend(waker, Activity::Switching, end);
+            self.rouse(id, end);
+        }
+        if woken == 0 {
+            // The way into the kernel and out again, taken to be a quarter of it.
+            let wake = self.scheduling.wake;
+            let end = self.threads[waker].time + Time::picos(wake.as_picos() / 4);
+            self.threads.spend(waker, Activity::Switching, end);
+        }
+        woken
+    }
+
+    /// Returns the time of the interrupt that a wake-up of `id` takes: none if it finds no idle
+    /// processor.
+    fn kick(&self, id: ThreadId, at: Time) -> Time {
+        let asleep = self.threads[id].status == Status::Blocked;
+        let idle = asleep && self.idle_for(id, at).is_some();
+        if idle { self.scheduling.kick } else { Time::ZERO }
+    }
+
+    /// Ends the wait of `id`, which may still be on its way to sleep.
+    pub(crate) fn rouse(&mut self, id: ThreadId, at: Time) {
+        let thread = &mut self.threads[id];
+        thread.outcome = Outcome::Woken;
+        if thread.status == Status::Blocked && !thread.frozen {
+            // A deadline that passes from now on is too late.
+            self.threads.enter(id, Status::Blocked, at);
+            self.ready_at(id, at + self.scheduling.wakeup);
         }
     }
 
-    fn record(&mut self, id: ThreadId, processor: Option<usize>, activity: Activity, end: Time) {
-        let thread = &mut self.threads[id.index()];
-        let start = thread.since;
-        thread.statistics.times.add(activity, end - start);
-        if let Some(timeline) = &mut self.timeline {
-            timeline.add(id.index(), processor, activity, (start, end));
+    /// Marks the watches of `id`, which has lost or got its processor at `at`.
+    fn switched(&mut self, id: ThreadId, at: Time) {
+        self.threads[id].switched = Some(at);
+        for word in core::mem::take(&mut self.threads[id].watchers) {
+            self.sleepers.mark(word);
+            while let Some(sleeper) = self.sleepers.next(word, &self.threads) {
+                let kick = self.kick(sleeper, at);
+                self.rouse(sleeper, at + self.scheduling.wake + kick);
+            }
         }
     }
 }

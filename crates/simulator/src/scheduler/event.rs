@@ -3,7 +3,8 @@
 //! Events of the same moment happen in the order in which they were announced, so a run has one
 //! order only.
 
-use crate::{Time, scheduler::thread::ThreadId};
+use super::thread::{Stretch, ThreadId};
+use crate::Time;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -28,10 +29,6 @@ pub(crate) enum What {
     Back(usize),
 }
 
-/// Counts the changes of what a thread does: an event that was announced for an earlier one is
-/// stale.
-pub(crate) type Stretch = u64;
-
 /// The events to come.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
@@ -39,9 +36,12 @@ pub(crate) struct Events {
     heap: BinaryHeap<Reverse<(Time, u64, What)>>,
     /// The number of events announced so far.
     announced: u64,
+    /// The moment of the last event that was taken out.
+    now: Time,
 }
 
 impl Events {
+    /// Announces that `what` is to happen at `at`.
     pub(crate) fn announce(&mut self, at: Time, what: What) {
         self.announced += 1;
         self.heap.push(Reverse((at, self.announced, what)));
@@ -53,7 +53,15 @@ impl Events {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
+    /// Returns the moment of the event that was taken out last.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Takes out the next event: its moment is [`now`](Self::now) then.
     pub(crate) fn pop(&mut self) -> Option<(Time, What)> {
-        self.heap.pop().map(|Reverse((at, _, what))| (at, what))
+        let Reverse((at, _, what)) = self.heap.pop()?;
+        self.now = at;
+        Some((at, what))
     }
 }

@@ -1,11 +1,7 @@
 //! A virtual thread: its activity, its processor, and their times.
 
 use crate::Time;
-use crate::locals::Locals;
-use crate::os::keep::Keep;
-use crate::scheduler::event::Stretch;
-use crate::services::interrupt;
-use crate::statistics::ThreadStatistics;
+use crate::statistics::{Activity, ThreadStatistics};
 use core::fmt;
 
 /// A thread of a run: a small number, 0 for the one that runs the body.
@@ -29,6 +25,10 @@ impl fmt::Display for ThreadId {
         write!(f, "thread {}", self.0)
     }
 }
+
+/// Counts the changes of what a thread does: an event that was announced for an earlier one is
+/// stale.
+pub(crate) type Stretch = u64;
 
 /// The state of a thread's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,27 @@ pub(crate) enum Outcome {
     TimedOut,
 }
 
+/// The requests of a thread not to be preempted, and the answer; see
+/// [`os::keep`](crate::os::keep).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Keep {
+    /// The number of open requests.
+    pub(crate) depth: u32,
+    /// Set if the slice has ended meanwhile.
+    pub(crate) warned: bool,
+}
+
+/// The computation of a thread that an interrupt can end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Computation {
+    /// Nothing of that kind.
+    None,
+    /// The thread has done this since its own time.
+    Open(Activity),
+    /// The thread did, for so long: an interrupt ended it.
+    Ended(Time),
+}
+
 pub(crate) struct Thread {
     /// The name, if it has one.
     pub(crate) name: Option<String>,
@@ -103,12 +124,12 @@ pub(crate) struct Thread {
     /// The number of times that it has gone to sleep on a word.
     pub(crate) sleeps: u64,
     /// The words that it accessed last, and how many accesses the run had seen then, the oldest to
-    /// be replaced next; see `State::watch`.
+    /// be replaced next; see `SharedMemory::watch`.
     looks: [(u64, u64); LOOKS],
     /// The index of the oldest look.
     oldest: usize,
     /// The time when it last called something that takes no time, and the number of such calls
-    /// since anything took some; see `State::glance`.
+    /// since anything took some; see `Threads::glance`.
     pub(crate) glances: (Time, u32),
     /// The number of accesses that it may still make; see `os::freeze`.
     pub(crate) accesses_left: u64,
@@ -116,16 +137,14 @@ pub(crate) struct Thread {
     pub(crate) frozen: bool,
     /// Its requests not to be preempted.
     pub(crate) keep: Keep,
-    /// The stretch that an interrupt can end.
-    pub(crate) open: interrupt::Stretch,
+    /// The computation that an interrupt can end.
+    pub(crate) computation: Computation,
     /// Its entry in the matrix of gangs: slot and processor, if it has one.
     pub(crate) entry: Option<(usize, usize)>,
     /// Its address space, if it is an activation.
     pub(crate) space: Option<usize>,
     /// Set if the space may resume it: it is stopped, and no handler has asked for it yet.
     pub(crate) resumable: bool,
-    /// The values of its own statics.
-    pub(crate) locals: Locals,
     /// Its counts.
     pub(crate) statistics: ThreadStatistics,
 }
@@ -153,11 +172,10 @@ impl Thread {
             accesses_left: u64::MAX,
             frozen: false,
             keep: Keep::default(),
-            open: interrupt::Stretch::None,
+            computation: Computation::None,
             entry: None,
             space: None,
             resumable: false,
-            locals: Locals::default(),
             statistics: ThreadStatistics::default(),
         }
     }
@@ -173,6 +191,22 @@ impl Thread {
     /// `None` if that is too long ago to be known.
     pub(crate) fn last_look(&self, word: u64) -> Option<u64> {
         self.looks.iter().filter(|(other, _)| *other == word).map(|(_, seen)| *seen).max()
+    }
+
+    /// Returns whether it may not do anything more; see `os::freeze`.
+    #[inline]
+    pub(crate) fn is_to_freeze(&self) -> bool {
+        self.accesses_left == 0
+    }
+
+    /// Returns whether it is on a processor.
+    pub(crate) fn is_on_processor(&self) -> bool {
+        matches!(self.status, Status::Running | Status::Spinning)
+    }
+
+    /// Begins to wait; the end of the wait is open.
+    pub(crate) fn wait_for(&mut self, wait: Wait) {
+        (self.wait, self.outcome) = (wait, Outcome::Open);
     }
 
     /// Returns whether it is an activation that has not run yet.

@@ -26,8 +26,6 @@
 
 use crate::Time;
 use crate::random::Random;
-use crate::scheduler::thread::{Outcome, ThreadId, Wait};
-use crate::services::kernel::State;
 
 /// The shortest delay.
 const SHORTEST: Time = Time::micros(1);
@@ -52,27 +50,20 @@ impl Delays {
         moments.sort_unstable_by(|one, other| other.cmp(one));
         Self { moments, random }
     }
-}
 
-impl State {
-    /// Returns whether a thread is to be delayed at the next access.
+    /// Returns whether a thread is to be delayed at the next access, after that many.
     #[inline]
-    pub(crate) fn is_to_delay(&self) -> bool {
-        self.delays.moments.last().is_some_and(|&moment| moment <= self.memory.totals().all)
+    pub(super) fn are_due(&self, accesses: u64) -> bool {
+        self.moments.last().is_some_and(|&moment| moment <= accesses)
     }
 
-    /// Delays `id`, which is about to make an access, if a thread is to be delayed there. Returns
-    /// whether it is.
-    pub(crate) fn delay(&mut self, id: ThreadId) -> bool {
-        if !self.is_to_delay() {
-            return false;
+    /// Takes out the delay that is due after that many accesses. Returns its length; `None` if none
+    /// is due.
+    pub(super) fn take(&mut self, accesses: u64) -> Option<Time> {
+        if !self.are_due(accesses) {
+            return None;
         }
-        self.delays.moments.pop();
-        let length = Time::picos(SHORTEST.as_picos() << self.delays.random.below(DOUBLINGS + 1));
-        let thread = self.thread_mut(id);
-        (thread.wait, thread.outcome) = (Wait::Sleep, Outcome::Open);
-        let until = thread.time + length;
-        self.block(id, until);
-        true
+        self.moments.pop();
+        Some(Time::picos(SHORTEST.as_picos() << self.random.below(DOUBLINGS + 1)))
     }
 }

@@ -20,10 +20,9 @@
 use crate::machine::Jitter;
 use crate::memory::{Done, Kind};
 use crate::random::Random;
-use crate::scheduler::thread::ThreadId;
-use crate::services::kernel::State;
+use crate::scheduler::Threads;
 use crate::statistics::Activity;
-use crate::{Machine, Time};
+use crate::{Machine, ThreadId, Time};
 
 /// The constant that makes this stream of numbers differ from the run's.
 const STREAM: u64 = 0x6a69_7474_6572;
@@ -115,17 +114,15 @@ impl Jitters {
         let ticks = self.ticks[processor];
         Time::picos((ticks.count(until) - ticks.count(from)) * ticks.length)
     }
-}
 
-impl State {
     /// Has `id`, which has done something since `began`, serve the interrupts that came meanwhile.
     #[inline]
-    pub(crate) fn serve_interrupts(&mut self, id: ThreadId, began: Time, until: Time) {
-        let thread = self.thread(id);
-        let handlers = self.jitters.handlers(thread.processor, began, until);
+    pub(crate) fn serve(&self, threads: &mut Threads, id: ThreadId, began: Time, until: Time) {
+        let thread = &threads[id];
+        let handlers = self.handlers(thread.processor, began, until);
         if handlers > Time::ZERO {
             let end = thread.time + handlers;
-            self.spend(id, Activity::Switching, end);
+            threads.spend(id, Activity::Switching, end);
         }
     }
 }

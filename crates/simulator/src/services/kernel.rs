@@ -1,48 +1,40 @@
-//! The state of a run: the threads, the events to come, the memory.
+//! The kernel of a run: it joins the scheduler, the memory and the services.
 //!
 //! Nothing here switches threads. The functions change the state and return whether the calling
 //! thread must now be suspended.
 //!
-//! # Spinning costs nothing
+//! A thread that loses its processor or becomes ready concerns the scheduler, the gangs and the
+//! address spaces, and what one of them decides may take a processor from another thread. So
+//! [`take_off`](Kernel::take_off), [`make_ready`](Kernel::make_ready) and
+//! [`interrupt`](Kernel::interrupt) are here, and those of address spaces in `allocator.rs`. What
+//! one part can do alone is in its own file.
 //!
-//! A thread that looks at a word in its own cache until it changes does nothing that another
-//! processor could notice. So it is taken out of the events. It comes back when a write or an
-//! exchange of another processor on the *line* is done. (The value may be the same: an exchange
-//! that fails invalidates copies too, and the paper's figures depend on that.) It also comes back
-//! when its time is up, or when it loses its processor. If it pauses between two looks
-//! ([`Machine::pause`]), it comes back when the pause is over in which the write fell.
+//! # Interrupts
 //!
-//! Between its look and its going to sleep other threads may have written. For each line (more
-//! exactly, for each of a few thousand groups of lines) `written` keeps how many accesses the run
-//! had seen at the last write. The thread keeps that number of its look at the word. It would not
-//! do to ask whether its copy of the line is gone: an update leaves it, a write by another thread
-//! of the same processor does, and a look at another word of the line brings it back.
+//! An interrupt makes a processor's thread leave at a moment that it could not know of.
+//!
+//! Elsewhere a thread runs ahead of the events while it computes, as far as its slice goes, as
+//! nothing can stop it before. Where interrupts come, computing is an event of its own: the thread
+//! is suspended until its end, and an interrupt finds it somewhere in between.
+//!
+//! | the thread | leaves |
+//! | --- | --- |
+//! | computes, pauses, or spins in its cache | at once |
+//! | waits for the memory, or is being put on | when that is over, before its next access |
+//!
+//! Requests of [`keep`](crate::os::keep) are not heard then: they are about the end of slices.
 
+use super::delays::Delays;
+use super::gangs::{Gangs, SLOTS};
+use super::shared_memory::SharedMemory;
+use super::spaces::Spaces;
 use crate::arena::Identities;
 use crate::failure::Failure;
-use crate::locals::Locals;
-use crate::memory::{Access, Kind, Line, System};
-use crate::os::gang::Gangs;
-use crate::random::Random;
-use crate::scheduler::dispatch::Processor;
-use crate::scheduler::event::{Events, Stretch, What};
-use crate::scheduler::thread::{Outcome, Status, Thread, ThreadId, Wait};
-use crate::services::allocator::Spaces;
-use crate::services::delays::Delays;
-use crate::services::jitter::Jitters;
-use crate::statistics::{Activity, Statistics, Words};
+use crate::memory::Kind;
+use crate::scheduler::{Computation, Scheduler, Status, Thread, Threads, Wait, What};
+use crate::statistics::Statistics;
 use crate::timeline::Timeline;
-use crate::{Machine, Time};
-use std::collections::{BTreeSet, HashMap, VecDeque};
-
-/// The number of groups of lines that share a record of their last write. A collision makes a
-/// waiter look once too often.
-const GROUPS: usize = 4_096;
-
-/// Calls that take no time, one after the other, that are free.
-const FREE_GLANCES: u32 = 16;
-/// The time of each after those.
-const GLANCE: Time = Time::nanos(20);
+use crate::{Machine, ThreadId, Time};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug)]
@@ -55,369 +47,67 @@ pub(crate) struct Limits {
     pub(crate) threads: usize,
 }
 
-pub(crate) struct State {
+/// The state of a run, but for its coroutines and statics.
+pub(crate) struct Kernel {
     /// The machine.
     pub(crate) machine: Machine,
-    /// The memory system.
-    pub(crate) memory: System,
-    /// The identities of addresses.
-    pub(crate) identities: Identities,
-    /// The events to come.
-    pub(crate) events: Events,
-    /// The threads, by number.
-    pub(crate) threads: Vec<Thread>,
-    /// The processors, by number.
-    pub(crate) processors: Vec<Processor>,
-    /// Set for a processor until its first slice has begun.
-    pub(crate) first_slice: Vec<bool>,
-    /// The threads that are ready, in the order in which they came.
-    pub(crate) ready: VecDeque<ThreadId>,
-    /// By the identity of the word, in the order in which they came.
-    parked: HashMap<u64, VecDeque<(ThreadId, u64)>>,
-    /// The threads that spin on each line.
-    spinning: HashMap<Line, Vec<(ThreadId, Stretch)>>,
-    /// The number of accesses at the last write to each group of lines.
-    written: Box<[u64]>,
-    /// The moment of the last event.
-    pub(crate) now: Time,
-    /// Set if a thread may have to leave its processor at a moment that is not known before; see
-    /// `os::interrupt`.
-    pub(crate) interruptible: bool,
-    /// The words of watches that have seen a switch and have not been taken yet; see `os::watch`.
-    pub(crate) seen_switch: BTreeSet<u64>,
-    /// The delays that are still to come.
-    pub(crate) delays: Delays,
-    /// The jitter of the run.
-    pub(crate) jitters: Jitters,
+    /// A number that no other run of this process has.
+    pub(crate) number: u64,
+    /// The limits.
+    pub(crate) limits: Limits,
+    /// The threads, the processors and the events.
+    pub(crate) scheduler: Scheduler,
+    /// The memory system, and the threads that spin in their caches.
+    pub(crate) memory: SharedMemory,
     /// The slots of gangs.
     pub(crate) gangs: Gangs,
     /// The address spaces.
     pub(crate) spaces: Spaces,
-    /// The statics of the run.
-    pub(crate) globals: Locals,
-    /// The run's randomness.
-    pub(crate) random: Random,
-    /// The limits.
-    pub(crate) limits: Limits,
-    /// The counts.
-    pub(crate) statistics: Statistics,
-    /// The timeline, if it is recorded.
-    pub(crate) timeline: Option<Timeline>,
-    /// The counts by word, if words are counted.
-    pub(crate) words: Option<Words>,
+    /// The delays that are still to come.
+    delays: Delays,
     /// The reason why the run has failed, if it has.
     pub(crate) failure: Option<Failure>,
-    /// A number that no other run of this process has.
-    pub(crate) number: u64,
 }
 
-impl State {
+/// # The parts
+impl Kernel {
+    /// The state of run `number` before its first thread.
     pub(crate) fn new(
         machine: Machine,
         identities: Identities,
-        (seed, number): (u64, u64),
+        threads: Threads,
+        delays: Delays,
         limits: Limits,
-        timeline: bool,
-        words: Option<usize>,
+        (seed, number): (u64, u64),
     ) -> Self {
-        let count = machine.processors;
         Self {
-            memory: System::new(&machine),
-            identities,
-            events: Events::default(),
-            threads: Vec::new(),
-            processors: (0..count).map(Processor::new).collect(),
-            first_slice: vec![true; count],
-            ready: VecDeque::new(),
-            parked: HashMap::new(),
-            spinning: HashMap::new(),
-            written: vec![0; GROUPS].into_boxed_slice(),
-            now: Time::ZERO,
-            interruptible: false,
-            seen_switch: BTreeSet::new(),
-            delays: Delays::new(seed, 0, 0),
-            jitters: Jitters::new(&machine, seed),
+            number,
+            limits,
+            scheduler: Scheduler::new(&machine, threads, seed),
+            memory: SharedMemory::new(&machine, identities, seed),
             gangs: Gangs::default(),
             spaces: Spaces::default(),
-            globals: Locals::default(),
-            random: Random::new(seed),
-            limits,
-            statistics: Statistics { processors: vec![Time::ZERO; count], ..Statistics::default() },
-            timeline: timeline.then(Timeline::default),
-            words: words.map(Words::new),
+            delays,
             failure: None,
-            number,
             machine,
         }
     }
 
+    /// The threads.
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.scheduler.threads
+    }
+
+    /// A thread.
+    #[inline]
     pub(crate) fn thread(&self, id: ThreadId) -> &Thread {
-        &self.threads[id.index()]
+        &self.scheduler.threads[id]
     }
 
+    /// A thread.
+    #[inline]
     pub(crate) fn thread_mut(&mut self, id: ThreadId) -> &mut Thread {
-        &mut self.threads[id.index()]
-    }
-
-    /// Charges an access of `id`, which is the earliest thing to happen.
-    pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
-        let word = self.identities.of(address);
-        self.access_word(id, word, kind);
-    }
-
-    /// [`access`](Self::access), with the word by its identity.
-    pub(crate) fn access_word(&mut self, id: ThreadId, word: u64, kind: Kind) {
-        let line = self.memory.line_of(word);
-        let (at, processor) = (self.thread(id).time, self.thread(id).processor);
-        let done = self.memory.access(Access { at, processor, line, kind });
-        let end = self.jitters.transaction(kind, &done);
-
-        self.threads[id.index()].statistics.accesses.add(kind, &done);
-        if let Some(words) = &mut self.words {
-            words.add(word, kind, at, &done);
-        }
-        let seen = self.memory.totals().all;
-        let thread = &mut self.threads[id.index()];
-        thread.looked_at(word, seen);
-        if thread.accesses_left != u64::MAX {
-            thread.accesses_left -= 1;
-        }
-        if kind != Kind::Read {
-            self.written[group(line)] = seen;
-        }
-        // A read can take a line away, too. A thread that looks at it then has to fetch it.
-        if (kind != Kind::Read || done.invalidated > 0) && !self.spinning.is_empty() {
-            self.wake_spinners(line, processor, done.reaches);
-        }
-        self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, end);
-        self.serve_interrupts(id, at, end);
-        if seen >= self.limits.accesses {
-            self.failure = Some(Failure::accesses(self));
-        }
-    }
-
-    /// A write on `line` reaches the caches at `at`.
-    fn wake_spinners(&mut self, line: Line, writer: usize, at: Time) {
-        let Some(spinners) = self.spinning.remove(&line) else { return };
-        for (id, stretch) in spinners {
-            let thread = self.thread(id);
-            if thread.stretch == stretch {
-                debug_assert_ne!(thread.processor, writer, "a processor runs one thread");
-                let at = next_look(thread.time, self.machine.pause, at);
-                let at = self.jitters.notices(thread.processor, at);
-                self.stop_spinning(id, at);
-                self.enter(id, Status::Running, at);
-                let stretch = self.thread(id).stretch;
-                self.events.announce(at, What::Run(id, stretch));
-            }
-        }
-    }
-
-    /// Ends the spinning of `id`, which no write has ended.
-    pub(crate) fn interrupt_spinning(&mut self, id: ThreadId, at: Time) {
-        if let Wait::Word(identity) = self.thread(id).wait {
-            let line = self.memory.line_of(identity);
-            if let Some(spinners) = self.spinning.get_mut(&line) {
-                spinners.retain(|(other, _)| *other != id);
-                if spinners.is_empty() {
-                    self.spinning.remove(&line);
-                }
-            }
-        }
-        self.stop_spinning(id, at);
-    }
-
-    /// Accounts for the spinning of `id`, which ends at `at`.
-    fn stop_spinning(&mut self, id: ThreadId, at: Time) {
-        let thread = &self.threads[id.index()];
-        if let (Some(words), Wait::Word(word)) = (&mut self.words, thread.wait) {
-            words.spun(word, at - thread.time);
-        }
-        self.spend(id, Activity::Spinning, at.max(self.thread(id).time));
-        self.thread_mut(id).wait = Wait::Nothing;
-    }
-
-    /// `id` begins to watch a word until `until`; `false` if its line has been written since it
-    /// looked: it must look again.
-    pub(crate) fn watch(&mut self, id: ThreadId, address: *const (), until: Time) -> bool {
-        let identity = self.identities.of(address);
-        let line = self.memory.line_of(identity);
-        let thread = self.thread(id);
-        let seen = thread.last_look(identity).is_some_and(|seen| seen >= self.written[group(line)]);
-        if !seen || !self.memory.holds(thread.processor, line) {
-            return false;
-        }
-        let now = self.thread(id).time;
-        self.enter(id, Status::Spinning, now);
-        let thread = self.thread_mut(id);
-        thread.wait = Wait::Word(identity);
-        let stretch = thread.stretch;
-        self.spinning.entry(line).or_default().push((id, stretch));
-        if until != Time::NEVER {
-            self.events.announce(until, What::TimeOut(id, stretch));
-        }
-        self.announce_slice(id);
-        true
-    }
-
-    /// Announces that `id` is going to sleep on a word; from now on a wake-up finds it.
-    pub(crate) fn enqueue(&mut self, id: ThreadId, address: *const ()) {
-        let identity = self.identities.of(address);
-        let thread = self.thread_mut(id);
-        thread.wait = Wait::Parked(identity);
-        thread.outcome = Outcome::Open;
-        // The number of its sleeps tells this one from the next on the same word.
-        thread.sleeps += 1;
-        let sleep = thread.sleeps;
-        self.parked.entry(identity).or_default().push_back((id, sleep));
-    }
-
-    /// Takes `id` out of whatever queue it sleeps in: later wake-ups pass it by.
-    fn forget(&mut self, id: ThreadId) {
-        if let Wait::Parked(identity) = self.thread(id).wait
-            && let Some(queue) = self.parked.get_mut(&identity)
-        {
-            queue.retain(|(other, _)| *other != id);
-            if queue.is_empty() {
-                self.parked.remove(&identity);
-            }
-        }
-    }
-
-    /// Gives the processor of `id` away until it is woken, or until `until`.
-    pub(crate) fn block(&mut self, id: ThreadId, until: Time) {
-        let at = self.thread(id).time;
-        self.take_off(id, Status::Blocked, at);
-        if until != Time::NEVER {
-            let stretch = self.thread(id).stretch;
-            self.events.announce(until.max(at), What::TimeOut(id, stretch));
-        }
-    }
-
-    /// Wakes up to `count` sleepers of a word. Returns how many.
-    pub(crate) fn wake(&mut self, waker: ThreadId, address: *const (), count: usize) -> usize {
-        let identity = self.identities.of(address);
-        let mut woken = 0;
-        while woken < count {
-            let Some(id) = self.next_sleeper(identity) else { break };
-            woken += 1;
-            let now = self.thread(waker).time;
-            let asleep = self.thread(id).status == Status::Blocked;
-            let idle = asleep && self.idle_for(id, now).is_some();
-            let kick = if idle { self.machine.scheduling.kick } else { Time::ZERO };
-            let end = now + self.machine.scheduling.wake + kick;
-            self.spend(waker, Activity::Switching, end);
-            self.rouse(id, end);
-        }
-        if woken == 0 {
-            // The way into the kernel and out again, taken to be a quarter of it.
-            let wake = self.machine.scheduling.wake;
-            let end = self.thread(waker).time + Time::picos(wake.as_picos() / 4);
-            self.spend(waker, Activity::Switching, end);
-        }
-        woken
-    }
-
-    /// Takes the first sleeper of a word out of its queue.
-    pub(crate) fn next_sleeper(&mut self, identity: u64) -> Option<ThreadId> {
-        loop {
-            let queue = self.parked.get_mut(&identity)?;
-            let next = queue.pop_front();
-            if queue.is_empty() {
-                self.parked.remove(&identity);
-            }
-            let (id, sleep) = next?;
-            if self.thread(id).sleeps == sleep && self.thread(id).outcome == Outcome::Open {
-                return Some(id);
-            }
-        }
-    }
-
-    /// Ends the wait of `id`, which may still be on its way to sleep.
-    pub(crate) fn rouse(&mut self, id: ThreadId, at: Time) {
-        let thread = self.thread_mut(id);
-        thread.outcome = Outcome::Woken;
-        if thread.status == Status::Blocked && !thread.frozen {
-            // A deadline that passes from now on is too late.
-            self.enter(id, Status::Blocked, at);
-            let stretch = self.thread(id).stretch;
-            let ready = at + self.machine.scheduling.wakeup;
-            self.events.announce(ready, What::Ready(id, stretch));
-        }
-    }
-
-    /// A call of `id` that takes no time. A loop of such calls must not stand still: a few are
-    /// free, each after those takes as long as reading a clock does on a machine of today. Says
-    /// whether it did.
-    pub(crate) fn glance(&mut self, id: ThreadId) -> bool {
-        let thread = self.thread_mut(id);
-        let (at, times) = thread.glances;
-        let times = if at == thread.time { times.saturating_add(1) } else { 0 };
-        let takes = times >= FREE_GLANCES;
-        let end = thread.time + if takes { GLANCE } else { Time::ZERO };
-        thread.glances = (end, times);
-        self.spend(id, Activity::Useful, end);
-        takes
-    }
-
-    /// Something happens, other than that a thread runs.
-    pub(crate) fn happen(&mut self, at: Time, what: What) {
-        match what {
-            What::Run(..) => unreachable!("the world runs threads"),
-            What::TimeOut(id, _) => match self.thread(id).status {
-                Status::Spinning => {
-                    self.interrupt_spinning(id, at);
-                    self.enter(id, Status::Running, at);
-                    let stretch = self.thread(id).stretch;
-                    self.events.announce(at, What::Run(id, stretch));
-                }
-                _ => {
-                    self.forget(id);
-                    self.thread_mut(id).outcome = Outcome::TimedOut;
-                    self.make_ready(id, at);
-                }
-            },
-            What::Ready(id, _) => self.make_ready(id, at),
-            What::Slice(id, _) => self.end_spinning_slice(id, at),
-            What::Back(processor) => self.back(processor, at),
-            What::Turn => self.end_turn(at),
-            What::Alarm(number) => self.alarm(number, at),
-            What::Slot { processor, slot, number } => self.show_slot(processor, (slot, number), at),
-        }
-    }
-
-    /// Returns whether an event is about something that is over.
-    pub(crate) fn is_stale(&self, what: What) -> bool {
-        match what {
-            What::Run(id, stretch)
-            | What::TimeOut(id, stretch)
-            | What::Ready(id, stretch)
-            | What::Slice(id, stretch) => self.thread(id).stretch != stretch,
-            What::Back(_) | What::Turn | What::Alarm(_) | What::Slot { .. } => false,
-        }
-    }
-
-    /// A new thread, which can run once its maker has spent the time to make it.
-    pub(crate) fn create(
-        &mut self,
-        name: Option<String>,
-        pinned: Option<usize>,
-        now: Time,
-    ) -> ThreadId {
-        let id = ThreadId::new(self.threads.len());
-        // What the statistics keep is a copy, outside the run's memory, which they would keep else.
-        let copy = name.clone();
-        let mut thread = Thread::new(name, pinned, now);
-        thread.statistics.name = copy;
-        thread.statistics.life.0 = now;
-        self.threads.push(thread);
-        id
-    }
-
-    /// `id`, which is new, can run at `at`.
-    pub(crate) fn announce_ready(&mut self, id: ThreadId, at: Time) {
-        let stretch = self.thread(id).stretch;
-        self.events.announce(at, What::Ready(id, stretch));
+        &mut self.scheduler.threads[id]
     }
 
     /// Panics if the machine has no such processor.
@@ -430,45 +120,292 @@ impl State {
         );
     }
 
-    /// Ends `id`: the threads that wait for that go on.
-    pub(crate) fn end(&mut self, id: ThreadId) {
-        let at = self.thread(id).time;
-        self.take_off(id, Status::Ended, at);
-        self.thread_mut(id).statistics.life.1 = at;
-        self.release(id, at);
-        self.statistics.elapsed = self.statistics.elapsed.max(at);
-        for joiner in core::mem::take(&mut self.thread_mut(id).joiners) {
-            self.rouse(joiner, at);
+    /// Returns whether something is to happen before the next action of `id`, or the run is over.
+    #[inline]
+    pub(crate) fn is_ahead(&self, id: ThreadId) -> bool {
+        let time = self.thread(id).time;
+        self.scheduler.events.next_at() <= time
+            || self.failure.is_some()
+            || time >= self.limits.time
+    }
+
+    /// Returns whether `id` cannot simply go on.
+    #[inline]
+    pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
+        self.is_ahead(id)
+            || self.scheduler.is_out_of_time(id)
+            || self.thread(id).is_to_freeze()
+            || self.delays.are_due(self.memory.accesses())
+    }
+
+    /// Something happens, other than that a thread runs.
+    pub(crate) fn happen(&mut self, at: Time, what: What) {
+        match what {
+            What::Run(..) => unreachable!("the world runs threads"),
+            What::TimeOut(id, _) if self.thread(id).status == Status::Spinning => {
+                let scheduler = &mut self.scheduler;
+                self.memory.interrupt_spinning(&mut scheduler.threads, id, at);
+                scheduler.threads.enter(id, Status::Running, at);
+                scheduler.run_at(id, at);
+            }
+            What::TimeOut(id, _) => {
+                self.scheduler.time_out(id);
+                self.make_ready(id, at);
+            }
+            What::Ready(id, _) => self.make_ready(id, at),
+            What::Slice(id, _) => self.end_spinning_slice(id, at),
+            What::Back(processor) => self.dispatch(processor, at),
+            What::Turn => self.end_turn(at),
+            What::Alarm(number) => self.gangs.alarm(&mut self.scheduler, number, at),
+            What::Slot { processor, slot, number } => {
+                let scheduler = &mut self.scheduler;
+                if let Some(id) = self.gangs.show(scheduler, processor, (slot, number), at) {
+                    self.claim(id, at);
+                }
+            }
         }
     }
 
     /// Sums up, when all threads have ended.
-    pub(crate) fn sum_up(mut self) -> (Statistics, Option<Timeline>) {
-        self.memory.check();
-        let threads = self.threads.into_iter().map(|thread| thread.statistics);
-        self.statistics.threads = threads.collect();
-        self.statistics.accesses = *self.memory.totals();
-        let line_of = |identity| self.memory.line_of(identity);
-        self.statistics.words = self.words.map(|words| words.sum_up(line_of)).unwrap_or_default();
-        (self.statistics, self.timeline)
-    }
-
-    /// Returns whether no thread is left that could do anything.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.threads.iter().all(|thread| thread.status == Status::Ended || thread.frozen)
+    pub(crate) fn sum_up(self) -> (Statistics, Option<Timeline>) {
+        let system = self.memory.system();
+        system.check();
+        let Scheduler { threads, processors, .. } = self.scheduler;
+        let elapsed = threads.elapsed();
+        let (threads, words, timeline) = threads.into_record();
+        let line_of = |identity| system.line_of(identity);
+        let statistics = Statistics {
+            elapsed,
+            accesses: *system.totals(),
+            threads,
+            processors: processors.iter().map(|processor| processor.busy()).collect(),
+            words: words.map(|words| words.sum_up(line_of)).unwrap_or_default(),
+        };
+        (statistics, timeline)
     }
 }
 
-/// Returns the time at which a thread that has paused since `began`, for `pause` before each look,
-/// looks for the first time at `at` or later.
-fn next_look(began: Time, pause: Time, at: Time) -> Time {
-    if pause == Time::ZERO {
-        return at;
+/// # Accesses
+impl Kernel {
+    /// Charges an access of `id`, which is the earliest thing to happen.
+    pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
+        let word = self.memory.identities.of(address);
+        self.access_word(id, word, kind);
     }
-    let pauses = at.since(began).as_picos().div_ceil(pause.as_picos()).max(1);
-    began + pause * pauses
+
+    /// [`access`](Self::access), with the word by its identity.
+    pub(crate) fn access_word(&mut self, id: ThreadId, word: u64, kind: Kind) {
+        self.memory.access(&mut self.scheduler, id, word, kind);
+        if self.memory.accesses() >= self.limits.accesses {
+            self.failure = Some(Failure::accesses(self.limits.accesses, self.threads()));
+        }
+    }
+
+    /// Delays `id`, which is about to make an access, if a thread is to be delayed there. Returns
+    /// whether it is.
+    pub(crate) fn delay(&mut self, id: ThreadId) -> bool {
+        let Some(length) = self.delays.take(self.memory.accesses()) else { return false };
+        let thread = self.thread_mut(id);
+        thread.wait_for(Wait::Sleep);
+        let until = thread.time + length;
+        self.block(id, until);
+        true
+    }
 }
 
-fn group(line: Line) -> usize {
-    (line.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - GROUPS.trailing_zeros())) as usize
+/// # Threads that become ready, and that leave
+impl Kernel {
+    /// `id` can run from now on.
+    pub(super) fn make_ready(&mut self, id: ThreadId, at: Time) {
+        if let Some(space) = self.thread(id).space {
+            return self.unblock(id, space, at);
+        }
+        if self.scheduler.place(id, at) {
+            self.claim(id, at);
+            self.reallocate(at);
+        }
+        if self.thread(id).entry.is_some() {
+            self.gangs.changed(&mut self.scheduler, at);
+        }
+    }
+
+    /// Gives an idle processor to a thread or space that has a right to it.
+    pub(super) fn dispatch(&mut self, processor: usize, at: Time) {
+        if self.spaces.is_empty() {
+            self.scheduler.dispatch_ready(processor, at);
+        } else if self.scheduler.processors[processor].current.is_none() {
+            self.arrive(processor, at);
+        }
+    }
+
+    /// Takes `id` off its processor, into `status`, and gives the processor to another.
+    pub(super) fn take_off(&mut self, id: ThreadId, status: Status, at: Time) {
+        let processor = self.scheduler.leave(id, status, at);
+        self.spaces.left(&mut self.scheduler.threads, id, status);
+        self.dispatch(processor, at);
+        if let Some(space) = self.thread(id).space {
+            self.deliver(space, at);
+        } else {
+            self.reallocate(at);
+        }
+        if status == Status::Ready {
+            self.scheduler.settle(id, at);
+        } else if self.thread(id).entry.is_some() {
+            self.gangs.changed(&mut self.scheduler, at);
+        }
+    }
+
+    /// Takes `id`, which could go on, off its processor.
+    pub(super) fn preempt(&mut self, id: ThreadId, at: Time) {
+        self.scheduler.count_preemption(id, at);
+        let stays = self.thread(id).space.is_some();
+        self.take_off(id, if stays { Status::Stopped } else { Status::Ready }, at);
+    }
+
+    /// Gives the processor of `id` away until it is woken, or until `until`.
+    pub(crate) fn block(&mut self, id: ThreadId, until: Time) {
+        let at = self.thread(id).time;
+        self.take_off(id, Status::Blocked, at);
+        if until != Time::NEVER {
+            self.scheduler.time_out_at(id, until.max(at));
+        }
+    }
+
+    /// Takes `id` off its processor for good.
+    pub(crate) fn freeze(&mut self, id: ThreadId) {
+        let thread = self.thread_mut(id);
+        thread.frozen = true;
+        let at = thread.time;
+        self.take_off(id, Status::Blocked, at);
+        self.scheduler.threads.close_life(id, at);
+    }
+
+    /// Ends `id`: the threads that wait for that go on.
+    pub(crate) fn end(&mut self, id: ThreadId) {
+        let at = self.thread(id).time;
+        self.take_off(id, Status::Ended, at);
+        self.scheduler.threads.close_life(id, at);
+        self.gangs.release(&mut self.scheduler, id, at);
+        for joiner in core::mem::take(&mut self.thread_mut(id).joiners) {
+            self.scheduler.rouse(joiner, at);
+        }
+    }
+
+    /// Ends the slice of `id` at its own time. Returns whether it had to leave its processor.
+    pub(crate) fn end_slice(&mut self, id: ThreadId) -> bool {
+        let at = self.thread(id).time;
+        if !self.scheduler.is_wanted(id) {
+            self.scheduler.renew_slice(id, at);
+            return false;
+        }
+        if self.scheduler.grant(id, at) {
+            return false;
+        }
+        self.preempt(id, at);
+        true
+    }
+
+    /// The slice of a spinning thread is over.
+    fn end_spinning_slice(&mut self, id: ThreadId, at: Time) {
+        let scheduler = &mut self.scheduler;
+        scheduler.forget_announcement(id);
+        if scheduler.slice_end(id) > at {
+            scheduler.announce_new_end(id, at);
+        } else if !scheduler.is_wanted(id) {
+            scheduler.renew_slice(id, at);
+        } else if scheduler.grant(id, at) {
+            scheduler.announce_new_end(id, at);
+        } else {
+            self.memory.interrupt_spinning(&mut scheduler.threads, id, at);
+            self.preempt(id, at);
+        }
+    }
+
+    /// Gives the processor of `id` away if another thread wants it. Returns whether it did.
+    pub(crate) fn yield_processor(&mut self, id: ThreadId) -> bool {
+        let thread = self.thread(id);
+        let (at, moves) = (thread.time, !thread.may_run_on(thread.processor));
+        let leaves = moves || self.scheduler.has_rival(id);
+        if leaves {
+            self.take_off(id, Status::Ready, at);
+        }
+        leaves
+    }
+
+    /// The thread of `processor` has to leave.
+    pub(super) fn interrupt(&mut self, processor: usize, at: Time) {
+        let scheduler = &mut self.scheduler;
+        let Some(id) = scheduler.processors[processor].current else {
+            return self.dispatch(processor, at);
+        };
+        let slice_end = &mut scheduler.processors[processor].slice_end;
+        *slice_end = at.min(*slice_end);
+        let thread = &mut scheduler.threads[id];
+        let begin = thread.time;
+        match (thread.status, thread.computation) {
+            (Status::Spinning, _) if begin > at => scheduler.announce_new_end(id, at),
+            (Status::Spinning, _) => {
+                self.memory.interrupt_spinning(&mut scheduler.threads, id, at);
+                self.preempt(id, at);
+            }
+            (_, Computation::Open(_)) if begin > at => {
+                // It has run ahead, and is not there yet: it is to come back when it is, and to
+                // notice.
+                scheduler.threads.enter(id, Status::Running, begin);
+                scheduler.run_at(id, begin);
+            }
+            (_, Computation::Open(activity)) => {
+                thread.computation = Computation::Ended(at - begin);
+                scheduler.threads.spend(id, activity, at);
+                self.preempt(id, at);
+            }
+            (_, Computation::None | Computation::Ended(_)) => {}
+        }
+    }
+}
+
+/// # Gangs
+impl Kernel {
+    /// Puts `thread` into an entry of the matrix, pinned to its processor.
+    pub(crate) fn assign(&mut self, thread: ThreadId, (slot, processor): (usize, usize), at: Time) {
+        self.assert_processor(processor);
+        assert!(slot < SLOTS, "slot {slot} was asked for, and there are {SLOTS}, numbered from 0");
+        let applications = self.machine.scheduling.applications;
+        assert!(
+            applications == 1,
+            "gangs are alone on a machine, and this has {applications} applications"
+        );
+        assert!(
+            self.thread(thread).status != Status::Ended,
+            "{thread} was to join a gang, and has ended"
+        );
+        assert!(self.spaces.is_empty(), "a run has gangs or address spaces, not both");
+        let scheduler = &mut self.scheduler;
+        scheduler.interruptible = true;
+        self.gangs.reserve(thread, (slot, processor), scheduler.processors.len());
+        self.gangs.release(scheduler, thread, at);
+        self.gangs.enter(&mut scheduler.threads, thread, (slot, processor));
+        let own = &scheduler.threads[thread];
+        match own.status {
+            Status::Ready => {
+                scheduler.settle(thread, at);
+                self.claim(thread, at);
+            }
+            Status::Running | Status::Spinning if own.processor != processor => {
+                let here = own.processor;
+                self.interrupt(here, at);
+            }
+            _ => {}
+        }
+        self.gangs.changed(&mut self.scheduler, at);
+    }
+
+    /// `id`, if it is ready, takes its processor from another that is not of its slot.
+    fn claim(&mut self, id: ThreadId, at: Time) {
+        let thread = self.thread(id);
+        let Some((_, processor)) = thread.entry else { return };
+        if thread.status == Status::Ready && self.scheduler.is_first_on(id, processor) {
+            self.interrupt(processor, at);
+        }
+    }
 }
