@@ -6,18 +6,18 @@
 //! An access **takes effect when it is issued**: [`access`] returns to a thread that is the
 //! earliest of all, and nothing else runs until it calls the simulator again. So the caller does
 //! the plain operation right after it, and a run is sequentially consistent.
-//!
-//! | file | holds |
-//! | --- | --- |
-//! | `threads.rs` | threads: how they begin and end, and the state of each |
-//! | `placement.rs` | processors, and the threads that are kept on one |
-//! | `waiting.rs` | computation and waiting |
-//! | `access.rs` | accesses, and the names of words |
-//! | `clock.rs` | the code's clock |
-//! | `run.rs` | the run itself |
-//! | `statics.rs` | statics that every run has anew |
-//!
-//! Imports go downward in this table.
+
+// | file | holds |
+// | --- | --- |
+// | `threads.rs` | threads: how they begin and end, and the state of each |
+// | `placement.rs` | processors, and the threads that are kept on one |
+// | `waiting.rs` | computation and waiting |
+// | `access.rs` | accesses, and the names of words |
+// | `clock.rs` | the code's clock |
+// | `run.rs` | the run itself |
+// | `statics.rs` | statics that every run has anew |
+//
+// Imports go downward in this table.
 
 mod access;
 mod clock;

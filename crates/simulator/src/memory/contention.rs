@@ -6,6 +6,7 @@
 
 use super::*;
 use crate::machines;
+use crate::{Machine, Time};
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::machine::Memory;
 use crate::machines;
+use crate::{Machine, Time};
 
 const LOCK: Line = Line(1);
 const COUNT: Line = Line(2);

@@ -15,9 +15,9 @@
 //!
 //! As [`inside`](crate::inside), it is called by the code of virtual threads. Outside a run each
 //! function panics, naming itself.
-//!
-//! Each file has the rules of its service and the calls of the program. The kernel's side, which
-//! the calls reach through the world of the run, is the crate's private module `services`.
+
+// Each file has the rules of its service, and the calls of the program. The kernel's side, which
+// the calls reach through the world of the run, is in the room `services`.
 
 pub mod activations;
 pub mod freeze;

@@ -1,13 +1,4 @@
-//! The timeline: the activity of each thread, its processor and its times.
-
-mod axis;
-mod chrome;
-mod drawing;
-mod grid;
-mod legend;
-mod text;
-
-pub use drawing::Drawing;
+//! The spans of a run: what each thread did, from when until when.
 
 use crate::Time;
 use crate::statistics::Activity;
