@@ -6,7 +6,7 @@ mod stacks;
 
 use super::*;
 use core::ptr::NonNull;
-use std::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error, realloc};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error, realloc};
 use std::hint::black_box;
 use std::thread;
 

@@ -29,17 +29,6 @@ pub struct Invalid {
     pub mend: String,
 }
 
-/// Why a text is no description.
-#[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// It has not the shape of one.
-    #[error("the description of a machine cannot be read: {0}")]
-    Json(#[from] serde_json::Error),
-    /// It has, but no machine is like that.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-}
-
 /// A field that is wrong; the machine's name comes later.
 struct Wrong {
     /// The name of the field.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::machines;
+use crate::{Time, machines};
 
 fn refused(machine: &Machine) -> String {
     machine.check().unwrap_err().to_string()

@@ -30,7 +30,7 @@ fn any_number_of_processors_up_to_the_limit_is_possible() {
 
 #[test]
 fn the_table_says_what_the_machines_are() {
-    let table = include_str!("../machines.rs");
+    let table = include_str!("mod.rs");
     for name in NAMES {
         let machine = by_name(name).unwrap();
         let scheduling = &machine.scheduling;

@@ -19,7 +19,7 @@ pub struct Span {
     pub end: Time,
 }
 
-/// The things that have a row of their own in a [`Drawing`].
+/// The things that have a row of their own in a [`Drawing`](super::Drawing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Each thread: its activity, and the thing that it waited for when it was on no processor.

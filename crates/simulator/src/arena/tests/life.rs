@@ -3,7 +3,9 @@
 use super::super::*;
 use super::child;
 use proptest::prelude::*;
+use std::alloc::Layout;
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::sync::mpsc;
 use std::thread;
 

@@ -1,8 +1,4 @@
-//! Virtual time, in picoseconds: fine enough for a cycle of any processor, and 213 days long.
-
-mod text;
-
-pub use text::NotATime;
+//! A moment of a run, or the length of a time.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
