@@ -48,7 +48,8 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
-/// The processor that the running thread is kept on, by [`spawn`](super::spawn) or [`pin`]; none if it is free.
+/// The processor that the running thread is kept on, by [`spawn`](super::spawn) or [`pin`]; none if
+/// it is free.
 #[must_use]
 pub fn pinned() -> Option<usize> {
     with(|world, id| world.kernel.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))

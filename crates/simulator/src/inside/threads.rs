@@ -123,8 +123,8 @@ pub fn presence(thread: usize) -> Presence {
     .unwrap_or_else(|| outside("machine::presence"))
 }
 
-/// Returns the reading of the code's [clock](super::now) when the thread of that number last lost or got a
-/// processor. `None` if it has had none yet, and if it has ended.
+/// Returns the reading of the code's [clock](super::now) when the thread of that number last lost
+/// or got a processor. `None` if it has had none yet, and if it has ended.
 #[must_use]
 pub fn switched(thread: usize) -> Option<u64> {
     glance();

@@ -11,8 +11,9 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `system.rs` | `System`: the memory system of a machine, one of those below |
-//! | `write_through.rs`, `write_back.rs`, `update.rs`, `uncached.rs`, `directory.rs` | the protocols |
-//! | `mesi.rs` | the states of a line of two of them |
+//! | `directory.rs`, `write_back.rs` | protocols: caches that own the lines that they write |
+//! | `write_through.rs`, `update.rs`, `uncached.rs` | the other protocols |
+//! | `mesi.rs` | the states of a line in caches that own it |
 //! | `processors.rs`, `lines.rs`, `queue.rs` | a set of processors; an entry for each line; a bus |
 //! | `counts.rs` | the counts of accesses |
 //! | `access.rs` | an access, and its result |

@@ -95,8 +95,8 @@ impl System {
         &self.totals
     }
 
-    /// Looks at the invariants of all lines (those of [`mesi`](super::mesi); the other protocols have none that
-    /// their types do not have).
+    /// Looks at the invariants of all lines: those of [`mesi`](super::mesi). The other protocols
+    /// have none that their types do not have.
     ///
     /// # Panics
     ///

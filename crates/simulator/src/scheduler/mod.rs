@@ -10,10 +10,10 @@
 //! | `thread.rs` | a thread: its state, its wait, its requests |
 //!
 //! Imports go downward in this table. Nothing here switches threads, and nothing here knows the
-//! services of the operating system: gangs and address spaces leave their decisions in the fields
-//! of processors and threads (`owner` and `slot` of a processor, `entry` and `space` of a thread). Where a decision of
-//! theirs is needed in the middle, the operation is in two parts here, and the
-//! [kernel](crate::services) joins them: [`Scheduler::leave`], then the next thread.
+//! services of the operating system. Gangs and address spaces leave their decisions in fields:
+//! `owner`, `called` and `slot` of a processor, `entry` and `space` of a thread. Where such a
+//! decision is needed in the middle of an operation, the operation is in two parts here, and the
+//! [kernel](crate::services) joins them: [`Scheduler::leave`], then the choice of the next thread.
 
 mod dispatch;
 mod event;

@@ -1,7 +1,7 @@
 //! The slots of gangs: which thread has which entry, and when the processors go to another slot.
 //!
-//! The rules are in [`os::gang`](crate::os::gang). The slot that a processor is in is a field of the
-//! scheduler's own `Processor`, because the scheduler asks for it.
+//! The rules are in [`os::gang`](crate::os::gang). The slot that a processor is in is a field of
+//! the scheduler's own `Processor`, because the scheduler asks for it.
 
 use crate::scheduler::{Scheduler, Status, Threads, What};
 use crate::{ThreadId, Time};

@@ -3,8 +3,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `allocator.rs` | how processors change hands between address spaces, and events become upcalls |
-//! | `kernel.rs` | [`Kernel`]: the state of a run; threads that become ready, leave or are interrupted |
+//! | `allocator.rs` | how processors change hands, and how events become upcalls |
+//! | `kernel.rs` | [`Kernel`]: the state of a run; threads that become ready, and that leave |
 //! | `spaces.rs`, `shares.rs` | the address spaces; how many processors each has |
 //! | `gangs.rs` | the slots of gangs |
 //! | `delays.rs` | threads that stop for a while, anywhere |

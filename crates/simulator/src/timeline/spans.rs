@@ -36,8 +36,8 @@ pub enum Rows {
 pub struct Timeline {
     /// The spans, in the order of each thread's time.
     pub(crate) spans: Vec<Span>,
-    /// The last span of each thread.
     #[serde(skip)]
+    /// The last span of each thread.
     latest: Vec<usize>,
 }
 
