@@ -4,14 +4,14 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(not(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated)))))]
 mod elsewhere;
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated))))]
 mod linux;
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(not(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated)))))]
 use elsewhere as backend;
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated))))]
 use linux as backend;
 
 /// The largest level.
@@ -81,7 +81,10 @@ impl Settings {
 }
 
 /// The times of a scheduler, in nanoseconds.
-#[cfg_attr(not(all(target_os = "linux", not(miri))), allow(dead_code))]
+#[cfg_attr(
+    not(all(target_os = "linux", not(any(miri, stanchion_loom, stanchion_simulated)))),
+    allow(dead_code)
+)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// The time that a thread runs before it is stopped.
@@ -252,8 +255,8 @@ impl fmt::Display for Refused {
             }
             Self::Unsupported { os } => write!(
                 f,
-                "levels above 1 need signals to single threads, which only Linux has; this \
-                 program runs on {os}"
+                "levels above 1 need signals to single threads, which only Linux has, on the real \
+                 machine; this program runs on {os}, or is built for loom or a simulated machine"
             ),
             Self::NotRealTime { signal, from, to } => write!(
                 f,

@@ -10,8 +10,8 @@
 //! parent was in a claim. A claim that is cut short, or that two threads make at once, can be
 //! repeated: it installs the same handler again.
 
-use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{fmt, ptr};
 
 use crate::backend::errno::errno;
 
@@ -52,6 +52,23 @@ pub enum Unclaimed {
         errno: i32,
     },
 }
+
+impl fmt::Display for Unclaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRealTime { from, to } => {
+                write!(f, "no real-time signal: these are {from} to {to}")
+            }
+            Self::Taken => f.write_str("the program handles or ignores that signal"),
+            Self::NoneFree { from, to } => {
+                write!(f, "the program handles or ignores each signal from {from} to {to}")
+            }
+            Self::Other { call, errno } => write!(f, "{call} failed with error {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for Unclaimed {}
 
 /// Installs `handler` for `wanted`, or for the first real-time signal that is free; returns which.
 ///
@@ -148,12 +165,17 @@ fn mask(how: libc::c_int, signal: i32) -> libc::sigset_t {
     before
 }
 
-/// Interrupts thread `tid` of this process; returns whether the signal was sent. If the thread has
-/// ended, the number may belong to another thread of this process, for which the handler does
-/// nothing. Async-signal-safe.
+/// Interrupts thread `tid` of this process by a signal that [`claim`] has returned. Returns whether
+/// the signal was sent: not if it is no claimed one. If the thread has ended, the number may belong
+/// to another thread of this process, for which the handler does nothing. Async-signal-safe.
 pub fn send(signal: i32, process: i32, tid: i32) -> bool {
-    // SAFETY: sends a signal that has a handler to a thread of this process. A number of no thread
-    // is an error, which does no harm.
+    let ours = usize::try_from(signal).ok().and_then(|number| OURS.get(number));
+    // Relaxed: a number. A handler of the C library's own signals trusts its sender.
+    if ours.is_none_or(|handler| handler.load(Ordering::Relaxed) == 0) {
+        return false;
+    }
+    // SAFETY: the signal has a handler of ours, which may run in any thread of this process
+    // (`claim`). A number of no thread is an error, which does no harm.
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) == 0 }
 }
 
@@ -169,6 +191,17 @@ mod tests {
     /// Does something else than `one`, or both could have one address.
     extern "C" fn other(_signal: libc::c_int) {
         std::process::abort();
+    }
+
+    #[test]
+    fn a_signal_that_was_not_claimed_is_not_sent() {
+        let process = std::process::id().cast_signed();
+        // SAFETY: asks for a number.
+        let thread = unsafe { libc::gettid() };
+        // It would end the process.
+        assert!(!send(libc::SIGKILL, process, thread));
+        assert!(!send(-1, process, thread));
+        assert!(!send(1_000, process, thread));
     }
 
     #[test]

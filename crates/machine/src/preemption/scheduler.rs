@@ -11,8 +11,12 @@
 use crate::backend::preemption as backend;
 
 /// Names a scheduler for the calling thread, until [`detach`]. `give_way` stops the thread if it
-/// still runs on lent time, and returns whether it did. It runs where the thread takes its last
-/// request back, so it keeps `errno`.
+/// still runs on lent time, and returns whether it did. A thread has one scheduler: a second call
+/// replaces the first.
+///
+/// `give_way` runs where the thread takes its last request back, such as at the end of a lock's
+/// release. So it keeps `errno` and does not panic. It [settles](settle) before it takes a lock
+/// that asks not to be preempted: the release of that lock would call it again.
 pub fn attach(give_way: fn() -> bool) {
     backend::attach(give_way);
 }

@@ -79,8 +79,9 @@ impl Membership {
         CURRENT.set(ptr::null());
         // SeqCst, here and below: a handler of this thread sees what stands before the fence first.
         compiler_fence(Ordering::SeqCst);
-        scheduler::detach();
+        // Without a membership, the thread's scheduler is another one.
         if let Some(record) = self.0.take() {
+            scheduler::detach();
             record.gone.store(true, Ordering::Relaxed);
         }
     }

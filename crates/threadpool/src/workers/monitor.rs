@@ -182,7 +182,8 @@ impl Monitor {
             self.watch.wait(Deadline::NEVER);
         }
         sleep.watch_forks(false);
-        // Woken for forks that are gone: a task wakes the monitor at once, forks do not.
+        // Woken for forks that are gone: a task wakes the monitor at once, forks do not. Without a
+        // fence this look may miss a task, which is then seen at the deadline.
         if waits && !has_ready() && !self.has_ended() {
             self.off_duty.store(1, Ordering::Relaxed);
             if !has_tasks() {

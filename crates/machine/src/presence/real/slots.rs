@@ -59,10 +59,10 @@ pub(crate) fn register() -> Result<Ticket, Refused> {
 
     let index = crate::thread::index().ok_or(Refused::NoIndex)?;
     let slot = &wiped::get()?.slots[index];
-    before_reuse(thread_ends);
     // Relaxed, here and below where not said otherwise: by Invariant 1 these are the calling
     // thread's own words, and a former holder of the index has happened before (`thread::index`).
     if slot.generation.load(Ordering::Relaxed) == 0 {
+        before_reuse(thread_ends);
         // Relaxed: only uniqueness is wanted.
         let generation = GENERATIONS.fetch_add(1, Ordering::Relaxed) + 1;
         slot.generation.store(generation, Ordering::Relaxed);
