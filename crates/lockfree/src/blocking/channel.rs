@@ -140,8 +140,9 @@ pub type SyncSender<T> = Sender<T, LockedRing<T, Barging>>;
 pub type SyncReceiver<T> = Receiver<T, LockedRing<T, Barging>>;
 
 /// The queue and the counts that the handles of a channel share.
-/// The queue of the messages.
+/// The state that all halves of a channel share.
 struct Shared<Q> {
+    /// The queue of the messages.
     queue: Blocking<Q>,
     /// Senders that have not been dropped.
     senders: AtomicUsize,
