@@ -185,16 +185,21 @@ fn a_scope_propagates_an_unclaimed_panic() {
 #[test]
 fn a_member_that_never_checks_is_named_and_stops_no_gang() {
     let executor = executor(1);
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
-    let stopped = stop.clone();
+    let [begun, stop] = [(); 2].map(|()| std::sync::Arc::new(AtomicBool::new(false)));
+    let (begins, stopped) = (begun.clone(), stop.clone());
     let deaf = executor
         .spawn(1, move |_| {
+            begins.store(true, Ordering::Relaxed);
             while !stopped.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
             Ok(())
         })
         .expect("a slot");
+    // A member that has not begun has no processor, so it need not be evicted.
+    while !begun.load(Ordering::Relaxed) {
+        std::thread::yield_now();
+    }
     for _ in 0..3 {
         let other = executor.spawn(1, |member: &mut Member| member.barrier()).expect("a slot");
         other.join().expect("it gets its turn");
