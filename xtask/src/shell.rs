@@ -211,7 +211,7 @@ pub(crate) fn end_group(child: &mut Child) -> io::Result<()> {
     child.wait().map(|_| ())
 }
 
-/// Returns the processes of the process group `group`: number, state and command of each.
+/// Returns the processes of the process group `group` that run: number, state and command of each.
 pub(crate) fn processes(group: u32) -> String {
     let mut lines = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -221,6 +221,10 @@ pub(crate) fn processes(group: u32) -> String {
         let Some((_, after)) = stat.rsplit_once(") ") else { continue };
         let mut fields = after.split(' ');
         let state = fields.next().unwrap_or_default();
+        // A process that has ended, and that its parent has not been told of yet.
+        if state == "Z" {
+            continue;
+        }
         if fields.nth(1).and_then(|text| text.parse().ok()) == Some(group) {
             let number = entry.file_name().to_string_lossy().into_owned();
             let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
