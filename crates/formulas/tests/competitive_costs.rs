@@ -109,8 +109,8 @@ fn a_walk_that_never_turns_ends() {
 
 /// 500 then 20 twice, walk by steps of 16 from 200: thresholds 200, 184, 200, so 400 + 20 + 20.
 /// Three samples: 200, then with {500 → 512} alone 0, then with {512, 32}: 0 costs 400, 32 costs
-/// 264 = 32 + 232 → 32: so 400 + 200 + 20. Approximation: 200, {512} → 0, then {512, 64}: 0 costs 400,
-/// 64 costs 328 → 64: 400 + 200 + 20.
+/// 264 = 32 + 232 → 32: so 400 + 200 + 20. Approximation: 200, {512} → 0, then {512, 64}: 0 costs
+/// 400, 64 costs 328 → 64: 400 + 200 + 20.
 #[test]
 fn a_trace_by_hand() {
     let trace = [500.0, 20.0, 20.0];

@@ -86,7 +86,9 @@ impl fmt::Display for Budget {
 /// The rest of a budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purse {
+    /// The steps that may still be taken.
     steps: u64,
+    /// The bytes that may still be used.
     memory: usize,
 }
 

@@ -9,13 +9,17 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 
 pub(crate) struct Gate {
+    /// The number of threads for which it opens.
     threads: usize,
+    /// Written by each thread that comes, and by one that will not.
     state: Mutex<State>,
+    /// Wakes the threads that wait, when the last one has come.
     opened: Condvar,
 }
 
 #[derive(Default)]
 struct State {
+    /// The number of threads that wait now.
     here: usize,
     /// The number of times that it has opened.
     round: u64,

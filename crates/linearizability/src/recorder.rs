@@ -48,14 +48,18 @@ use crate::history::Call;
 /// ```
 #[derive(Debug, Default)]
 pub struct Recorder {
+    /// The time of the next event. Each thread adds 1 at the begin and at the end of a call.
     next: CachePadded<AtomicU64>,
 }
 
 /// The calls of one thread.
 #[derive(Debug)]
 pub struct Log<'r, O, R> {
+    /// The clock of all threads.
     recorder: &'r Recorder,
+    /// The number of the thread that makes the calls.
     thread: usize,
+    /// The calls that have returned, in their order.
     calls: Vec<Call<O, R>>,
 }
 

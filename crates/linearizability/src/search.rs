@@ -123,6 +123,7 @@ fn size_of_state<S: Hash>(state: &S) -> usize {
 
 /// A state on the way, and what has been tried from there.
 struct Frame<S> {
+    /// The state after the calls in the order so far.
     state: S,
     /// The call that led here; none for the first frame.
     by: Option<usize>,
@@ -146,7 +147,9 @@ impl<S> Frame<S> {
 }
 
 struct Search<'h, S: Specification> {
+    /// The calls of the history, by their begin.
     calls: &'h [Call<S::Operation, S::Outcome>],
+    /// The states from the first one to the current one.
     frames: Vec<Frame<S>>,
     /// The calls in the order.
     taken: Set,
@@ -154,6 +157,7 @@ struct Search<'h, S: Specification> {
     missing: usize,
     /// The pairs that the search has been at.
     been: HashSet<(Compact, S)>,
+    /// The longest order that was found, and its state.
     furthest: Furthest<S>,
 }
 

@@ -79,12 +79,19 @@ const PATIENCE: u32 = 2_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Trial<O> {
+    /// The number of threads.
     threads: usize,
+    /// The number of calls of each thread.
     calls: usize,
+    /// The number of histories.
     histories: u64,
+    /// The seed of the operations and pauses.
     seed: u64,
+    /// The most calls that one thread makes before the threads begin.
     before: u64,
+    /// The calls that one thread makes when all others have finished.
     last: Vec<O>,
+    /// The bounds of the check of each history.
     budget: Budget,
 }
 
@@ -350,10 +357,15 @@ impl<O> Trial<O> {
 
 /// One history to be.
 struct Slot<C, O, R> {
+    /// The structure under test.
     subject: C,
+    /// The clock of its history.
     recorder: Recorder,
+    /// The number of threads that have come to it. Each adds itself.
     arrived: CachePadded<AtomicUsize>,
+    /// The pauses and operations of each thread.
     scripts: Vec<Vec<(Pause, O)>>,
+    /// The calls that were made before the threads began.
     before: Vec<Call<O, R>>,
 }
 

@@ -30,6 +30,7 @@ pub struct Violation<S: Specification> {
     history: HistoryOf<S>,
     /// The number of calls of the whole history.
     of: usize,
+    /// The longest order of calls that the specification allows, and its state.
     furthest: Furthest<S>,
 }
 

@@ -74,9 +74,9 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         },
         |repeats| medians(&repeats.into_iter().flatten().collect::<Vec<_>>()),
     )?;
-    if let Some(who) = wrong {
+    if let Some(lock) = wrong {
         return Err(Stop::Failed(format!(
-            "{who} gave other outputs than the sequential simulator"
+            "{lock} gave other outputs than the sequential simulator"
         )));
     }
     let backoff = locks

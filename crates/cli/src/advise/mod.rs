@@ -139,10 +139,10 @@ impl Advice {
     }
 }
 
-fn broken_in<'c>(whose: &'c str, costs: &'c [Costs]) -> impl Iterator<Item = String> + 'c {
+fn broken_in<'c>(input: &'c str, costs: &'c [Costs]) -> impl Iterator<Item = String> + 'c {
     let at = costs.iter().zip(FACTORS);
     at.filter_map(move |(costs, factor)| {
-        costs.broken().map(|what| format!("{whose}, at {factor} C: {what}"))
+        costs.broken().map(|what| format!("{input}, at {factor} C: {what}"))
     })
 }
 

@@ -72,6 +72,7 @@ impl Value {
 /// A call that concerns no value of its own.
 #[derive(Clone, Copy, Debug)]
 struct Other {
+    /// Its index in the history.
     position: usize,
     /// The first slot in which it can take effect.
     begin: usize,
@@ -81,6 +82,7 @@ struct Other {
 
 /// A history by slots.
 struct Monitor<'c> {
+    /// The history, and what the container gives away.
     container: &'c Container,
     /// The slots of each call, by position.
     slots: Vec<(usize, usize)>,
@@ -105,6 +107,7 @@ pub(crate) fn explain(container: &Container, purse: &mut Purse) -> Answer {
 
 /// The values of a history.
 struct Values {
+    /// The values that are pushed or popped.
     values: Vec<Value>,
     /// Each is pushed once. If not, it is a guess which push a pop belongs to.
     distinct: bool,
