@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -100,13 +99,13 @@ fn run(program: &Program, options: &Options, log: &Path) -> Result<Option<String
     let out = File::create(log).map_err(Failure::file(log))?;
     let err = out.try_clone().map_err(Failure::file(log))?;
     let mut command = Command::new(&program.file);
-    command.args(&options.arguments).current_dir(&program.folder).process_group(0);
+    command.args(&options.arguments).current_dir(&program.folder);
     // As cargo does for the programs that it runs.
     command.env("CARGO_MANIFEST_DIR", &program.folder);
     let failed = |source| Failure::Start { command: program.name.clone(), source };
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().map_err(failed)?;
     let limit = Duration::from_secs(options.limit);
-    Ok(match shell::within(limit, &mut child, |group| stacks(group, log)).map_err(failed)? {
+    Ok(match shell::within(limit, &mut child, |process| stacks(process, log)).map_err(failed)? {
         Ok(status) if status.success() => None,
         Ok(status) => Some(format!("failed ({status})")),
         Err(_) => Some(format!("ran longer than {} s", options.limit)),
@@ -153,7 +152,7 @@ fn program(message: &str) -> Option<Program> {
     Some(Program { name, file, folder })
 }
 
-/// Processes that keep the computer busy, until this is dropped; each is the first of its group.
+/// Processes that keep the computer busy, until this is dropped or this program has ended.
 struct Load(Vec<Child>);
 
 impl Load {
@@ -163,11 +162,15 @@ impl Load {
         if busy == 0 {
             return Ok(load);
         }
-        let files = shell::root();
-        let reads = "while :; do find \"$0\" -type f -size -64k -exec cat {} + >/dev/null; done";
-        for script in std::iter::repeat_n("while :; do :; done", busy as usize).chain([reads]) {
+        // Each asks now and then whether this program is still there.
+        let own = std::process::id().to_string();
+        let computes = "while kill -0 $0 2>/dev/null; do \
+            i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done";
+        let reads = "while kill -0 $0 2>/dev/null; do \
+            find \"$1\" -type f -size -64k -exec cat {} + >/dev/null; done";
+        for script in std::iter::repeat_n(computes, busy as usize).chain([reads]) {
             let mut command = Command::new("sh");
-            command.args(["-c", script]).arg(&files).process_group(0).stderr(Stdio::null());
+            command.args(["-c", script, &own]).arg(shell::root()).stderr(Stdio::null());
             let start = command.stdin(Stdio::null()).spawn();
             let failed = |source| Failure::Start { command: script.to_owned(), source };
             load.0.push(start.map_err(failed)?);
@@ -179,7 +182,7 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            let _ = shell::end_group(child);
+            let _ = shell::end(child);
         }
     }
 }
@@ -209,12 +212,13 @@ mod tests {
 
     #[test]
     fn load_ends_with_its_value() {
-        let load = Load::new(1).unwrap();
+        let mut load = Load::new(1).unwrap();
+        assert_eq!(load.0.len(), 2);
+        assert!(load.0.iter_mut().all(|child| child.try_wait().unwrap().is_none()));
         let processes: Vec<_> = load.0.iter().map(Child::id).collect();
-        assert_eq!(processes.len(), 2);
         drop(load);
         for process in processes {
-            assert_eq!(shell::processes(process), "", "{process} still runs");
+            assert!(!std::path::Path::new(&format!("/proc/{process}")).exists(), "{process}");
         }
     }
 }

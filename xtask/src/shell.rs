@@ -161,78 +161,108 @@ pub(crate) fn run_limited(command: &Command, limit: Duration, log: &Path) -> Res
     let failed_start = |source| Failure::Start { command: text.clone(), source };
     let out = File::create(log).map_err(Failure::file(log))?;
     let err = out.try_clone().map_err(Failure::file(log))?;
-    let begin = Instant::now();
     let mut child =
         limited.stdin(Stdio::null()).stdout(out).stderr(err).spawn().map_err(failed_start)?;
-    let mut nap = Duration::from_micros(500);
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(failed_start)? {
-            break (!matches!(status.signal(), Some(KILLED | OUT_OF_TIME))).then_some(status);
-        }
-        if begin.elapsed() > ASLEEP {
-            child.kill().map_err(failed_start)?;
-            child.wait().map_err(failed_start)?;
-            break None;
-        }
-        std::thread::sleep(nap);
-        nap = (nap * 2).min(Duration::from_millis(10));
-    };
+    let status = within(ASLEEP, &mut child, |_| ()).map_err(failed_start)?.ok();
+    let status = status.filter(|it| !matches!(it.signal(), Some(KILLED | OUT_OF_TIME)));
     let output = std::fs::read(log).map_err(Failure::file(log))?;
     Ok(Ended { status, output: String::from_utf8_lossy(&output).into_owned() })
 }
 
-/// The time between two looks at a process that runs.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Waits for `child`, the first process of a process group, to end; at most for `limit`. Then calls
-/// `late` with the number of the group, kills all processes of it, and returns them, a line each.
+/// Waits for `child` to end, at most for `limit`. Then calls `late` with its number, kills it with
+/// all that it has started, and returns these processes, a line each.
+///
+/// They stay in the process group of this program, so that an interrupt at the terminal ends them.
 pub(crate) fn within(
     limit: Duration,
     child: &mut Child,
     late: impl FnOnce(u32),
 ) -> io::Result<Result<ExitStatus, String>> {
     let begin = Instant::now();
+    let mut nap = Duration::from_micros(500);
     while begin.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
             return Ok(Ok(status));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(10));
     }
-    let group = child.id();
-    let running = processes(group);
-    late(group);
-    end_group(child)?;
-    Ok(Err(running))
+    late(child.id());
+    Ok(Err(end(child)?))
 }
 
-/// Kills all processes of the process group of which `child` is the first.
-pub(crate) fn end_group(child: &mut Child) -> io::Result<()> {
-    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
-    child.wait().map(|_| ())
+/// Kills `child` with all that it has started, and returns these processes, a line each: number,
+/// state and command.
+pub(crate) fn end(child: &mut Child) -> io::Result<String> {
+    let mut family = family(child.id());
+    let lines: Vec<_> = family.iter().map(|process| process.line.clone()).collect();
+    // Stopped, none of them starts another one. What was started before the stop is found again.
+    loop {
+        signal("STOP", &family)?;
+        let now = self::family(child.id());
+        let grown = now.len() > family.len();
+        family = now;
+        if !grown {
+            break;
+        }
+    }
+    signal("KILL", &family)?;
+    child.wait()?;
+    Ok(lines.join("\n"))
 }
 
-/// Returns the processes of the process group `group` that run: number, state and command of each.
-pub(crate) fn processes(group: u32) -> String {
-    let mut lines = Vec::new();
+/// A process that runs.
+struct Process {
+    /// Its own number.
+    number: u32,
+    /// The number of the process that started it.
+    parent: u32,
+    /// Number, state and command.
+    line: String,
+}
+
+/// Sends a signal to `processes`. Those that have ended meanwhile do not matter.
+fn signal(name: &str, processes: &[Process]) -> io::Result<()> {
+    let numbers = processes.iter().map(|process| process.number.to_string());
+    let numbers = numbers.collect::<Vec<_>>().join(" ");
+    // The shell has it built in: not every system has a program for it.
+    let script = format!("kill -{name} {numbers}");
+    Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status().map(|_| ())
+}
+
+/// Returns the process `root` and all that descend from it.
+fn family(root: u32) -> Vec<Process> {
+    let mut strangers = running();
+    let mut family: Vec<Process> = strangers.extract_if(.., |it| it.number == root).collect();
+    let mut looked_at = 0;
+    while let Some(parent) = family.get(looked_at).map(|process| process.number) {
+        family.extend(strangers.extract_if(.., |it| it.parent == parent));
+        looked_at += 1;
+    }
+    family
+}
+
+/// Returns all processes that run.
+fn running() -> Vec<Process> {
+    let mut processes = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        let Ok(number) = entry.file_name().to_string_lossy().parse() else { continue };
         let stat = String::from_utf8_lossy(&read("stat")).into_owned();
-        // After the name, which is in parentheses: state, parent, group.
+        // After the name, which is in parentheses: state, parent.
         let Some((_, after)) = stat.rsplit_once(") ") else { continue };
         let mut fields = after.split(' ');
         let state = fields.next().unwrap_or_default();
-        // A process that has ended, and that its parent has not been told of yet.
+        let Some(parent) = fields.next().and_then(|text| text.parse().ok()) else { continue };
+        // A zombie has ended, and its parent does not know yet.
         if state == "Z" {
             continue;
         }
-        if fields.nth(1).and_then(|text| text.parse().ok()) == Some(group) {
-            let number = entry.file_name().to_string_lossy().into_owned();
-            let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-            lines.push(format!("{number:>8} {state} {}", command.trim_end()));
-        }
+        let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+        let line = format!("{number:>8} {state} {}", command.trim_end());
+        processes.push(Process { number, parent, line });
     }
-    lines.sort();
-    lines.join("\n")
+    processes
 }
 
 fn announce(command: &Command) -> String {
@@ -247,15 +277,13 @@ fn ended(status: ExitStatus, command: String) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::CommandExt as _;
-
     use super::*;
 
     #[test]
     fn what_hangs_is_ended_with_what_it_started() {
         let script = "sleep 1000 & echo $!; wait";
         let mut shell = Command::new("sh");
-        shell.args(["-c", script]).stdout(Stdio::piped()).process_group(0);
+        shell.args(["-c", script]).stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
         let mut started = String::new();
         let mut out = io::BufReader::new(child.stdout.take().unwrap());
@@ -266,7 +294,7 @@ mod tests {
         // The end of its output: the last process that had it open has ended.
         assert_eq!(io::Read::read(&mut out, &mut [0; 8]).unwrap(), 0);
 
-        let mut child = Command::new("true").process_group(0).spawn().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
         assert!(within(Duration::MAX, &mut child, |_| ()).unwrap().unwrap().success());
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Options {
     /// Measure each so often and take the median
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     runs: u8,
-    /// Print the times and rewrite nothing
+    /// Measure and print the times, and rewrite nothing
     #[arg(long)]
     dry: bool,
 }

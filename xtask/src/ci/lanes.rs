@@ -15,7 +15,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -86,9 +85,8 @@ fn apart(task: &Task, program: &Path, log: &Path) -> Result {
     let mut command = Command::new(program);
     command.args(["ci", "--only", task.name]).stdin(Stdio::null()).stdout(out).stderr(err);
     let text = format!("cargo xtask ci --only {}", task.name);
-    // A group of its own, so that the task can be ended with all that it started.
-    let start = command.process_group(0).spawn();
-    let mut child = start.map_err(|source| Failure::Start { command: text.clone(), source })?;
+    let mut child =
+        command.spawn().map_err(|source| Failure::Start { command: text.clone(), source })?;
     let status = shell::within(LIMIT, &mut child, |_| ());
     match status.map_err(|source| Failure::Start { command: text.clone(), source })? {
         Ok(status) if status.success() => Ok(()),

@@ -9,7 +9,6 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -114,7 +113,7 @@ pub(crate) fn fetch(workspace: &Path) -> Result {
     // Where cargo is configured to take packages from another registry, it takes these from there
     // too. A registry that does not answer must not delay the end of the task.
     vendor.arg("--respect-source-config").env("CARGO_NET_RETRY", "1");
-    vendor.arg(&kept).current_dir(workspace).stdout(Stdio::null()).process_group(0);
+    vendor.arg(&kept).current_dir(workspace).stdout(Stdio::null());
     let text = shell::line(&vendor);
     let failed = |source| Failure::Start { command: text.clone(), source };
     let mut child = vendor.spawn().map_err(failed)?;
