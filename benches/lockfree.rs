@@ -20,7 +20,7 @@ use stanchion_contests::{handover, structures};
 fn main() {
     suite::main(
         "lockfree",
-        "about 4 minutes, with --quick 2",
+        "about 2 minutes, with --quick 1",
         &[
             |criterion| cells::measure(criterion, structures::cells()),
             |criterion| cells::measure(criterion, handover::cells()),

@@ -9,7 +9,7 @@ extern crate std;
 #[cfg(all(any(feature = "alloc", stanchion_simulated), not(stanchion_loom)))]
 extern crate alloc;
 
-// Chooses the machine of the seam, whose modules use `backend`. The rooms above the seam choose in
+// Chooses the machine of the seam: its modules use `backend`. The rooms above the seam choose in
 // the same way. No crate above this one asks which machine it is.
 #[cfg(not(any(stanchion_loom, stanchion_simulated)))]
 #[path = "real/mod.rs"]

@@ -174,8 +174,9 @@ pub fn send(signal: i32, process: i32, tid: i32) -> bool {
     if ours.is_none_or(|handler| handler.load(Ordering::Relaxed) == 0) {
         return false;
     }
-    // SAFETY: the signal has a handler of ours, which may run in any thread of this process
-    // (`claim`). A number of no thread is an error, which does no harm.
+    // SAFETY: in this process the signal runs a handler of ours, which may run in any thread
+    // (`claim`), or ends the process. Nothing else of this process's memory is touched, whichever
+    // thread the numbers name.
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) == 0 }
 }
 

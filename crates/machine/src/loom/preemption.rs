@@ -28,5 +28,5 @@ pub(crate) fn requests() -> u32 {
 }
 
 pub(crate) fn means() -> Means {
-    Means::Nobody
+    Means::None
 }

@@ -55,7 +55,7 @@ pub enum Means {
     SliceExtension,
     /// No mechanism does. On the real machine the command `stanchion machine` prints why the kernel
     /// does not.
-    Nobody,
+    None,
 }
 
 /// Asks that the calling thread not be preempted, until [`thank`]. Requests nest: each of them must
@@ -102,7 +102,7 @@ pub fn requests() -> u32 {
 /// ```
 /// use stanchion_machine::preemption::{Means, means};
 /// match means() {
-///     Means::Nobody => println!("a holder may be preempted at any point"),
+///     Means::None => println!("a holder may be preempted at any point"),
 ///     honoured => println!("{honoured:?}"),
 /// }
 /// ```

@@ -1,8 +1,7 @@
 //! Presence in a model: a thread is on a processor or not, by [`choice`](crate::choice). An
 //! algorithm must be right either way.
 
-use crate::presence::Presence;
-use crate::presence::Refused;
+use crate::presence::{Presence, Refused};
 
 /// The registration of one thread.
 #[derive(Debug)]

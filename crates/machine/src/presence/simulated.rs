@@ -4,8 +4,7 @@
 //! been woken and has no processor yet is seen as on the real machine: [`of`] returns that it is
 //! blocked, because no switch has happened, and [`examine`] returns that it could run.
 
-use crate::presence::Presence;
-use crate::presence::Refused;
+use crate::presence::{Presence, Refused};
 use stanchion_simulator::inside;
 
 /// The registration of one thread.

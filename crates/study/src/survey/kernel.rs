@@ -181,7 +181,7 @@ mod tests {
         use machine::preemption::{Means, means};
         let here = std::thread::spawn(means).join().unwrap();
         match slice_extension() {
-            Err(_) => assert_eq!(here, Means::Nobody),
+            Err(_) => assert_eq!(here, Means::None),
             Ok(()) => assert_ne!(here, Means::Scheduler),
         }
     }

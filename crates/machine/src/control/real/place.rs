@@ -199,7 +199,7 @@ pub(crate) fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refu
         .unwrap_or(Err(Refused::Already))
 }
 
-/// Ends the control of the calling thread, whose record that was. No actor is at it afterwards.
+/// Ends the control of the calling thread; `record` is its own. No actor is at it afterwards.
 fn leave(record: &Record) {
     set_current(None);
     if record.is_of_this_process() {

@@ -91,7 +91,7 @@ pub(crate) fn means() -> Means {
     } else if slice::is_there() {
         Means::SliceExtension
     } else {
-        Means::Nobody
+        Means::None
     }
 }
 
