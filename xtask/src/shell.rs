@@ -281,9 +281,9 @@ mod tests {
 
     #[test]
     fn what_hangs_is_ended_with_what_it_started() {
-        let script = "sleep 1000 & echo $!; wait";
+        let script = "sleep 60 & echo $!; wait";
         let mut shell = Command::new("sh");
-        shell.args(["-c", script]).stdout(Stdio::piped());
+        shell.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = shell.spawn().unwrap();
         let mut started = String::new();
         let mut out = io::BufReader::new(child.stdout.take().unwrap());
