@@ -117,7 +117,7 @@ impl Reader {
 
 #[cfg(unix)]
 fn file(blocks: usize) -> io::Result<Means> {
-    let name = format!("nbody-{:016x}.blocks", machine::hint::entropy());
+    let name = format!("nbody-{:016x}.blocks", stanchion_machine::hint::entropy());
     let path = std::env::temp_dir().join(name);
     let mut options = File::options();
     let mut file = options.read(true).write(true).create_new(true).open(&path)?;

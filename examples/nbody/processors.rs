@@ -3,7 +3,7 @@
 /// Keeps the calling thread, and all that it starts, to the first `wanted` of its processors.
 #[cfg(target_os = "linux")]
 pub(crate) fn keep_to(wanted: usize) -> Result<(), String> {
-    let all = machine::topology::processors();
+    let all = stanchion_machine::topology::processors();
     if wanted > all.len() {
         return Err(format!("--processors {wanted}: there are {}", all.len()));
     }

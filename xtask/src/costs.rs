@@ -3,7 +3,7 @@
 //!
 //! The numbers are the same on every computer, so the table is compared byte for byte: a change
 //! that adds one cache miss or one read-modify-write to a hot path shows in review as a changed
-//! line of `twins/simulated/costs.txt`.
+//! line of `crates/simulated/costs.txt`.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) struct Options {
 }
 
 fn table() -> PathBuf {
-    shell::root().join("twins/simulated/costs.txt")
+    shell::root().join("crates/simulated/costs.txt")
 }
 
 /// Measures all, and compares.
@@ -54,7 +54,7 @@ pub(crate) fn costs(options: &Options) -> Result {
         return Ok(());
     }
     Err(Failure::verdict(format!(
-        "the costs differ from twins/simulated/costs.txt (- committed, + now):\n{}\n\
+        "the costs differ from crates/simulated/costs.txt (- committed, + now):\n{}\n\
          if that is meant, `cargo xtask costs --update` accepts it; say why in the commit",
         changes.join("\n")
     )))

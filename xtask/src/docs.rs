@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn pages_give_the_count_of_weakenings_that_weaken_md_gives() {
         let page = |path: &str| std::fs::read_to_string(shell::root().join(path)).unwrap();
-        let table = page("WEAKEN.md");
+        let table = page("xtask/WEAKEN.md");
         let (before, after) = table.split_once(" ways to weaken one are caught").unwrap();
         assert!(after.contains("| `"), "the table follows");
         let words: Vec<&str> = before.rsplitn(4, ' ').collect();

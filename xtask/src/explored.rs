@@ -1,6 +1,6 @@
 //! The part of each model's state space that the explorer looked at, and the committed table of it.
 //!
-//! A model prints `model NAME: N executions`. The table `twins/loom/explored.txt` holds the last
+//! A model prints `model NAME: N executions`. The table `crates/loom/explored.txt` holds the last
 //! accepted N of each. A search that shrinks is an error until a commit changes the number and says
 //! why: a bound set too low, a wait that prunes too much or an assertion that moved before the race
 //! all look like a faster, greener model.
@@ -40,7 +40,7 @@ fn report(line: &str) -> Option<(String, u64)> {
 
 /// The committed table's place.
 pub(crate) fn table() -> PathBuf {
-    shell::root().join("twins/loom/explored.txt")
+    shell::root().join("crates/loom/explored.txt")
 }
 
 /// The committed table; empty if there is none.
@@ -62,7 +62,7 @@ fn parse(text: &str) -> Result<Explored> {
             match (words.next(), words.next().map(str::parse), words.next()) {
                 (Some(name), Some(Ok(count)), None) => Ok((name.to_owned(), count)),
                 _ => Err(Failure::verdict(format!(
-                    "twins/loom/explored.txt:{}: `{line}` is not `NAME COUNT`; write the table anew with `cargo xtask loom --update`",
+                    "crates/loom/explored.txt:{}: `{line}` is not `NAME COUNT`; write the table anew with `cargo xtask loom --update`",
                     number + 1
                 ))),
             }

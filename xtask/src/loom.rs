@@ -4,9 +4,10 @@ use crate::explored;
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// Returns the packages with models as tests, lowest floor first: every package under `twins/loom`.
+/// Returns the packages with models as tests, lowest floor first: every package under
+/// `crates/loom`.
 pub(crate) fn twins() -> Result<Vec<String>> {
-    let folder = shell::root().join("twins/loom");
+    let folder = shell::root().join("crates/loom");
     let entries = std::fs::read_dir(&folder).map_err(Failure::file(&folder))?;
     let mut twins: Vec<String> = entries
         .filter_map(|entry| {
@@ -19,7 +20,7 @@ pub(crate) fn twins() -> Result<Vec<String>> {
     Ok(twins)
 }
 
-/// Asks the models that `twins/loom/brief.rs` makes brief for all that there is to explore.
+/// Asks the models that `crates/loom/brief.rs` makes brief for all that there is to explore.
 const WHOLE: (&str, &str) = ("STANCHION_MODELS", "whole");
 
 /// Runs the models with `filter` in their names, and compares (or with `update` commits) the
@@ -46,7 +47,7 @@ pub(crate) fn loom(filter: Option<&str>, whole: bool, update: bool) -> Result {
         let which =
             filter.map_or("no model".to_owned(), |filter| format!("no model matching `{filter}`"));
         return Err(Failure::verdict(format!(
-            "{which} reported `model NAME: N executions`; the models are the tests of twins/loom/*/tests"
+            "{which} reported `model NAME: N executions`; the models are the tests of crates/loom/*/tests"
         )));
     }
     if update {

@@ -24,6 +24,7 @@
 //! | `package` | the packages build, run and install, feature by feature, without the workspace |
 //! | `lines` | nothing: prints the lines of code of each crate, and the change since a revision |
 //! | `repeat` | no test program fails in many runs, beside other load |
+//! | `twins` | nothing: writes the manifests of the twins from those of their crates |
 //! | `renamed` | every test of a revision is there, or in the map of renamed tests |
 
 mod aarch64;
@@ -50,6 +51,7 @@ mod shell;
 mod times;
 mod torture;
 mod tsan;
+mod twins;
 mod weaken;
 
 use clap::{Parser, Subcommand};
@@ -142,6 +144,8 @@ enum Task {
     Lines(lines::Options),
     /// Check that the maps of renamed tests account for every test of an earlier revision
     Renamed(renamed::Options),
+    /// Write the manifests of the twins from those of their crates
+    Twins,
     /// Run the test programs again and again, beside load, and keep what fails
     Repeat(repeat::Options),
 }
@@ -178,6 +182,7 @@ fn main() -> ExitCode {
         Task::Package(options) => package::package(&options),
         Task::Lines(options) => lines::lines(&options),
         Task::Renamed(options) => renamed::renamed(&options),
+        Task::Twins => twins::twins(),
         Task::Repeat(options) => repeat::repeat(&options),
     };
     match result {

@@ -177,8 +177,11 @@ fn tests(tree: &Path, name: &str, target: &Path) -> Result<Tests> {
 
 /// Returns what `cargo test -- --list` prints for a crate and its twins.
 fn listing(tree: &Path, name: &str, target: &Path) -> Result<String> {
-    let packages: [(PathBuf, String); 3] = [
+    // The twins of older revisions lie in `twins`.
+    let packages: [(PathBuf, String); 5] = [
         (format!("crates/{name}").into(), format!("stanchion-{name}")),
+        (format!("crates/loom/{name}").into(), format!("stanchion-{name}-loom")),
+        (format!("crates/simulated/{name}").into(), format!("stanchion-{name}-simulated")),
         (format!("twins/loom/{name}").into(), format!("stanchion-{name}-loom")),
         (format!("twins/simulated/{name}").into(), format!("stanchion-{name}-simulated")),
     ];

@@ -24,10 +24,10 @@ pub use api::runtime::Runtime;
 pub use api::scope::{Scope, ScopedJoinHandle, scope};
 pub use api::spawn::{Builder, spawn};
 pub use api::thread_local::{AccessError, LocalKey};
-pub use machine::stack::{Guards, StackError};
 pub use processors::arbiter::{Arbiter, ArbiterError};
 pub use reports::metrics::Metrics;
 pub use reports::stall::Stalled;
+pub use stanchion_machine::stack::{Guards, StackError};
 pub use stats::histogram::Latencies;
 pub use stats::trace::Trace;
 pub use stats::upcalls::Upcall;
@@ -36,7 +36,8 @@ pub use thread::id::ThreadId;
 pub use thread::priority::Priority;
 pub use worker::context::current;
 
-/// The parts that the models of `twins/loom` explore. Outside of semver: any version may change it.
+/// The parts that the models of `crates/loom` explore. Outside of semver: any version may change
+/// it.
 #[doc(hidden)]
 pub mod __internal {
     pub use crate::detection::monitor::{

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, mpsc};
 
-use machine::topology::{self, processors};
 use stanchion_activations::{Runtime, blocking, spawn, yield_now};
+use stanchion_machine::topology::{self, processors};
 use stanchion_threadpool::ThreadPool;
 
 /// Keeps the calling kernel thread on its first processor, as foreign code does.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use machine::presence;
 use stanchion_activations::{Runtime, Tier, blocking, park_timeout, spawn, yield_now};
+use stanchion_machine::presence;
 
 /// The processors on which the calling kernel thread may run.
 fn affinity() -> libc::cpu_set_t {

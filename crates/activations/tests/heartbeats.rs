@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use machine::presence;
 use stanchion_activations::{Builder, Runtime, Tier, blocking, sleep, yield_now};
+use stanchion_machine::presence;
 
 #[test]
 fn threads_that_block_are_found_by_looking() {

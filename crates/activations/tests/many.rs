@@ -9,7 +9,7 @@ use stanchion_activations::{Guards, Runtime, StackError, park};
 fn a_hundred_thousand_are_parked_at_once() {
     // Each stack is two mappings where guards are protected pages: then 32,000 are the end, and
     // the others are told so.
-    let most = match machine::stack::guards() {
+    let most = match stanchion_machine::stack::guards() {
         Guards::Installed => 100_000,
         Guards::Protected => 20_000,
     };

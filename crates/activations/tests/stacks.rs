@@ -47,7 +47,7 @@ fn many_stacks_of_the_default_size_take_few_mappings() {
     use stanchion_activations::{Builder, Guards, Priority, park, yield_now};
 
     const THREADS: usize = 20_000;
-    if machine::stack::guards() == Guards::Protected {
+    if stanchion_machine::stack::guards() == Guards::Protected {
         // Two mappings each, whatever their size.
         return;
     }

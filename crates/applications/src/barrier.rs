@@ -27,9 +27,9 @@
 use crate::waits::Waits;
 use core::fmt;
 use lock_api::{Mutex, RawMutex};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock;
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock;
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 
 /// The word's value once a party will never arrive. Phase numbers wrap below it.
 const BROKEN: u32 = 1 << 31;

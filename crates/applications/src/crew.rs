@@ -5,8 +5,8 @@
 //! threads. So the data that the threads share is in an [`Arc`], and only the caller's own part may
 //! borrow from the caller.
 
-use machine::sync::Arc;
-use machine::{thread, topology};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::{thread, topology};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The most threads a run may have.

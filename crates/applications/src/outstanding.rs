@@ -31,15 +31,15 @@
 //! of the threads. The words only tell when to look and when to end. A piece is counted before it
 //! is discounted. That follows from the pool: a thread that takes a piece out comes after the
 //! thread that put it in, so the two changes of the one word `count` are in that order. The model
-//! is `twins/loom/applications/tests/outstanding.rs`.
+//! is `crates/loom/applications/tests/outstanding.rs`.
 //!
 //! Source: the count of work in the system is folklore of branch and bound. The 1997 paper (M.
 //! Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking
 //! synchronization*) does not say how its programs know that they are done.
 
 use core::fmt;
-use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Ordering};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 
 /// Set in the count once a thread has panicked.
 const BROKEN: usize = 1 << (usize::BITS - 1);

@@ -2,7 +2,7 @@
 //!
 //! Why instructions and not nanoseconds: the amount of computation between a program's locks
 //! belongs to the program, its speed to the machine. On the real machine computation takes its own
-//! time, and declaring it costs nothing ([`machine::work`]).
+//! time, and declaring it costs nothing ([`stanchion_machine::work`]).
 //!
 //! The counts stand as constants beside the code that they are about. They are for code as the
 //! compilers of the paper's time made it: checked subscripts and pointers, and no value kept in a
@@ -35,6 +35,6 @@ impl Pace {
     /// Computes `instructions`: on a simulated machine only.
     #[inline]
     pub(crate) fn compute(self, instructions: u64) {
-        machine::work(self.instruction_ns.saturating_mul(instructions));
+        stanchion_machine::work(self.instruction_ns.saturating_mul(instructions));
     }
 }

@@ -10,7 +10,7 @@
 //! section 7.)
 
 use lock_api::{Mutex, MutexGuard, RawMutex};
-use machine::clock;
+use stanchion_machine::clock;
 
 /// The waits of one group of locks.
 ///

@@ -205,11 +205,11 @@ fn a_panic_of_the_watcher_reaches_the_caller() {
 
 #[test]
 fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
-    let before = machine::topology::processors();
+    let before = stanchion_machine::topology::processors();
     let run = agrees(Options { threads: before.len().min(8), pinned: true, ..SMALL });
     let pinned = run.threads.iter().filter(|share| share.processor.is_some()).count();
     assert_eq!(pinned, if cfg!(target_os = "linux") { run.threads.len() } else { 0 });
-    assert_eq!(machine::topology::processors(), before);
+    assert_eq!(stanchion_machine::topology::processors(), before);
 }
 
 proptest! {

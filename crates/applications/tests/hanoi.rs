@@ -187,13 +187,13 @@ fn a_panic_of_the_watcher_reaches_the_caller() {
 
 #[test]
 fn pinned_threads_are_dealt_out_and_the_caller_gets_its_processors_back() {
-    let before = machine::topology::processors();
+    let before = stanchion_machine::topology::processors();
     let run = arrives(Options { pinned: true, ..Options::default() });
     for (who, share) in run.threads.iter().enumerate() {
         let dealt = before[who % before.len()];
         assert_eq!(share.processor, cfg!(target_os = "linux").then_some(dealt));
     }
-    assert_eq!(machine::topology::processors(), before);
+    assert_eq!(stanchion_machine::topology::processors(), before);
     let free = arrives(Options { threads: 3, ..Options::default() });
     assert!(free.threads.iter().all(|share| share.processor.is_none()));
 }

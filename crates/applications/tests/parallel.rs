@@ -142,7 +142,7 @@ fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
 
 #[test]
 fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
-    let before = machine::topology::processors();
+    let before = stanchion_machine::topology::processors();
     let netlist = netlist(circuits::S298);
     for threads in [1, before.len().min(4), 64] {
         let run =
@@ -156,7 +156,7 @@ fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
         } else if cfg!(target_os = "linux") {
             assert_eq!(processors, before[..threads], "one each");
         }
-        assert_eq!(machine::topology::processors(), before);
+        assert_eq!(stanchion_machine::topology::processors(), before);
     }
     let free = agrees(&netlist, Options { cycles: 20, ..Options::default() });
     assert!(free.threads.iter().all(|share| share.processor.is_none()));

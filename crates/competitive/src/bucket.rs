@@ -1,7 +1,7 @@
 //! A bucket of a table of queues, see [`parking`](crate::parking) and [`readers`](crate::readers).
 
-use machine::cell::UnsafeCell;
-use machine::park;
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::park;
 
 use crate::fork_lock::ForkLock;
 use crate::queues::{Queued, Queues};

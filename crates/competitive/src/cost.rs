@@ -24,9 +24,9 @@
 //! Source: Karlin et al. 1991 measured 200 µs beforehand (section 5). Measuring it in passing is an
 //! addition of this crate.
 
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock;
+use stanchion_machine::park;
 
 /// No estimate is below this, in nanoseconds…
 pub const MIN_NS: u64 = 500;
@@ -44,12 +44,12 @@ pub enum Mode {
     Busy,
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// Nanoseconds; 0 before the first.
     static ESTIMATES: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// The mode seen last.
     static LATEST: AtomicU32 = AtomicU32::new(0);
 }

@@ -58,9 +58,9 @@
 
 use core::fmt;
 
-use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
-use machine::clock::Deadline;
-use machine::handshake::{Handshake, Reach};
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::handshake::{Handshake, Reach};
 
 use crate::sleepers::{Sleepers, Slept};
 
@@ -73,10 +73,10 @@ const REGISTRATION: Handshake =
 /// them.
 ///
 /// - [`notify_one`](Self::notify_one) with no thread registered costs two loads where
-///   [`light`](machine::asymmetric::light) is free, else a fence and a load.
+///   [`light`](stanchion_machine::asymmetric::light) is free, else a fence and a load.
 /// - With a thread registered it costs a spin lock, and a system call for each thread woken.
 /// - [`prepare`](Self::prepare) costs two locked instructions and
-///   [`heavy`](machine::asymmetric::heavy), some 2 µs: search for a while before.
+///   [`heavy`](stanchion_machine::asymmetric::heavy), some 2 µs: search for a while before.
 /// - Order: first asleep, first woken.
 /// - Size: 48 bytes. Threads that wait bring their own memory.
 ///
@@ -210,7 +210,7 @@ impl EventCount {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use machine::clock::Deadline;
+    /// use stanchion_machine::clock::Deadline;
     /// use stanchion_competitive::EventCount;
     ///
     /// let events = EventCount::new();
@@ -283,7 +283,7 @@ impl EventCount {
     /// that came before.
     ///
     /// ```
-    /// use machine::clock::Deadline;
+    /// use stanchion_machine::clock::Deadline;
     /// use stanchion_competitive::EventCount;
     ///
     /// static EVENTS: EventCount = EventCount::new();

@@ -23,8 +23,8 @@ use crate::policy::{Adaptive, Policy};
 /// | order | that of falling asleep; a spinning waiter may take a free lock |
 /// | size | that of [`RawPolicyMutex`] |
 ///
-/// A thread without a [number](machine::thread::index), as one that is ending, is woken, and not
-/// handed the lock.
+/// A thread without a [number](stanchion_machine::thread::index), as one that is ending, is woken,
+/// and not handed the lock.
 ///
 /// # Panics
 ///

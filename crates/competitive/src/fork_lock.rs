@@ -4,7 +4,7 @@
 //! held the lock at the fork may not exist either. The child therefore starts with an empty queue
 //! and a free lock, the first time it uses them.
 //!
-//! Why not a handler of `pthread_atfork` that repairs every queue: see [`machine::fork`].
+//! Why not a handler of `pthread_atfork` that repairs every queue: see [`stanchion_machine::fork`].
 //!
 //! | `word`, in the generation of the process | meaning | left by |
 //! | --- | --- | --- |
@@ -27,9 +27,9 @@
 //! The compare-exchange is Acquire and pairs with the Release store at the end of the last hold. In
 //! a child the parent's last store needs no pair: the fork orders it.
 
-use machine::atomic::{AtomicU32, Ordering};
-use machine::fork;
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::fork;
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 use stanchion_spin::Backoff;
 
 /// A thread of the generation holds the lock.

@@ -8,7 +8,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::once_lock::OnceLock;
 

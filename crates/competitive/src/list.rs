@@ -28,7 +28,7 @@
 use core::iter;
 use core::ptr;
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 /// The part of a node by which it is linked.
 pub struct Link<N>(UnsafeCell<Neighbours<N>>);

@@ -9,8 +9,8 @@
 use core::time::Duration;
 
 use lock_api::{GuardNoSend, GuardSend};
-use machine::bomb::AbortOnUnwind;
-use machine::clock::Instant;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::Instant;
 
 use crate::fair_mutex::RawFairMutex;
 use crate::mutex::RawPolicyMutex;

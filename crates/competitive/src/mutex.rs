@@ -36,10 +36,10 @@ use core::cell::Cell;
 use core::fmt;
 
 use lock_api::{GuardNoSend, RawMutex, RawMutexFair, RawMutexTimed};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{self, Deadline, Instant};
-use machine::park;
-use machine::wait::{Spin, WaitPolicy, retry_for, retry_on};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock::{self, Deadline, Instant};
+use stanchion_machine::park;
+use stanchion_machine::wait::{Spin, WaitPolicy, retry_for, retry_on};
 
 use crate::cost;
 use crate::owner::Owner;
@@ -49,7 +49,7 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// A mutual exclusion lock with waiters that spin, then sleep, for as long as `P` decides.
 ///
 /// - Uncontended: one compare-exchange to lock, one store and one load to unlock (where
-///   [`membarrier`](machine::asymmetric) is to be had).
+///   [`membarrier`](stanchion_machine::asymmetric) is to be had).
 /// - Order: none, a running thread may overtake sleepers. A release hands the lock to a thread that
 ///   has waited for 10 ms, at most every 5 ms, unless another thread is quicker.
 /// - Size: 8 bytes and the policy's. With the policies of [`policy`](crate::policy) it is at most
@@ -63,8 +63,8 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// # Panics
 ///
 /// Locking a mutex that the thread holds already panics, since it would wait for itself. With a
-/// deadline it waits for that, and fails. A thread that has no [`index`](machine::thread::index) is
-/// not recognized, and waits for ever.
+/// deadline it waits for that, and fails. A thread that has no
+/// [`index`](stanchion_machine::thread::index) is not recognized, and waits for ever.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};
@@ -160,8 +160,8 @@ impl<P> RawPolicyMutex<P> {
         parking::share_bucket(&self.word, &other.word)
     }
 
-    /// The [`thread::index`](machine::thread::index) of the holder; `None` if it is free, or its
-    /// holder has none. A hint.
+    /// The [`thread::index`](stanchion_machine::thread::index) of the holder; `None` if it is free,
+    /// or its holder has none. A hint.
     #[must_use]
     pub fn holder(&self) -> Option<usize> {
         // Relaxed: out of date when it is returned.

@@ -38,10 +38,10 @@
 use core::convert::Infallible;
 use core::fmt;
 
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::Deadline;
-use machine::wait::spin_for;
-use machine::{park, thread};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::spin_for;
+use stanchion_machine::{park, thread};
 
 use crate::cost;
 
@@ -207,8 +207,8 @@ impl Once {
     /// # Panics
     ///
     /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`,
-    /// which would wait for itself. (A thread without a [number](machine::thread::index) is not
-    /// recognized, and waits.)
+    /// which would wait for itself. (A thread without a [number](stanchion_machine::thread::index)
+    /// is not recognized, and waits.)
     #[inline]
     pub fn call_once(&self, body: impl FnOnce()) {
         self.call_once_force(|_| body());

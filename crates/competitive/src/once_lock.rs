@@ -11,7 +11,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::once::Once;
 

@@ -16,7 +16,7 @@ impl Owner {
     #[inline]
     pub(crate) fn me() -> Self {
         // Below `INDICES`, so it fits, and never the anonymous one.
-        Self(machine::thread::index().map_or(Self::ANONYMOUS, |index| index as u32 + 1))
+        Self(stanchion_machine::thread::index().map_or(Self::ANONYMOUS, |index| index as u32 + 1))
     }
 
     #[inline]

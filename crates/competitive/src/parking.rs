@@ -65,11 +65,11 @@
 
 use core::ops::Range;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::clock::{self, Deadline, Ticks};
-use machine::handshake::{Handshake, Reach};
-use machine::{park, topology};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::handshake::{Handshake, Reach};
+use stanchion_machine::{park, topology};
 
 use crate::bucket;
 use crate::cost::Mode;
@@ -107,7 +107,7 @@ struct Bucket {
     sleepers: bucket::Bucket<Node>,
 }
 
-machine::global! {
+stanchion_machine::global! {
     static TABLE: [Bucket; park::BUCKETS] = [const { Bucket::new() }; park::BUCKETS];
 }
 
@@ -443,7 +443,7 @@ fn wake_first(bucket: &Bucket, word: *const AtomicU32) {
             unsafe { node.pause(|pause| pause.as_ref().is_some_and(|p| p.contains(&now))) };
         // In a model no time passes: there a sleeper's patience ends by choice. It also ends when
         // the clock has begun anew.
-        let starving = machine::choice()
+        let starving = stanchion_machine::choice()
             || (now < arrived || now.nanos_since(arrived) >= PATIENCE_NS) && !pauses;
         let handed_over = starving && !node.owner.is_anonymous() && {
             // Use the sleeper's pointer. The caller's mutex may have been freed, and its address

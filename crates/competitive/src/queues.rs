@@ -26,7 +26,7 @@
 
 use core::ptr;
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::list::{Link, Linked, List};
 

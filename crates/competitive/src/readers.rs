@@ -32,10 +32,10 @@
 //! `state`: Release by the writer, Acquire by the reader, which then reads what the writer wrote.
 //! `admissions`: Release by the writer, Acquire by the reader, for the paragraph above.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 use crate::bucket::{self, Bucket};
 use crate::list::{Link, Linked};
@@ -47,7 +47,7 @@ const ADMITTED: u32 = 1;
 /// Fewer than for mutexes: only readers that meet a writer, and that writer, look here.
 const BUCKETS: usize = park::BUCKETS.div_ceil(16);
 
-machine::global! {
+stanchion_machine::global! {
     static TABLE: [Bucket<Reader>; BUCKETS] = [const { Bucket::new() }; BUCKETS];
 }
 

@@ -9,7 +9,7 @@ use lock_api::GetThreadId;
 
 use crate::names::RawMutex;
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// A byte of each thread. Only its address is used.
     static MARKER: u8 = 0;
 }
@@ -17,8 +17,8 @@ machine::thread_local! {
 /// The identity of the calling thread, for [`ReentrantMutex`].
 ///
 /// Two live threads have different ones. A thread that is ending, or has no
-/// [number](machine::thread::index), has one too. It is an address in the thread's own memory, so
-/// the identity of a thread that has ended may be used again.
+/// [number](stanchion_machine::thread::index), has one too. It is an address in the thread's own
+/// memory, so the identity of a thread that has ended may be used again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawThreadId;
 

@@ -28,11 +28,11 @@
 
 use core::ptr;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::cell::UnsafeCell;
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 use crate::fork_lock::ForkLock;
 use crate::list::{Link, Linked, List};

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use machine::clock::Deadline;
 use stanchion_competitive::{EventCount, Key};
+use stanchion_machine::clock::Deadline;
 use static_assertions::{assert_impl_all, const_assert};
 
 mod common;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock::Deadline;
 use stanchion_competitive::policy::AlwaysBlock;
 use stanchion_competitive::{
     Condvar, EventCount, Mutex, Once, OnceLock, OnceState, PolicyMutex, RwLock, Semaphore,
 };
+use stanchion_machine::clock::Deadline;
 
 /// The time that a child may take, on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);

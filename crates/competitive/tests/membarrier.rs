@@ -1,14 +1,14 @@
 //! Locks in a process that is refused `membarrier` while threads contend: no thread panics, and no
-//! wake-up is lost. Only fences are left then; see `machine::asymmetric`.
+//! wake-up is lost. Only fences are left then; see `stanchion_machine::asymmetric`.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-use machine::asymmetric;
-use machine::clock::Deadline;
 use stanchion_competitive::{Condvar, EventCount, Mutex, PolicyMutex, RwLock, policy::AlwaysBlock};
+use stanchion_machine::asymmetric;
+use stanchion_machine::clock::Deadline;
 
 mod common;
 use common::within;

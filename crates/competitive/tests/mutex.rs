@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-use machine::topology;
 use payload::{Shared, in_time, rounds, shared};
 use stanchion_competitive::policy::Policy;
 use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
+use stanchion_machine::topology;
 
 /// `threads` threads bump a pair `times` times each.
 fn counts<P: Policy + 'static>(threads: u64, times: u64, pinned: bool) {
@@ -65,7 +65,7 @@ fn a_storm_of_deadlines<P: Policy + 'static>(threads: u64) {
                             pair.bump();
                             // Sections from nothing to 20 µs, so that deadlines pass while it is
                             // held, too.
-                            machine::wait::delay(round % 8 * 2_500);
+                            stanchion_machine::wait::delay(round % 8 * 2_500);
                             had += 1;
                         }
                     }
@@ -161,7 +161,7 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
         // SAFETY: two threads come here, and the lock lives until the second has left it.
         let mutex = unsafe { &*lock };
         let mut left = mutex.lock();
-        machine::wait::delay(round % 5 * 300);
+        stanchion_machine::wait::delay(round % 5 * 300);
         *left -= 1;
         let last = *left == 0;
         drop(left);
@@ -172,7 +172,7 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
         let size = size_of::<Storage<P>>();
         // SAFETY: the other thread has left the lock, and a release does not touch it after that.
         unsafe { bytes.write_bytes(JUNK, size) };
-        machine::wait::delay(round % 3 * 1_000);
+        stanchion_machine::wait::delay(round % 3 * 1_000);
         for at in 0..size {
             // SAFETY: within the storage.
             let byte = unsafe { bytes.add(at) };
@@ -221,7 +221,7 @@ fn locks_while_its_thread_ends<P: Policy + 'static>() {
                     let timeout = Duration::from_nanos(round * 97 % 20_000);
                     let had = self.0.try_lock_for(timeout).map(|pair| {
                         pair.bump();
-                        machine::wait::delay(round % 4 * 2_000);
+                        stanchion_machine::wait::delay(round % 4 * 2_000);
                     });
                     self.1.fetch_add(1 + u64::from(had.is_some()), Relaxed);
                 }

@@ -96,7 +96,7 @@ fn a_policy_panics<const WHERE: u8>(fair: bool) {
             drop(held);
             for _ in 0..3 {
                 let mut held = mutex.lock();
-                machine::wait::delay(20_000);
+                stanchion_machine::wait::delay(20_000);
                 lock_api::MutexGuard::bump(&mut held);
                 drop(held);
             }
@@ -159,7 +159,7 @@ fn a_thread_that_ends_with_the_lock_keeps_it() {
 fn a_new_thread_has(number: usize, mutex: &Arc<PolicyMutex<payload::Pair, AlwaysBlock>>) -> bool {
     let mutex = mutex.clone();
     let next = thread::spawn(move || {
-        let same = machine::thread::index() == Some(number);
+        let same = stanchion_machine::thread::index() == Some(number);
         if same {
             let told = catch_unwind(AssertUnwindSafe(|| drop(mutex.lock()))).unwrap_err();
             let told = told.downcast_ref::<String>().expect("a message");
@@ -262,7 +262,7 @@ fn a_sleeper_is_not_kept_out_for_long() {
                 while !over.load(Relaxed) {
                     let pair = mutex.lock();
                     pair.bump();
-                    machine::wait::delay(100_000);
+                    stanchion_machine::wait::delay(100_000);
                 }
             })
         };

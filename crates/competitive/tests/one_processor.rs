@@ -49,7 +49,7 @@ fn a_process_with_one_processor_does_not_spin() {
         assert_eq!(LONGEST.load(SeqCst), 0);
         return;
     }
-    let processor = machine::topology::processors()[0];
+    let processor = stanchion_machine::topology::processors()[0];
     let mut mask = [0_usize; 128];
     mask[processor / 64] = 1 << (processor % 64);
     let mut child = Command::new(std::env::current_exe().unwrap());

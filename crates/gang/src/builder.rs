@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machine::topology;
+use stanchion_machine::topology;
 
 use crate::error::BuildError;
 use crate::executor::{GangExecutor, Settings};

@@ -24,8 +24,8 @@
 
 use std::fmt;
 
-use machine::control;
-pub use machine::control::Refused;
+use stanchion_machine::control;
+pub use stanchion_machine::control::Refused;
 
 use crate::scheduler::Preemption;
 

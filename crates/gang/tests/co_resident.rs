@@ -22,14 +22,15 @@ fn work(index: usize, phase: u32) {
 fn cross(members: usize, phases: u32, pin: bool) {
     let barrier = Arc::new(CoResident::new(members).unwrap());
     let progress: Vec<AtomicU32> = (0..members).map(|_| AtomicU32::new(0)).collect();
-    let processors = machine::topology::processors();
+    let processors = stanchion_machine::topology::processors();
     let led: u32 = thread::scope(|scope| {
         let member = |mut waiter: Waiter<Arc<CoResident>>| {
             let (progress, processors) = (&progress, &processors);
             scope.spawn(move || {
                 let index = waiter.index();
-                let _pinned =
-                    pin.then(|| machine::topology::pin(processors[index % processors.len()]));
+                let _pinned = pin.then(|| {
+                    stanchion_machine::topology::pin(processors[index % processors.len()])
+                });
                 let mut led = 0;
                 for phase in 1..=phases {
                     work(index, phase);

@@ -23,7 +23,7 @@
 //! Source: barging is the usual word. That waiters should stay away for several sections is
 //! Anderson 1990's backoff with another first step.
 
-use machine::wait::{Patient, WaitPolicy, delay};
+use stanchion_machine::wait::{Patient, WaitPolicy, delay};
 use stanchion_spin::TestAndSet;
 use stanchion_spin::contention::Read;
 

@@ -53,8 +53,8 @@ use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 use stanchion_spin::Backoff;
 
 use crate::Progress;

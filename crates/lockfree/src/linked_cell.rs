@@ -56,7 +56,7 @@
 
 use core::fmt;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 
 /// A word that is loaded with a link. A store through the link happens only if no other thread has
 /// stored meanwhile.

@@ -1,5 +1,6 @@
 //! Tests of the distance of `MultiQueue::pop_min` from the smallest, with threads: see the header
-//! of `src/heap/multi_queue.rs` for the bounds. Tests that hold a heap for a chosen time are there.
+//! of `src/heap/multi_queue/mod.rs` for the bounds. Tests that hold a heap for a chosen time are
+//! there.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;

@@ -1,7 +1,7 @@
 //! Sequences of operations on each structure and on a model of it: they answer the same, and every
 //! value is dropped once.
 //!
-//! One thread: what threads do to one another is in the models of `twins/loom/lockfree` and in the
+//! One thread: what threads do to one another is in the models of `crates/loom/lockfree` and in the
 //! recorded histories. The same operations from any bytes are the fuzz target
 //! `lockfree_operations`. `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test
 //! state_machine` is a longer search.

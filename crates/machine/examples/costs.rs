@@ -4,12 +4,10 @@
 //! cargo run --release -p stanchion-machine --example costs
 //! ```
 
-use stanchion_machine as machine;
-
-use machine::atomic::{AtomicBool, AtomicU32, Ordering};
-use machine::clock::Deadline;
-use machine::stack::{Guards, Size, Slab, Stack};
-use machine::{asymmetric, park, preemption, presence, stack, thread, topology};
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::stack::{Guards, Size, Slab, Stack};
+use stanchion_machine::{asymmetric, park, preemption, presence, stack, thread, topology};
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -37,15 +35,17 @@ fn first<R>(what: &str, call: impl FnOnce() -> R) -> R {
 }
 
 fn main() {
-    let start = first("clock::now: choosing the clock", machine::clock::now);
+    let start = first("clock::now: choosing the clock", stanchion_machine::clock::now);
     first("Ticks::plus_nanos: finding its speed", || black_box(start.plus_nanos(1_000)));
     first("topology::usable: asking for the mask", topology::usable);
     first("thread::index: numbering a thread", thread::index);
-    let pause = first("clock::pause_ns", machine::clock::pause_ns);
+    let pause = first("clock::pause_ns", stanchion_machine::clock::pause_ns);
     let status = first("presence::status: the self-check", presence::status);
 
-    cost("clock::now", 1_000_000, machine::clock::now);
-    cost("clock::now and nanos_since", 1_000_000, || machine::clock::now().nanos_since(start));
+    cost("clock::now", 1_000_000, stanchion_machine::clock::now);
+    cost("clock::now and nanos_since", 1_000_000, || {
+        stanchion_machine::clock::now().nanos_since(start)
+    });
     cost("Instant::now", 1_000_000, Instant::now);
     let deadline = Deadline::after(Duration::from_secs(3600));
     cost("Deadline::passed", 1_000_000, || deadline.passed());
@@ -90,7 +90,7 @@ fn main() {
     stacks();
 
     println!();
-    println!("clock            {}, one pause {pause:.1} ns", machine::clock::source());
+    println!("clock            {}, one pause {pause:.1} ns", stanchion_machine::clock::source());
     println!("processors       {:?}, {} at once", topology::processors(), topology::parallelism());
     match topology::quota() {
         Some(quota) => println!("quota            {quota}"),

@@ -1,16 +1,14 @@
 //! Prints what being watched costs a thread, and how soon the sleeper runs: the numbers in the
-//! documentation of `machine::presence::watch`.
+//! documentation of `stanchion_machine::presence::watch`.
 //!
 //! ```text
 //! cargo run --release -p stanchion-machine --example watch
 //! ```
 
-use stanchion_machine as machine;
-
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
-use machine::clock::{self, Deadline, Ticks};
-use machine::presence::watch::{Watch, Woken};
-use machine::{park, presence, topology};
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::presence::watch::{Watch, Woken};
+use stanchion_machine::{park, presence, topology};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 

@@ -70,8 +70,7 @@ use crate::backend;
 /// process (see the [module](self)). It neither allocates nor opens a file.
 ///
 /// ```
-/// use machine::{asymmetric, atomic::{AtomicU32, Ordering::Relaxed}};
-/// # use stanchion_machine as machine;
+/// use stanchion_machine::{asymmetric, atomic::{AtomicU32, Ordering::Relaxed}};
 /// static FREE: AtomicU32 = AtomicU32::new(0);
 /// static SLEEPERS: AtomicU32 = AtomicU32::new(0);
 /// FREE.store(1, Relaxed);

@@ -36,9 +36,8 @@ pub fn signal_fence() {
 /// of the model, so `fresh` panics outside of a model.
 ///
 /// ```
-/// use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
-/// use machine::cell::UnsafeCell;
-/// # use stanchion_machine as machine;
+/// use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
+/// use stanchion_machine::cell::UnsafeCell;
 ///
 /// struct Node {
 ///     waits: AtomicU32,

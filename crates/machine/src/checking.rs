@@ -7,7 +7,8 @@
 //!
 //! # Run it
 //!
-//! Write the test with [`machine::model`](crate::model()). Then the same source runs in two ways:
+//! Write the test with [`stanchion_machine::model`](crate::model()). Then the same source runs in
+//! two ways:
 //!
 //! ```text
 //! cargo test                                        # a few dozen real runs
@@ -31,13 +32,13 @@
 //!
 //! | instead of | use |
 //! | --- | --- |
-//! | `std::sync::atomic` | [`machine::atomic`](crate::atomic) |
-//! | `std::cell::UnsafeCell` | [`machine::cell`](crate::cell) |
-//! | `std::sync::Arc` | [`machine::sync::Arc`](crate::sync) |
-//! | `std::thread` | [`machine::thread`](mod@crate::thread) |
-//! | `std::thread::park`, a futex | [`machine::park`](crate::park) |
-//! | `std::time::Instant` | [`machine::clock`](crate::clock) |
-//! | a loop around `spin_loop` | [`machine::wait`](crate::wait) |
+//! | `std::sync::atomic` | [`stanchion_machine::atomic`](crate::atomic) |
+//! | `std::cell::UnsafeCell` | [`stanchion_machine::cell`](crate::cell) |
+//! | `std::sync::Arc` | [`stanchion_machine::sync::Arc`](crate::sync) |
+//! | `std::thread` | [`stanchion_machine::thread`](mod@crate::thread) |
+//! | `std::thread::park`, a futex | [`stanchion_machine::park`](crate::park) |
+//! | `std::time::Instant` | [`stanchion_machine::clock`](crate::clock) |
+//! | a loop around `spin_loop` | [`stanchion_machine::wait`](crate::wait) |
 //! | `static`, if threads change it | [`global!`](crate::global) |
 //! | `std::thread_local!` | [`thread_local!`](crate::thread_local) |
 //!
@@ -73,10 +74,9 @@
 //!
 //! ```
 //! use core::ptr;
-//! use machine::atomic::{AtomicPtr, Fresh, Ordering::{Acquire, Relaxed, Release}};
-//! use machine::cell::UnsafeCell;
-//! use machine::{sync::Arc, thread};
-//! # use stanchion_machine as machine;
+//! use stanchion_machine::atomic::{AtomicPtr, Fresh, Ordering::{Acquire, Relaxed, Release}};
+//! use stanchion_machine::cell::UnsafeCell;
+//! use stanchion_machine::{sync::Arc, thread};
 //!
 //! struct Node {
 //!     value: UnsafeCell<u32>,
@@ -116,7 +116,7 @@
 //!     }
 //! }
 //!
-//! machine::model(|| {
+//! stanchion_machine::model(|| {
 //!     let stack = Arc::new(Stack::new());
 //!     let pusher = {
 //!         let stack = stack.clone();
@@ -179,8 +179,8 @@
 //! - Two threads, one or two operations each, find most errors. Explore those without bound.
 //! - With three threads, or longer ones, set [`Model::preemptions`](crate::Model::preemptions) to 3
 //!   or 2.
-//! - Shrink sizes by [`machine::sized`](crate::sized()): a batch of 2 has the same branches as one
-//!   of 256.
+//! - Shrink sizes by [`stanchion_machine::sized`](crate::sized()): a batch of 2 has the same
+//!   branches as one of 256.
 //! - Explore a part that has models of its own [`apart`](crate::apart()).
 //! - Time does not pass. Whether a deadline passes is a [`choice`](crate::choice()), explored both
 //!   ways.

@@ -54,7 +54,7 @@
 //! behind it, unless the fences are `fence(SeqCst)`: the language knows nothing of the kernel's
 //! barrier. A use that goes on to read such data gives its words Release and Acquire.
 //!
-//! The models of `twins/loom/machine/tests/handshake.rs` check the claim for each kind of pair.
+//! The models of `crates/loom/machine/tests/handshake.rs` check the claim for each kind of pair.
 //! They fail if either fence is left out.
 //!
 //! # Which fences
@@ -74,8 +74,7 @@
 //! and demands that a model of the use fails.
 //!
 //! ```
-//! use machine::{atomic::{AtomicU32, Ordering::Relaxed}, handshake::{Handshake, Reach}};
-//! # use stanchion_machine as machine;
+//! use stanchion_machine::{atomic::{AtomicU32, Ordering::Relaxed}, handshake::{Handshake, Reach}};
 //! /// The release of the lock against a thread that is about to sleep on it.
 //! const SLEEP: Handshake = Handshake::new("HELD", "SLEEPERS", Reach::AllThreads);
 //! static HELD: AtomicU32 = AtomicU32::new(1);

@@ -5,13 +5,12 @@
 /// simulated there is one value for each thread and execution.
 ///
 /// ```
-/// machine::thread_local! {
+/// stanchion_machine::thread_local! {
 ///     /// How often this thread has asked.
 ///     static ASKED: core::cell::Cell<u32> = core::cell::Cell::new(0);
 /// }
 /// ASKED.with(|asked| asked.set(asked.get() + 1));
 /// assert_eq!(ASKED.with(core::cell::Cell::get), 1);
-/// # use stanchion_machine as machine;
 /// ```
 #[macro_export]
 macro_rules! thread_local {
@@ -26,13 +25,13 @@ macro_rules! thread_local {
 /// Read it through `&*NAME`, which works on every machine.
 ///
 /// ```
-/// machine::global! {
+/// use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed};
+///
+/// stanchion_machine::global! {
 ///     /// Tickets handed out by this process.
-///     static TICKETS: machine::atomic::AtomicU32 = machine::atomic::AtomicU32::new(0);
+///     static TICKETS: AtomicU32 = AtomicU32::new(0);
 /// }
-/// use machine::atomic::Ordering::Relaxed;
 /// assert_eq!(TICKETS.fetch_add(1, Relaxed), 0);
-/// # use stanchion_machine as machine;
 /// ```
 #[macro_export]
 macro_rules! global {

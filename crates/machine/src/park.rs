@@ -61,8 +61,8 @@ pub enum Woken {
 /// Costs about 1 µs if it does not sleep, and some 3 µs to 50 µs from wake to return if it does.
 ///
 /// ```
-/// use machine::atomic::{AtomicU32, Ordering::{Acquire, Release}};
-/// use machine::{clock::Deadline, park, sync::Arc, thread};
+/// use stanchion_machine::atomic::{AtomicU32, Ordering::{Acquire, Release}};
+/// use stanchion_machine::{clock::Deadline, park, sync::Arc, thread};
 ///
 /// let door = Arc::new(AtomicU32::new(0));
 /// let opener = {
@@ -76,7 +76,6 @@ pub enum Woken {
 ///     park::wait(&door, 0, Deadline::NEVER);
 /// }
 /// opener.join().unwrap();
-/// # use stanchion_machine as machine;
 /// ```
 #[cfg_attr(stanchion_loom, track_caller)]
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-use machine::preemption::{self, Means};
+use stanchion_machine::preemption::{self, Means};
 use stanchion_multiprogramming::{Account, Member, Multiprogramming, Refused};
 
 const QUANTUM: Duration = Duration::from_millis(2);

@@ -145,7 +145,7 @@ fn share(pace: Pace, processors: &[usize]) -> f64 {
     std::thread::scope(|scope| {
         for &processor in processors {
             scope.spawn(move || {
-                let _kept = machine::topology::pin(processor);
+                let _kept = stanchion_machine::topology::pin(processor);
                 while began.elapsed() < length {
                     pace.compute(100_000);
                 }
@@ -161,7 +161,7 @@ fn share(pace: Pace, processors: &[usize]) -> f64 {
 fn switch(processor: usize) -> Result<f64, Stop> {
     const TIMES: u32 = 20_000;
     let one = move || {
-        let _kept = machine::topology::pin(processor);
+        let _kept = stanchion_machine::topology::pin(processor);
         let began = Instant::now();
         (0..TIMES).for_each(|_| std::thread::yield_now());
         began.elapsed().as_secs_f64() * 1e3 / f64::from(TIMES)
@@ -182,7 +182,7 @@ mod tests {
     /// Each method comes to its end with two programs of one thread, so with one processor too.
     #[test]
     fn every_method_ends() {
-        let first = machine::topology::processors()[0];
+        let first = stanchion_machine::topology::processors()[0];
         for method in [
             Method::Gang,
             Method::Busy,

@@ -34,8 +34,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use machine::topology::pin;
 use stanchion_formulas::Random;
+use stanchion_machine::topology::pin;
 use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::Kind;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::topology::pin;
 use stanchion_applications::Around;
 use stanchion_formulas::Random;
+use stanchion_machine::topology::pin;
 use stanchion_multiprogramming::Multiprogramming;
 
 use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};

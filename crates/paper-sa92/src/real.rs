@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_system_comes_to_the_same_places() {
-        let all = machine::topology::processors();
+        let all = stanchion_machine::topology::processors();
         let program =
             Program { bodies: 200, grain: 8, steps: 1, miss: Duration::from_micros(50), ..FINE };
         let checksum = |system, memory, copies| {

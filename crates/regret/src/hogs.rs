@@ -83,7 +83,7 @@ fn this_program() -> Result<PathBuf, String> {
 pub fn run(processor: usize) -> ExitCode {
     std::thread::spawn(move || {
         // If pinning is refused, the kernel chooses the processor, and the hog computes there.
-        let _pinned = machine::topology::pin(processor);
+        let _pinned = stanchion_machine::topology::pin(processor);
         println!("computing on {processor}");
         loop {
             work(1_000_000);

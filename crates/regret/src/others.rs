@@ -110,7 +110,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_machine_keeps_an_account() {
-        let processors = machine::topology::processors();
+        let processors = stanchion_machine::topology::processors();
         let account = Account::now(&processors, None).expect("Linux keeps one");
         assert!(account.total > 0 && account.busy <= account.total, "{account:?}");
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock;
+use stanchion_machine::clock;
 
 use super::waits::Waits;
 use super::work::work;

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::wait::Spin;
-use machine::{burn, presence, topology};
+use stanchion_machine::wait::Spin;
+use stanchion_machine::{burn, presence, topology};
 use stanchion_multiprogramming::{Account, Multiprogramming};
 use stanchion_spin::contention::Polling;
 use stanchion_spin::lock_api::{Mutex, RawMutex};

@@ -37,8 +37,8 @@ use core::mem;
 
 use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
-use machine::atomic::{AtomicU32, Ordering};
-use machine::wait::{Patient, WaitPolicy, wait_for_turn};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
 use crate::bomb;
 

@@ -12,7 +12,7 @@
 //! Source: Anderson, Lazowska and Levy 1989, section 4.4. The randomized window is from Metcalfe
 //! and Boggs 1976.
 
-use machine::wait::delay;
+use stanchion_machine::wait::delay;
 
 /// The default slot in nanoseconds: about one hand-off between processors of one socket.
 pub const SLOT_NS: u64 = 100;
@@ -133,7 +133,7 @@ impl Backoff {
     pub fn snooze(&mut self) {
         #[cfg(feature = "std")]
         if self.is_completed() {
-            machine::thread::yield_now();
+            stanchion_machine::thread::yield_now();
             return;
         }
         self.spin();
@@ -216,7 +216,7 @@ const fn scramble(seed: u64) -> u64 {
 mod source {
     use core::cell::Cell;
 
-    machine::thread_local! {
+    stanchion_machine::thread_local! {
         /// The state of this thread's random source. It is 0 until its first use.
         pub(super) static SEED: Cell<u64> = Cell::new(0);
     }
@@ -234,7 +234,7 @@ mod source {
 
     /// Returns a seed that differs between threads. More is not needed.
     fn fresh() -> u64 {
-        super::scramble(machine::hint::entropy())
+        super::scramble(stanchion_machine::hint::entropy())
     }
 }
 
@@ -243,7 +243,7 @@ mod source {
     /// Returns a new seed each time, as there are no thread-locals. `machine` tells the waiters
     /// apart.
     pub(super) fn next() -> u64 {
-        super::scramble(machine::hint::entropy())
+        super::scramble(stanchion_machine::hint::entropy())
     }
 }
 

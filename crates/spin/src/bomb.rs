@@ -3,7 +3,7 @@
 //! Its node would vanish while its neighbours use it, its ticket would never be served, or the lock
 //! would stay held without a holder.
 
-use machine::bomb::AbortOnUnwind;
+use stanchion_machine::bomb::AbortOnUnwind;
 
 /// Returns a bomb for the length of a wait. A user's [`WaitPolicy`](crate::WaitPolicy) is safe to
 /// write and may panic. The bomb then ends the process, so no dangling node remains.

@@ -56,9 +56,9 @@ use core::ptr;
 use alloc::boxed::Box;
 
 use lock_api::RawMutex;
-use machine::atomic::{AtomicPtr, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
+use stanchion_machine::atomic::{AtomicPtr, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
 use crate::bomb;
 
@@ -76,8 +76,9 @@ use crate::bomb;
 /// scheduler. A `try_lock` that meets a queue joins it and gives up at once.
 ///
 /// A thread's first wait allocates its node. So may `try_lock` and `is_locked`, which can briefly
-/// take the lock to find out. Do not guard an allocator with this lock. `machine::warm_up` does not
-/// help, because each thread has a node of its own. No wait opens a file.
+/// take the lock to find out. Do not guard an allocator with this lock.
+/// `stanchion_machine::warm_up` does not help, because each thread has a node of its own. No wait
+/// opens a file.
 ///
 /// ```
 /// use core::time::Duration;
@@ -392,7 +393,7 @@ mod node {
             }
         }
 
-        machine::thread_local! {
+        stanchion_machine::thread_local! {
             static SPARE: Spare = Spare(Cell::new(core::ptr::null_mut()));
         }
 

@@ -13,9 +13,9 @@
 //! Each is a type parameter of [`TestAndSet`](crate::TestAndSet). [`Ethernet`] is the default, as
 //! in the paper's own thread package.
 
-use machine::atomic::{AtomicBool, Ordering};
-use machine::clock::Deadline;
-use machine::wait::{self, WaitPolicy};
+use stanchion_machine::atomic::{AtomicBool, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::{self, WaitPolicy};
 
 use crate::backoff::{self, Backoff};
 

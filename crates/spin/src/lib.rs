@@ -30,7 +30,7 @@ mod ticket;
 mod time_published_mcs;
 
 pub use lock_api;
-pub use machine::wait::{Patient, Spin, WaitPolicy};
+pub use stanchion_machine::wait::{Patient, Spin, WaitPolicy};
 
 pub use anderson::{
     Anderson, AndersonMutex, AndersonMutexGuard, PolicyAndersonMutex, PolicyAndersonMutexGuard,

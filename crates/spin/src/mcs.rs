@@ -49,8 +49,8 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use lock_api::{GuardSend, RawMutex};
-use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 
 use crate::bomb;
 

@@ -18,8 +18,8 @@
 //! - A release: the request is taken back after the store. A thread that gives way then holds
 //!   nothing.
 //!
-//! [`machine::preemption`] says which schedulers honour the request. With any other scheduler this
-//! lock is [`TestAndSet`](crate::TestAndSet) with a count.
+//! [`stanchion_machine::preemption`] says which schedulers honour the request. With any other
+//! scheduler this lock is [`TestAndSet`](crate::TestAndSet) with a count.
 //!
 //! # Invariants
 //!
@@ -40,10 +40,10 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use lock_api::{GuardNoSend, RawMutex};
-use machine::atomic::{AtomicBool, Ordering};
-use machine::clock::Deadline;
-use machine::preemption;
-use machine::wait::{Patient, WaitPolicy};
+use stanchion_machine::atomic::{AtomicBool, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::preemption;
+use stanchion_machine::wait::{Patient, WaitPolicy};
 
 use crate::bomb;
 use crate::contention::{Contention, Polling, try_acquire};

@@ -83,19 +83,19 @@ macro_rules! timed {
         #[cfg(feature = "std")]
         unsafe impl<$($params)*> lock_api::RawMutexTimed for $raw {
             type Duration = core::time::Duration;
-            type Instant = machine::clock::Instant;
+            type Instant = stanchion_machine::clock::Instant;
 
             #[inline]
             fn try_lock_for(&self, timeout: Self::Duration) -> Option<Self::Guard> {
                 // The clock is read only by a thread that has to wait.
                 lock_api::RawMutex::try_lock(self)
-                    .or_else(|| self.lock_until(machine::clock::Deadline::after(timeout)))
+                    .or_else(|| self.lock_until(stanchion_machine::clock::Deadline::after(timeout)))
             }
 
             #[inline]
             fn try_lock_until(&self, instant: Self::Instant) -> Option<Self::Guard> {
                 lock_api::RawMutex::try_lock(self)
-                    .or_else(|| self.lock_until(machine::clock::Deadline::at(instant)))
+                    .or_else(|| self.lock_until(stanchion_machine::clock::Deadline::at(instant)))
             }
         }
     };

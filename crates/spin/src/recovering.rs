@@ -2,9 +2,9 @@
 //!
 //! If the holder is preempted, its processor runs another thread. All waiters wait until the holder
 //! has its turn there, 12 ms to 22 ms for a pinned thread. A waiter that *sees* this
-//! ([`machine::presence`]) has a processor with no better use meanwhile. So it brings the holder to
-//! that processor ([`presence::pull`]) and yields to it until the section is over. Then it sends
-//! the holder home and has the lock.
+//! ([`stanchion_machine::presence`]) has a processor with no better use meanwhile. So it brings the
+//! holder to that processor ([`presence::pull`]) and yields to it until the section is over. Then
+//! it sends the holder home and has the lock.
 //!
 //! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): such a request
 //! prevents the preemption, for a bounded time, and only if the scheduler honours it. This lock
@@ -50,10 +50,10 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use lock_api::{GuardNoSend, RawMutex};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::presence::{self, Presence};
-use machine::thread;
-use machine::wait::{self, Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::presence::{self, Presence};
+use stanchion_machine::thread;
+use stanchion_machine::wait::{self, Patient, WaitPolicy, wait_until};
 
 use crate::bomb;
 use crate::contention::Delayed;
@@ -80,11 +80,11 @@ const DONE: u32 = 1 << 31;
 ///
 /// To fetch a holder takes a system call and a switch.
 ///
-/// Waiters see, and so pull, only threads that are [registered](machine::presence::register) with
-/// switch records. For other threads this is a test-and-set lock. It pays for pinned threads: the
-/// system often fetches a thread that may run anywhere as soon as a processor falls idle. A
-/// critical section must not change its thread's affinity. It must not outlast its thread in a
-/// thread-local's destructor.
+/// Waiters see, and so pull, only threads that are
+/// [registered](stanchion_machine::presence::register) with switch records. For other threads this
+/// is a test-and-set lock. It pays for pinned threads: the system often fetches a thread that may
+/// run anywhere as soon as a processor falls idle. A critical section must not change its thread's
+/// affinity. It must not outlast its thread in a thread-local's destructor.
 ///
 /// Its waits allocate nothing and open no file. To bring a holder takes a few system calls about
 /// affinity. The registration allocates, opens a perf event, and checks it with two threads. It is
@@ -95,7 +95,7 @@ const DONE: u32 = 1 << 31;
 ///
 /// static HITS: RecoveringMutex<u32> = RecoveringMutex::new(0);
 /// // A thread must be registered to be seen and fetched.
-/// let _seen = machine::presence::register();
+/// let _seen = stanchion_machine::presence::register();
 /// *HITS.lock() += 1;
 /// assert_eq!(*HITS.lock(), 1);
 /// ```

@@ -29,9 +29,9 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use lock_api::{GuardSend, RawMutex};
-use machine::atomic::{AtomicBool, Ordering};
-use machine::clock::Deadline;
-use machine::wait::{Patient, WaitPolicy};
+use stanchion_machine::atomic::{AtomicBool, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::{Patient, WaitPolicy};
 
 use crate::bomb;
 use crate::contention::{Contention, Ethernet, try_acquire};

@@ -31,8 +31,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use lock_api::{GuardSend, RawMutex};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::wait::{Patient, WaitPolicy, wait_for_turn};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
 use crate::bomb;
 

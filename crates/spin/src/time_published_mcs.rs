@@ -65,9 +65,9 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use lock_api::{GuardSend, RawMutex};
-use machine::atomic::{AtomicPtr, AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::{self, Ticks};
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicPtr, AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 
 use crate::bomb;
 
@@ -143,7 +143,7 @@ impl Node {
         let seen = self.seen.load(Ordering::Relaxed);
         // In a model no time passes, so the model chooses whether a time is stale.
         seen != NEVER_STALE
-            && (now.nanos_since(Ticks::from_bits(seen)) > STALE_NS || machine::choice())
+            && (now.nanos_since(Ticks::from_bits(seen)) > STALE_NS || stanchion_machine::choice())
     }
 }
 

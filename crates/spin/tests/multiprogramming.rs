@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_api::{Mutex, RawMutex};
-use machine::wait::Spin;
-use machine::{preemption, presence};
+use stanchion_machine::wait::Spin;
+use stanchion_machine::{preemption, presence};
 use stanchion_multiprogramming::Multiprogramming;
 use stanchion_spin::contention::Polling;
 use stanchion_spin::{Mcs, PreemptionSafe, Recovering, TestAndSet};

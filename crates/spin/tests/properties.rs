@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use common::{Addressed, Racy};
 use lock_api::{Mutex, RawMutex, RawMutexTimed};
-use machine::wait::{Patient, Spin};
+use stanchion_machine::wait::{Patient, Spin};
 use stanchion_spin::backoff::SLOT_NS;
 use stanchion_spin::contention::{Exchange, Read};
 use stanchion_spin::{Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
@@ -139,12 +139,12 @@ fn waits_for_a_holder_that_sleeps<R: RawMutex + Send + Sync>() {
 
 /// Runs four threads on one processor: they end, because waiters give the processor to the holder.
 fn ends_on_one_processor<R: RawMutex + Send + Sync>() {
-    let processor = machine::topology::processors()[0];
+    let processor = stanchion_machine::topology::processors()[0];
     let mutex = Mutex::<R, _>::new(Pair::default());
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let _pinned = machine::topology::pin(processor).expect("one of our own");
+                let _pinned = stanchion_machine::topology::pin(processor).expect("one of our own");
                 for _ in 0..300 {
                     mutex.lock().bump();
                 }
@@ -224,7 +224,7 @@ macro_rules! properties {
 
             #[test]
             fn excludes_with_four_threads_a_processor() {
-                let threads = if cfg!(miri) { 4 } else { 4 * machine::topology::parallelism() as u64 };
+                let threads = if cfg!(miri) { 4 } else { 4 * stanchion_machine::topology::parallelism() as u64 };
                 super::excludes(<$lock as RawMutex>::INIT, threads.min(64), 300);
             }
 
@@ -416,7 +416,7 @@ mod deadlines {
 /// A policy that panics ends the process: unwinding would leave a node or the lock behind.
 mod a_policy_that_panics {
     use super::*;
-    use machine::wait::WaitPolicy;
+    use stanchion_machine::wait::WaitPolicy;
     use std::env;
     use std::process::Command;
 

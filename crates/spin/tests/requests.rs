@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
-use machine::preemption;
+use stanchion_machine::preemption;
 use stanchion_spin::PreemptionSafeMutex;
 
 #[test]

@@ -1,8 +1,8 @@
 //! The locks on this computer: ours, from the list, then those of other crates, one a line.
 
-use machine::wait::Patient;
 use parking_lot::{RawFairMutex, RawMutex};
 use stanchion_applications::regsim::{self, Netlist, Options, Run};
+use stanchion_machine::wait::Patient;
 
 use super::contender::{Contender, Raw, Shared};
 use super::contest::{Contest, Standing};

@@ -5,8 +5,8 @@
 //! as in the paper's test. The sixth strategy is ours. The two after it are the hybrids that
 //! section 3.6 names and doubts.
 
-use machine::wait::WaitPolicy;
 use stanchion_applications::null_threads::{Latency, Options, Refused, Run, Sweep, latency, run};
+use stanchion_machine::wait::WaitPolicy;
 use stanchion_spin::TestAndSet;
 use stanchion_spin::contention::Ethernet;
 use stanchion_threadpool::Strategy;

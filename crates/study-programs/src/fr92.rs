@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::atomic::{AtomicBool, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::topology::CachePadded;
-use machine::wait::{Spin, WaitPolicy};
-use machine::{thread, topology};
 use stanchion_applications::iterations::{Grain, Lap, Team, Window, compute_bound};
 use stanchion_gang::barrier::{Barrier, BitMask, TwoPhase, Yielding};
 use stanchion_gang::{Ended, GangExecutor, Member, WrongSize};
+use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::{Spin, WaitPolicy};
+use stanchion_machine::{thread, topology};
 use stanchion_study::settings::gangs::{Measured, Method, Others, Setting};
 
 /// A function that computes for a number of nanoseconds.

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::topology;
+use stanchion_machine::topology;
 
 use super::interrupt::Interrupt;
 use super::progress::{Part, Progress};

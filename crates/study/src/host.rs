@@ -2,8 +2,8 @@
 
 use std::fs::read_to_string;
 
-use machine::topology;
 use serde::Serialize;
+use stanchion_machine::topology;
 
 /// The machine a study ran on. A field is empty if the system does not tell it.
 #[derive(Clone, Debug, Serialize)]

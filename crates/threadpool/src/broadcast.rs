@@ -13,8 +13,8 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::bomb::AbortOnUnwind;
-use machine::cell::UnsafeCell;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::sync::CountLatch;
 use crate::waiter::{SendPtr, Waiter};

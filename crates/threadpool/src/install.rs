@@ -2,8 +2,8 @@
 
 use std::panic::{self, AssertUnwindSafe};
 
-use machine::bomb::AbortOnUnwind;
-use machine::cell::UnsafeCell;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::sync::Latch;
 use crate::waiter::{SendPtr, Waiter, set_and_wake};

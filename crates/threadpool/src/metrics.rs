@@ -10,7 +10,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign};
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 /// A number that one thread counts and any thread may read.
 #[derive(Debug)]

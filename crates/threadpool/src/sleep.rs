@@ -61,10 +61,10 @@ use core::fmt;
 use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::handshake::{Handshake, Reach};
 use stanchion_competitive::EventCount;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::handshake::{Handshake, Reach};
 
 /// Ready work against a worker that goes to sleep. The heavy fence of a sleeper is that of
 /// [`EventCount::prepare`].

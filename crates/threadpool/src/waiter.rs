@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machine::bomb::AbortOnUnwind;
+use stanchion_machine::bomb::AbortOnUnwind;
 
 use crate::sync::Latch;
 use crate::workers::{Awaited, Core, PoolState, UNWOUND, Worker};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use machine::presence::{self, Declined};
+use stanchion_machine::presence::{self, Declined};
 use stanchion_threadpool::strategy::SingleLock;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, blocking, scope, spawn};
 

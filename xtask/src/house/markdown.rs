@@ -14,18 +14,8 @@ use crate::orderings::sites::File;
 use crate::shell;
 
 /// Folders of the workspace that a path may begin with.
-const FOLDERS: [&str; 10] = [
-    "crates/",
-    "docs/",
-    "twins/",
-    "benches/",
-    "examples/",
-    "fuzz/",
-    "torture/",
-    "xtask/",
-    ".ci/",
-    ".cargo/",
-];
+const FOLDERS: [&str; 8] =
+    ["crates/", "docs/", "benches/", "examples/", "fuzz/", "xtask/", ".ci/", ".cargo/"];
 
 /// Endings of files.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".txt", ".toml", ".sh", ".yml", ".yaml", ".json"];

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
-use crate::shell;
+use crate::{shell, twins};
 use figures::{Figure, Figures};
 pub(crate) use modules::is_test;
 use places::Places;
@@ -86,7 +86,10 @@ const UNFINISHED: [(&str, &str); 5] =
     [("to", "do!("), ("unimple", "mented!("), ("db", "g!("), ("FIX", "ME"), ("XX", "X")];
 
 /// Folders with sources of ours.
-const FOLDERS: [&str; 7] = ["crates", "twins", "benches", "examples", "fuzz", "torture", "xtask"];
+const FOLDERS: [&str; 5] = ["crates", "benches", "examples", "fuzz", "xtask"];
+
+/// Folders of `crates` with a twin of each crate.
+const TWINS: [&str; 2] = ["crates/loom/", "crates/simulated/"];
 
 /// The row of figures of all Markdown files.
 const MARKDOWN: &str = "(markdown)";
@@ -111,6 +114,7 @@ pub(crate) fn house(options: &Options) -> Result {
     let committed = figures::committed()?.unwrap_or_default();
     let mut wrong = files.against_rules();
     wrong.extend(figures::risen(&committed, &now));
+    wrong.extend(twins::stale()?);
     if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
 }
 
@@ -238,13 +242,12 @@ impl Files {
 /// Returns the folder that has the figures of a file.
 fn folder_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
+        Some("crates") if TWINS.iter().any(|twins| path.starts_with(twins)) => 3,
         Some("crates") => 2,
-        Some("twins") if path.matches('/').count() > 2 => 3,
-        Some("twins") => 2,
         _ => 1,
     };
-    let end = path.match_indices('/').nth(depth - 1).map_or(path.len(), |(at, _)| at);
-    &path[..end]
+    let ends = path.match_indices('/').map(|(at, _)| at).take(depth);
+    &path[..ends.last().unwrap_or(path.len())]
 }
 
 /// Returns the size of the largest circle; each circle is a place.
@@ -350,8 +353,8 @@ mod tests {
     #[test]
     fn a_twin_counts_by_its_crate() {
         assert_eq!(folder_of("crates/spin/src/mcs.rs"), "crates/spin");
-        assert_eq!(folder_of("twins/loom/gang/tests/a.rs"), "twins/loom/gang");
-        assert_eq!(folder_of("twins/loom/build.rs"), "twins/loom");
+        assert_eq!(folder_of("crates/loom/gang/tests/a.rs"), "crates/loom/gang");
+        assert_eq!(folder_of("crates/loom/build.rs"), "crates/loom");
         assert_eq!(folder_of("xtask/src/main.rs"), "xtask");
     }
 

@@ -171,7 +171,7 @@ mod tests {
         let umbrella = position("stanchion").expect("the umbrella is published");
         assert!(position("stanchion-machine").expect("so is the machine") < umbrella);
         for member in &members {
-            assert_eq!(member.twin_of.is_some(), member.folder.starts_with("twins"));
+            assert_eq!(member.twin_of.is_some(), member.folder.starts_with("crates/simulated"));
         }
         assert!(members.iter().any(|member| member.twin_of.is_some()));
     }

@@ -1,8 +1,9 @@
 //! The copy of the workspace in which every ordering asks a seam what to be.
 //!
-//! In the copy, `Ordering::Acquire` reads `::machine::__weaken::order(17, Ordering::Acquire)`, and
-//! `fence(…)` reads `::machine::__weaken::fence(18, …)`. A call on a handshake, `SLEEP.light()`,
-//! reads `::machine::__weaken::handshake(19, || SLEEP.light())`. The environment then names one
+//! In the copy, `Ordering::Acquire` reads
+//! `::stanchion_machine::__weaken::order(17, Ordering::Acquire)`, and `fence(…)` reads
+//! `::stanchion_machine::__weaken::fence(18, …)`. A call on a handshake, `SLEEP.light()`, reads
+//! `::stanchion_machine::__weaken::handshake(19, || SLEEP.light())`. The environment then names one
 //! site and what it asks for instead. Lines stay where they were. The user's own tree is only read.
 
 use std::collections::HashSet;
@@ -92,7 +93,7 @@ fn prune(folder: &Path, kept: &HashSet<PathBuf>) -> Result {
 
 /// The file's text with every site asking the seam.
 fn with_seams(file: &File) -> String {
-    let machine = if file.room == "machine" { "crate" } else { "::machine" };
+    let machine = if file.room == "machine" { "crate" } else { "::stanchion_machine" };
     let mut text = String::with_capacity(file.source.len() * 2);
     let mut done = 0;
     for (at, site) in file.sites.iter().enumerate() {
@@ -208,10 +209,10 @@ mod tests {
         };
         assert_eq!(
             seams("spin"),
-            "fn f() { x.load(::machine::__weaken::order(7, Ordering::Acquire)); \
-             ::machine::__weaken::fence(8, Ordering::SeqCst); \
-             ::machine::__weaken::handshake(9, || a::S.light()); \
-             ::machine::__weaken::fence(10, ::machine::atomic::Ordering::SeqCst) }"
+            "fn f() { x.load(::stanchion_machine::__weaken::order(7, Ordering::Acquire)); \
+             ::stanchion_machine::__weaken::fence(8, Ordering::SeqCst); \
+             ::stanchion_machine::__weaken::handshake(9, || a::S.light()); \
+             ::stanchion_machine::__weaken::fence(10, ::stanchion_machine::atomic::Ordering::SeqCst) }"
         );
         assert!(seams("machine").contains("crate::__weaken::handshake(9, || a::S.light())"));
     }

@@ -1,5 +1,6 @@
-//! The two committed tables. `WEAKEN.md` names the model that killed each mutant.
-//! `twins/loom/survivors.txt` has the mutants that no model killed, with the reason why each stays.
+//! The two committed tables. `xtask/WEAKEN.md` names the model that killed each mutant.
+//! `crates/loom/survivors.txt` has the mutants that no model killed, with the reason why each
+//! stays.
 //!
 //! The list of survivors is written by people:
 //!
@@ -20,8 +21,8 @@ use crate::shell;
 /// For each listed survivor its argument.
 pub(crate) type Survivors = BTreeMap<String, String>;
 
-const SURVIVORS: &str = "twins/loom/survivors.txt";
-const TABLE: &str = "WEAKEN.md";
+const SURVIVORS: &str = "crates/loom/survivors.txt";
+const TABLE: &str = "xtask/WEAKEN.md";
 
 fn key(mutant: &Mutant) -> String {
     format!("{} | {}", mutant.file, mutant.change)

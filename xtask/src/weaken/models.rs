@@ -190,7 +190,7 @@ fn programs(tree: &Path, rooms: &[&'static str]) -> Result<Vec<(&'static str, Pa
         let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
         let Some(program) = message["executable"].as_str() else { continue };
         let source = message["target"]["src_path"].as_str().unwrap_or_default();
-        let within = |at: &usize| source.contains(&format!("/twins/loom/{}/", rooms[*at]));
+        let within = |at: &usize| source.contains(&format!("/crates/loom/{}/", rooms[*at]));
         if let Some(at) = (0..rooms.len()).find(within) {
             programs.push((at, PathBuf::from(program)));
         }

@@ -107,7 +107,7 @@ pub(crate) fn changed(mutants: Vec<Mutant>) -> Result<Vec<Mutant>> {
         return Ok(mutants.into_iter().step_by(SAMPLE).collect());
     };
     let models = |room: &str| {
-        let tests = format!("twins/loom/{room}/tests/");
+        let tests = format!("crates/loom/{room}/tests/");
         changed.iter().any(|path| path.starts_with(&tests))
     };
     let remodelled: Vec<_> = ROOMS.into_iter().filter(|room| models(room)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::topology;
+use stanchion_machine::topology;
 use stanchion_threadpool::Strategy;
 use stanchion_threadpool::strategy::WorkStealing;
 
@@ -31,9 +31,9 @@ const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
     128 << 10
 };
 
-/// The most spare kernel threads of a runtime: more have no number (`machine::thread::index`), and
-/// the kernel would not be asked where they are.
-const MOST_SPARES: usize = machine::thread::INDICES;
+/// The most spare kernel threads of a runtime: more have no number
+/// (`stanchion_machine::thread::index`), and the kernel would not be asked where they are.
+const MOST_SPARES: usize = stanchion_machine::thread::INDICES;
 
 /// The default time for which an idle processor spins before it sleeps.
 const IDLE_SPIN: Duration = Duration::from_micros(20);

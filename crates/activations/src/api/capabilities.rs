@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use machine::presence::Refused;
-use machine::presence::watch::Watch;
-use machine::stack::Guards;
+use stanchion_machine::presence::Refused;
+use stanchion_machine::presence::watch::Watch;
+use stanchion_machine::stack::Guards;
 
 use crate::runtime::state::RuntimeState;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use machine::stack::StackError;
+use stanchion_machine::stack::StackError;
 
 /// An error that keeps a runtime from being built.
 ///

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use crate::thread::handle::Thread;
 use crate::thread::header::Header;

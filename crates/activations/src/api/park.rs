@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use crate::thread::handle::Thread;
 use crate::thread::park_state::WakeReason;
@@ -136,6 +136,6 @@ pub fn sleep(time: Duration) {
 /// ```
 pub fn yield_now() {
     if !context::yield_thread() {
-        machine::thread::yield_now();
+        stanchion_machine::thread::yield_now();
     }
 }

@@ -228,7 +228,7 @@ impl Drop for Runtime {
             worker.is_some_and(|worker| Arc::ptr_eq(&worker.runtime, &self.state))
         });
         // While the owner panics, the threads may wait for something that it was to do.
-        if !is_inside && !machine::thread::panicking() {
+        if !is_inside && !stanchion_machine::thread::panicking() {
             // As a thread while threads run, and for the rest, which is short, as a kernel thread.
             wait::wait_for_end(&self.state.live_threads);
             self.state.workers.join_all();

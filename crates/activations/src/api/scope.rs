@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use super::join::RawJoinHandle;
 use super::runtime::Runtime;

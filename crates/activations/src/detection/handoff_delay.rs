@@ -14,7 +14,7 @@
 //!
 //! Source: Karlin, Li, Manasse and Owicki 1991, for the worth of a wait; the doubling is ours.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// The least delay, in ns, for a worker that passes by: about the time that it takes to wake
 /// another worker.

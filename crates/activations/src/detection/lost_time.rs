@@ -29,8 +29,8 @@
 //! it. So it is counted once.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock;
 
 use crate::stats::histogram::Histogram;
 

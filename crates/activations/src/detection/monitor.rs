@@ -9,11 +9,11 @@
 //!
 //! Those of `watch_state.rs`.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
-use machine::presence::Presence;
-use machine::presence::watch::Watch;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
+use stanchion_machine::presence::Presence;
+use stanchion_machine::presence::watch::Watch;
 
 use super::watch_state::WatchState;
 
@@ -46,7 +46,7 @@ pub enum Found {
 
 /// A worker as the monitor sees it.
 pub trait MonitoredWorker {
-    /// Returns the worker's number with [`machine::presence`], if it is registered.
+    /// Returns the worker's number with [`stanchion_machine::presence`], if it is registered.
     fn presence_index(&self) -> Option<usize>;
 
     /// Returns where the worker is, if that can be observed.

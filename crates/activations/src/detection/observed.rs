@@ -33,9 +33,9 @@
 //! Reading the word is an Acquire, and the look comes after it. Moving it is a Release, after the
 //! look of the mover. So a thread that reads `RUNS` does not see the block before that any more.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock::Ticks;
-use machine::presence::Presence;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Ticks;
+use stanchion_machine::presence::Presence;
 
 use crate::stats::upcalls::Upcall;
 

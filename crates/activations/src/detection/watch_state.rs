@@ -18,8 +18,8 @@
 //! All accesses are Relaxed. The fences of two handshakes, `LEAVE` and `ARM`, order them. In
 //! each, at least one of the two sides sees the other.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::handshake::{Handshake, Reach, Symmetric};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::handshake::{Handshake, Reach, Symmetric};
 
 /// Ready work against a monitor that leaves: the thread that makes work ready sees `UNWATCHED`, or
 /// the monitor sees the work when it looks once more. Any thread may make work ready, and its fence

@@ -29,9 +29,9 @@
 
 use std::collections::VecDeque;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::handshake::{Handshake, Reach, Symmetric};
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::handshake::{Handshake, Reach, Symmetric};
 
 use super::ownership::Ownership;
 use crate::thread::priority::Priority;

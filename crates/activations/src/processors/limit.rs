@@ -20,7 +20,7 @@
 //! longer. Slots are closed and opened under the lock of `idle_workers.rs`.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::arbiter::Arbiter;
 

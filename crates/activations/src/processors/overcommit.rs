@@ -27,7 +27,7 @@
 //! `allowed` is Relaxed: a number that is a little old is a little wrong.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 
 /// The most such slots: as many as a disk has use for reads at a time, and as a word has bits.
 pub(crate) const MOST: usize = 62;

@@ -56,9 +56,9 @@
 //! - give: to `SCHEDULER`. Ordering: Release. Partner: the Acquire load of the worker that wakes
 //!   up.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 const SCHEDULER: u32 = 0;
 const THREAD: u32 = 1;

@@ -33,10 +33,10 @@
 //! Acquire.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::handshake::{Handshake, Reach, Symmetric};
-use machine::park::{self, Woken};
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::handshake::{Handshake, Reach, Symmetric};
+use stanchion_machine::park::{self, Woken};
 
 /// Ready work against a slot that goes to sleep: the waker sees the slot's bit, or the slot's
 /// worker sees the work when it looks once more. Any thread may make work ready. Both sides run

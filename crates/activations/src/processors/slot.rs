@@ -5,8 +5,8 @@
 //!
 //! 1. The owner of the slot uses `contents` (Invariant 1 of `ownership.rs`).
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::queues::ready::{QueueIndex, Task};
 

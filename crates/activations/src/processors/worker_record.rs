@@ -2,9 +2,9 @@
 //! worker itself touches is in `worker/state.rs`.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
-use machine::clock::Ticks;
-use machine::presence::{self, Presence};
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::Ticks;
+use stanchion_machine::presence::{self, Presence};
 
 use super::ownership::Ownership;
 use crate::detection::monitor::MonitoredWorker;
@@ -22,8 +22,8 @@ pub(crate) struct WorkerRecord {
     turn: CachePadded<TurnRecord>,
     /// The slot that the worker owns, or owned last. Written by the thread that gives it one.
     slot: AtomicU32,
-    /// The worker's number with [`machine::presence`], plus one; 0 while it is not registered.
-    /// Written by the worker.
+    /// The worker's number with [`stanchion_machine::presence`], plus one; 0 while it is not
+    /// registered. Written by the worker.
     presence_index: AtomicU32,
     /// The last observation of the worker. Moved by any thread that looks.
     pub(crate) observed: ObservedState,
@@ -105,7 +105,7 @@ impl WorkerRecord {
         self.mailbox.greatest(|thread| thread.header().priority())
     }
 
-    /// Sets the worker's number with [`machine::presence`]. Called by the worker.
+    /// Sets the worker's number with [`stanchion_machine::presence`]. Called by the worker.
     pub(crate) fn set_presence_index(&self, index: Option<usize>) {
         // Relaxed: a number.
         self.presence_index.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);

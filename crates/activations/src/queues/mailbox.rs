@@ -17,10 +17,10 @@
 //! The lock orders the contents, and the word is a hint, so there are no orderings. A worker that
 //! must not miss a thread has a fence before it looks (`processors/idle_workers.rs`).
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;

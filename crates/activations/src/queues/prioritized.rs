@@ -21,8 +21,8 @@
 
 use std::collections::VecDeque;
 
-use machine::atomic::{AtomicBool, AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicBool, AtomicUsize, Fresh, Ordering};
 
 use crate::thread::handle::Thread;
 use crate::thread::id::ThreadId;

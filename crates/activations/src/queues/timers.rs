@@ -30,9 +30,9 @@
 
 use std::collections::BTreeMap;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock::Deadline;
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
 
 use crate::thread::handle::Thread;
 

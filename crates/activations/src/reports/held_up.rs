@@ -9,7 +9,7 @@
 //! not come to a scheduling point for [`LONG_NS`] while others were ready: the number of its
 //! worker's turn has not changed. Two looks are compared, so that a turn need not read a clock.
 
-use machine::clock;
+use stanchion_machine::clock;
 
 use super::stall::Stalled;
 use crate::processors::worker_record::WorkerRecord;
@@ -28,7 +28,7 @@ pub(crate) fn count(runtime: &RuntimeState) -> usize {
 /// the kernel, and no other thread of the runtime can go on.
 pub(crate) fn behind_blocks(runtime: &RuntimeState) -> Option<Stalled> {
     let first = look(runtime)?;
-    machine::thread::yield_now();
+    stanchion_machine::thread::yield_now();
     (look(runtime)? == first).then_some(first)
 }
 

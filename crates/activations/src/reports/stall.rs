@@ -188,7 +188,7 @@ pub(crate) fn stalled(runtime: &RuntimeState) -> Option<Stalled> {
     let first = all_wait(runtime)?;
     // One look would do, but for a thread that spawns from outside and counts the new thread before
     // it is ready.
-    machine::thread::yield_now();
+    stanchion_machine::thread::yield_now();
     if all_wait(runtime)? != first {
         return None;
     }

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
-use machine::presence::Presence;
-use machine::topology::Affinity;
 use stanchion_competitive::Mutex;
+use stanchion_machine::presence::Presence;
+use stanchion_machine::topology::Affinity;
 
 use super::workers::Workers;
 use crate::detection::Detection;

@@ -1,6 +1,6 @@
 //! Making a thread ready for any worker, and waking a worker for it.
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use super::state::RuntimeState;
 use crate::detection::monitor::ensure_watched;

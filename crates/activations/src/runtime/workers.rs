@@ -6,9 +6,9 @@
 
 use std::io;
 
-use machine::thread::{Builder, JoinHandle as KernelThread};
-use machine::topology::Affinity;
 use stanchion_competitive::Mutex;
+use stanchion_machine::thread::{Builder, JoinHandle as KernelThread};
+use stanchion_machine::topology::Affinity;
 
 use crate::processors::worker_record::WorkerRecord;
 use crate::stats::live_threads::ThreadCounts;

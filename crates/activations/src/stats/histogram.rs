@@ -11,7 +11,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// The powers of two. The last one stands for 2 s and all that is longer.
 const POWERS: usize = 32;

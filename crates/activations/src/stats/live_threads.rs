@@ -22,8 +22,8 @@
 //! of them must see the other's count, so both issue a fence before they sleep
 //! (`processors/parking.rs`).
 
-use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
 
 use crate::thread::handle::Thread;
 

@@ -15,9 +15,9 @@ use core::fmt::Write as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock;
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock;
 
 use super::upcalls::Upcall;
 use crate::thread::handle::Thread;

@@ -27,7 +27,7 @@
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 use super::histogram::{Histogram, Latencies};
 

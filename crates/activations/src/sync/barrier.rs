@@ -18,8 +18,8 @@
 
 use core::fmt;
 
-use machine::bomb::AbortOnUnwind;
-use machine::clock::Deadline;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::Deadline;
 
 use super::queue::{Answer, BATCH, Queue, Waiter, notify_all};
 use crate::worker::context;

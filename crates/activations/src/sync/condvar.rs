@@ -31,9 +31,9 @@ use core::ptr;
 use core::time::Duration;
 
 use lock_api::{RawCondvarTimed, RawMutexTimed};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::clock::{Deadline, Instant, moment_after};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::{Deadline, Instant, moment_after};
 
 use super::mutex::RawMutex;
 use super::queue::{Answer, Queue, Waiter};

@@ -29,11 +29,11 @@
 //! before. Under the lock it is Relaxed.
 
 use lock_api::RawMutex as _;
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::cell::UnsafeCell;
-use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::clock::Deadline;
 use stanchion_spin::TestAndSet;
 
 use crate::thread::handle::Thread;

@@ -30,9 +30,9 @@
 use core::fmt;
 use core::time::Duration;
 
-use machine::atomic::{AtomicU32, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::clock::{Deadline, Instant};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::{Deadline, Instant};
 
 use super::queue::{Answer, BATCH, Line, Queue, Waiter, notify_all};
 use crate::worker::context;

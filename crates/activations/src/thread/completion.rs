@@ -46,7 +46,7 @@
 
 use core::ptr::{self, NonNull};
 
-use machine::atomic::{AtomicPtr, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicPtr, Fresh, Ordering};
 
 /// The word. `H` is the header of a thread.
 pub struct Completion<H>(AtomicPtr<H>);

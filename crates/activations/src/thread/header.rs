@@ -28,8 +28,8 @@
 
 use core::ptr::NonNull;
 
-use machine::atomic::{AtomicBool, AtomicU8, AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicBool, AtomicU8, AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use super::attributes::Attributes;
 use super::completion::Completion;

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::num::NonZeroU64;
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 /// The number of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,11 +13,11 @@ pub struct ThreadId(NonZeroU64);
 /// The numbers that a kernel thread takes at a time, since all threads share the counter.
 const BATCH: u64 = 1 << 12;
 
-machine::global! {
+stanchion_machine::global! {
     static NEXT: AtomicU64 = AtomicU64::new(1);
 }
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The numbers that this kernel thread has taken: the next one, and the end.
     static TAKEN: Cell<(u64, u64)> = Cell::new((0, 0));
 }

@@ -11,7 +11,7 @@ use super::notice::CompletionNotice;
 use super::panics;
 use super::stacks::StackError;
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The handle, once it was asked for. Without a destructor, so that it is there until the very
     /// end of the kernel thread.
     static HANDLE: Cell<*const Thread> = Cell::new(core::ptr::null());
@@ -48,7 +48,8 @@ pub(crate) fn current() -> *const Thread {
     if !known.is_null() {
         return known;
     }
-    let attributes = Attributes { name: machine::thread::name(), ..Attributes::default() };
+    let attributes =
+        Attributes { name: stanchion_machine::thread::name(), ..Attributes::default() };
     let header = Header::new(KernelThread::VTABLE, attributes, ThreadHome::Kernel);
     let thread = Thread::new(Box::new(KernelThread(header)));
     let thread = Box::into_raw(Box::new(thread)).cast_const();

@@ -45,7 +45,7 @@
 //!
 //! All are Relaxed: a number that is a little old is a little wrong.
 
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 use super::handle::Thread;
 
@@ -71,9 +71,9 @@ const FOR_BLOCK: u32 = 16 * 1_024;
 const MOST: u32 = 64 * 1_024;
 
 /// The kinds that are told apart. Kinds with the same entry are taken for one.
-const KINDS: usize = machine::sized(1_024, 2);
+const KINDS: usize = stanchion_machine::sized(1_024, 2);
 
-machine::global! {
+stanchion_machine::global! {
     /// For each kind the quick turns that it still needs until it is quick.
     static MISSING: [AtomicU32; KINDS] = [const { AtomicU32::new(NEEDED) }; KINDS];
 }

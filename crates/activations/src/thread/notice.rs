@@ -16,7 +16,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::handle::Thread;
 use super::header::Header;

@@ -46,9 +46,9 @@
 //! written before the one is seen after the other. The move to `PARKED` or `WAITING` is a Release,
 //! and the wake-up that takes the thread from there an Acquire: the stack that was laid aside.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 const RUNNING: u32 = 0;
 const TOKEN: u32 = 1;

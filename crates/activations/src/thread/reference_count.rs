@@ -17,7 +17,7 @@
 //! - `decrement`, and it was the last. Ordering: Acquire. Partner: that Release. The exchanges in
 //!   between are of the same release sequence.
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 /// A larger count means that handles are leaked in a loop, as with `Arc`.
 const MOST: usize = isize::MAX as usize;
@@ -35,7 +35,7 @@ impl ReferenceCount {
     #[inline]
     pub fn increment(&self) {
         // Relaxed: see the header.
-        if machine::apart(|| self.0.fetch_add(1, Ordering::Relaxed)) > MOST {
+        if stanchion_machine::apart(|| self.0.fetch_add(1, Ordering::Relaxed)) > MOST {
             std::process::abort();
         }
     }
@@ -45,7 +45,7 @@ impl ReferenceCount {
     pub fn decrement(&self) -> bool {
         // Acquire and AcqRel: see the header. The load comes first: the only holder exchanges
         // nothing (Invariant 1).
-        machine::apart(|| {
+        stanchion_machine::apart(|| {
             self.0.load(Ordering::Acquire) == 1 || self.0.fetch_sub(1, Ordering::AcqRel) == 1
         })
     }

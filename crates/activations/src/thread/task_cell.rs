@@ -23,7 +23,7 @@ use core::ptr::NonNull;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use super::attributes::Attributes;
 use super::completion::Completed;

@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use machine::clock;
-use machine::stack::half_of_address_space_is_used;
+use stanchion_machine::clock;
+use stanchion_machine::stack::half_of_address_space_is_used;
 
 use super::lost_time;
 use crate::runtime::state::RuntimeState;

@@ -32,8 +32,8 @@
 
 use std::sync::Arc;
 
-use machine::clock;
-use machine::presence::Presence;
+use stanchion_machine::clock;
+use stanchion_machine::presence::Presence;
 
 use super::handoff;
 use super::lost_time;

@@ -1,8 +1,8 @@
 //! When processor time is lost to a blocked worker, and when it is not any more. The definition is
 //! in `detection/lost_time.rs`.
 
-use machine::clock;
-use machine::presence::Presence;
+use stanchion_machine::clock;
+use stanchion_machine::presence::Presence;
 
 use crate::detection::monitor::MonitoredWorker as _;
 use crate::runtime::state::RuntimeState;

@@ -3,10 +3,10 @@
 //!
 //! Running workers look at each other at their scheduling points. If each of them is blocked, or
 //! computes without ever coming to one, no worker looks. With one processor there is no other
-//! worker. The monitor sleeps on a [`Watch`](machine::presence::watch::Watch), which the kernel
-//! wakes when a worker is switched out. It runs no user-level threads. Times that threads wait for
-//! are work as well (`queues/timers.rs`), once they have come. Until then, if no worker watches the
-//! clock, the monitor does so for the workers that are blocked.
+//! worker. The monitor sleeps on a [`Watch`](stanchion_machine::presence::watch::Watch), which the
+//! kernel wakes when a worker is switched out. It runs no user-level threads. Times that threads
+//! wait for are work as well (`queues/timers.rs`), once they have come. Until then, if no worker
+//! watches the clock, the monitor does so for the workers that are blocked.
 //!
 //! Why not a thread that looks every so often: it is late, or burns a processor. Why the monitor
 //! is not woken whenever a thread is ready: that costs more than most threads run for. Instead, a
@@ -33,8 +33,8 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use machine::clock::Deadline;
-use machine::presence::Presence;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::presence::Presence;
 
 use super::{look, lost_time};
 use crate::detection::monitor::{Found, Looker, Monitored, MonitoredWorker as _};
@@ -146,7 +146,7 @@ pub fn run(runtime: &Arc<impl MonitoredRuntime>) {
     let monitor = runtime.monitor();
     let Some(watch) = monitor.watch() else { return };
     // A worker that is preempted wakes the monitor, and must not be preempted by that once more.
-    machine::thread::wake_politely();
+    stanchion_machine::thread::wake_politely();
     let needed = || runtime.is_over() || runtime.has_work() || runtime.is_time_unwatched();
     let has_records = watch.refused().is_none();
     let mut interval = HEARTBEAT;

@@ -1,7 +1,7 @@
 //! The threads that are bound to a worker, and the turns of the thread that runs
 //! (`thread/kind.rs`).
 
-use machine::clock::{self, Ticks};
+use stanchion_machine::clock::{self, Ticks};
 
 use super::state::Worker;
 use super::turns::{NOT_BOUND, QUICK};

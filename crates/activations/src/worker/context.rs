@@ -13,8 +13,8 @@ use core::cell::Cell;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use machine::clock::Deadline;
-use machine::stack::Label;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::stack::Label;
 
 use super::state::Worker;
 use crate::runtime::state::RuntimeState;
@@ -23,7 +23,7 @@ use crate::thread::handle::Thread;
 use crate::thread::kernel_thread;
 use crate::thread::park_state::Pause;
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     static WORKER: Cell<*const Worker> = Cell::new(core::ptr::null());
 }
 
@@ -114,7 +114,7 @@ fn suspend(mut reason: Suspended, deadline: Deadline) -> bool {
     let suspender = with(|worker| worker.map_or(core::ptr::null(), Worker::suspender_to_leave));
     // SAFETY: null, or that of the fiber that this runs on, where it lies at the base.
     let Some(suspender) = (unsafe { suspender.as_ref() }) else { return false };
-    let panics = machine::thread::panicking();
+    let panics = stanchion_machine::thread::panicking();
     if panics {
         match with(|worker| worker.and_then(|worker| worker.wait_in_panic(reason, deadline))) {
             Some(leaves) => reason = leaves,
@@ -175,7 +175,9 @@ pub(super) fn pause_thread(deadline: Deadline) -> bool {
 /// ready; but not in the middle of unwinding.
 #[inline]
 pub(crate) fn give_way() {
-    if with(|worker| worker.is_some_and(Worker::should_give_way)) && !machine::thread::panicking() {
+    if with(|worker| worker.is_some_and(Worker::should_give_way))
+        && !stanchion_machine::thread::panicking()
+    {
         suspend(Suspended::Yielded, Deadline::NEVER);
     }
 }

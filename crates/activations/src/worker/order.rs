@@ -29,7 +29,7 @@
 //! switches of kernel threads, some 5 µs. That is little beside [`TENURE_NS`], and much beside a
 //! turn of 100 ns. Why also by turns: no clock needs to move for the bound.
 
-use machine::clock;
+use stanchion_machine::clock;
 
 use super::state::Worker;
 use crate::thread::handle::Thread;

@@ -34,7 +34,7 @@
 use core::mem::ManuallyDrop;
 use core::time::Duration;
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use super::state::Worker;
 use crate::thread::fiber::Suspended;
@@ -61,7 +61,7 @@ impl Worker {
                 // It yields, and has kept others waiting for long enough.
                 _ if self.update_limit().is_some_and(Deadline::passed) => Some(reason),
                 _ => {
-                    machine::thread::yield_now();
+                    stanchion_machine::thread::yield_now();
                     None
                 }
             }

@@ -7,9 +7,9 @@
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use machine::clock::{self, Deadline};
-use machine::presence;
-use machine::wait::retry_for;
+use stanchion_machine::clock::{self, Deadline};
+use stanchion_machine::presence;
+use stanchion_machine::wait::retry_for;
 
 use super::context;
 use super::state::Worker;

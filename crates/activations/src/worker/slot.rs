@@ -4,7 +4,7 @@
 //! A worker that has been without a slot does not go on before [`await_slot`](Worker::await_slot)
 //! has returned.
 
-use machine::{clock, topology};
+use stanchion_machine::{clock, topology};
 
 use super::scheduler_loop::RARELY;
 use super::state::Worker;

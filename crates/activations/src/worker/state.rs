@@ -12,8 +12,8 @@
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use machine::clock::Deadline;
-use machine::topology::Pinned;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::Pinned;
 
 use super::steal_throttle::StealThrottle;
 use super::turns::{BoundThreads, CurrentTurn, TurnCounts};
@@ -110,7 +110,7 @@ impl Worker {
     pub(super) fn suspender_to_leave(&self) -> *const Suspender<Thread> {
         // The standard library counts panics by kernel thread.
         self.with_current(|thread| {
-            thread.header().note_leaving(self.index, machine::thread::panicking);
+            thread.header().note_leaving(self.index, stanchion_machine::thread::panicking);
         });
         self.suspender.get()
     }

@@ -29,7 +29,7 @@
 
 use core::cell::Cell;
 
-use machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::clock::{self, Deadline, Ticks};
 
 /// A steal pays if its booty lasts so many times as long as it took: it costs its victim as much,
 /// and threads run slower where they were not made.

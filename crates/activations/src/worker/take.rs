@@ -1,7 +1,7 @@
 //! The runtime's ready queue, as a worker uses it, and the decision to steal from other slots
 //! (`steal_throttle.rs`).
 
-use machine::clock;
+use stanchion_machine::clock;
 
 use super::state::Worker;
 use crate::processors::slot::SlotContents;

@@ -5,7 +5,7 @@
 
 use core::cell::Cell;
 
-use machine::clock::Ticks;
+use stanchion_machine::clock::Ticks;
 
 use crate::thread::handle::Thread;
 use crate::thread::kind::ThreadKind;

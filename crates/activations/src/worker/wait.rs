@@ -1,7 +1,7 @@
 //! Waiting for a condition: the calling thread parks, whether it is a user-level or a kernel
 //! thread.
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use super::context;
 use crate::stats::live_threads::LiveThreads;

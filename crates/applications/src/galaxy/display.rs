@@ -102,7 +102,7 @@ impl<L: RawMutex> Display<L> {
             self.pace.compute(SECTION);
             for change in changes.drain(..) {
                 let (Change::Leaves(cell) | Change::Comes(cell)) = change;
-                machine::write(&cells[within(cell)]);
+                stanchion_machine::write(&cells[within(cell)]);
                 self.pace.compute(CHANGE);
                 match change {
                     Change::Leaves(cell) => cells[within(cell)] -= 1,

@@ -35,7 +35,7 @@ impl<L: RawMutex> Pool<L> {
     /// A chunk that is due, if there is one.
     pub(super) fn take(&self, ledger: &mut Ledger) -> Option<Chunk> {
         let mut piles = ledger.lock(&self.piles);
-        machine::write(&piles.due);
+        stanchion_machine::write(&piles.due);
         self.pace.compute(SECTION);
         piles.due.pop()
     }
@@ -43,7 +43,7 @@ impl<L: RawMutex> Pool<L> {
     /// Brings back one that was advanced.
     pub(super) fn bring(&self, chunk: Chunk, ledger: &mut Ledger) {
         let mut piles = ledger.lock(&self.piles);
-        machine::write(&piles.done);
+        stanchion_machine::write(&piles.done);
         self.pace.compute(SECTION);
         piles.done.push(chunk);
     }

@@ -4,7 +4,7 @@ use super::centres::{Encounter, STEP};
 use super::outcome::{Options, Refused};
 use super::stars::stars;
 use core::time::Duration;
-use machine::clock;
+use stanchion_machine::clock;
 
 /// The result of a sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,8 +34,8 @@ use crate::waits::Waits;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use lock_api::RawMutex;
-use machine::clock;
-use machine::sync::Arc;
+use stanchion_machine::clock;
+use stanchion_machine::sync::Arc;
 
 /// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of
 /// them in two square roots, and what brings the numbers there.
@@ -334,7 +334,7 @@ impl Worker {
         while let Some(mut chunk) = field.pool.take(ledger) {
             let centres = {
                 let mut course = ledger.lock(&field.course);
-                machine::read(&course.step);
+                stanchion_machine::read(&course.step);
                 pace.compute(SECTION);
                 course.at(step)
             };

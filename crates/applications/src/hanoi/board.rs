@@ -27,7 +27,7 @@ use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
 use core::time::Duration;
 use lock_api::RawMutex;
-use machine::thread;
+use stanchion_machine::thread;
 
 /// Drawings that the window system is handed at once.
 const IN_A_WINDOW: u64 = 16;
@@ -186,7 +186,7 @@ impl<L: RawMutex> Board<L> {
         let peg = if step == Step::Lift { made.from } else { made.to };
         let (row, next) = {
             let mut on = ledger.lock(&self.pegs[peg as usize]);
-            machine::write(&*on);
+            stanchion_machine::write(&*on);
             self.pace.compute(SECTION);
             if on.steps != number {
                 on.waiting.push((number, thread));
@@ -199,7 +199,7 @@ impl<L: RawMutex> Board<L> {
         {
             let mut cells = ledger.lock(&self.rows[row]);
             let cell = &mut cells[peg as usize];
-            machine::write(cell);
+            stanchion_machine::write(cell);
             // Invariant 4.
             if cell.steps <= number {
                 *cell = Cell { disk: drawn, steps: number + 1 };
@@ -207,7 +207,7 @@ impl<L: RawMutex> Board<L> {
             self.draw();
         }
         let mut disk = ledger.lock(&self.disks[made.disk as usize]);
-        machine::write(&*disk);
+        stanchion_machine::write(&*disk);
         self.pace.compute(SECTION);
         disk.held = step == Step::Lift;
         disk.moves += u64::from(step == Step::Lower);
@@ -219,7 +219,7 @@ impl<L: RawMutex> Board<L> {
         let column = &self.columns[peg as usize];
         {
             let mut column = ledger.lock(column);
-            machine::write(&*column);
+            stanchion_machine::write(&*column);
             column.above += 1;
             column.passed += 1;
             self.draw();
@@ -236,14 +236,14 @@ impl<L: RawMutex> Board<L> {
     /// Takes the time of a drawing, while the lock of its data is held.
     fn draw(&self) {
         if self.draw_ns > 0 {
-            machine::burn(self.draw_ns);
+            stanchion_machine::burn(self.draw_ns);
         }
     }
 
     /// Counts a move.
     pub(super) fn count(&self, ledger: &mut Ledger) {
         let mut count = ledger.lock(&self.count);
-        machine::write(&*count);
+        stanchion_machine::write(&*count);
         self.pace.compute(SECTION);
         *count += 1;
     }

@@ -19,8 +19,8 @@ use crate::pace::Pace;
 use crate::waits::Waits;
 use core::time::Duration;
 use lock_api::RawMutex;
-use machine::clock;
-use machine::sync::Arc;
+use stanchion_machine::clock;
+use stanchion_machine::sync::Arc;
 
 /// Instructions of finding out which move is next, and of the calls to make it.
 const MOVE: u64 = 200;
@@ -253,7 +253,7 @@ impl Worker {
         for peg in columns(made) {
             game.board.pass(peg, &mut self.ledger, || {
                 if each > 0 {
-                    machine::burn(each);
+                    stanchion_machine::burn(each);
                 }
             });
         }

@@ -16,7 +16,7 @@
 //! 1. A thread that is to be woken has asked for it, under the lock of a peg, and waits for that
 //!    before it asks again. So at most one letter is on the way.
 //! 2. The word is read under the lock when there is no letter. A letter that comes later changes
-//!    the word, so sleeping on the value that was read misses none ([`machine::park`]).
+//!    the word, so sleeping on the value that was read misses none ([`stanchion_machine::park`]).
 //!
 //! # Orderings
 //!
@@ -27,9 +27,9 @@
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::Deadline;
-use machine::{park, wait};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::{park, wait};
 
 /// The bit of the word that is set once a thread is gone.
 const BROKEN: u32 = 1;
@@ -75,7 +75,7 @@ impl<L: RawMutex> Post<L> {
         loop {
             let seen = {
                 let mut letter = ledger.lock(&self.letter);
-                machine::write(&*letter);
+                stanchion_machine::write(&*letter);
                 self.pace.compute(SECTION);
                 letter.asleep = false;
                 if core::mem::take(&mut letter.come) {
@@ -103,7 +103,7 @@ impl<L: RawMutex> Post<L> {
     pub(super) fn send(&self, ledger: &mut Ledger) {
         let asleep = {
             let mut letter = ledger.lock(&self.letter);
-            machine::write(&*letter);
+            stanchion_machine::write(&*letter);
             self.pace.compute(SECTION);
             letter.come = true;
             // Relaxed: see the header. The last bit stays as it is.

@@ -36,9 +36,9 @@ mod window;
 
 pub use window::Window;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::sync::Arc;
-use machine::topology::CachePadded;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::topology::CachePadded;
 
 use crate::mix::mix;
 
@@ -97,7 +97,7 @@ pub struct Lap {
 /// let barrier = Barrier::new(2);
 /// let laps: Vec<_> = std::thread::scope(|scope| {
 ///     let member = |index| {
-///         team.member(index, |nanos| machine::burn(nanos), || Ok::<_, ()>(drop(barrier.wait())))
+///         team.member(index, stanchion_machine::burn, || Ok::<_, ()>(drop(barrier.wait())))
 ///     };
 ///     let other = scope.spawn(move || member(1));
 ///     vec![member(0).unwrap(), other.join().unwrap().unwrap()]

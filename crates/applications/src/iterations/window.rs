@@ -10,9 +10,9 @@
 
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
-use machine::clock::{self, Ticks};
-use machine::topology::CachePadded;
+use stanchion_machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::topology::CachePadded;
 
 /// A span of time that begins when all threads have started.
 #[derive(Debug)]

@@ -30,7 +30,7 @@ use super::tree::{self, Cube, Node, Point};
 use crate::body::{Body, Vector, add, dot};
 use crate::mix::mix;
 use crate::pace::Pace;
-use machine::clock;
+use stanchion_machine::clock;
 
 /// Bodies that are moved, measured or brought to their positions at once.
 const GRAIN: usize = 512;
@@ -165,7 +165,7 @@ impl Simulation {
             for (index, felt) in (first..).zip(portion) {
                 felt.pull = force::by_tree(nodes, points, index, soft, &mut touch);
                 pace.compute(INTERACTION * u64::from(felt.pull.interactions));
-                machine::write(felt);
+                stanchion_machine::write(felt);
             }
         });
         self.spent.tree_ns += built.nanos_since(began);

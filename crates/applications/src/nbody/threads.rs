@@ -9,8 +9,8 @@
 //!    thread may borrow from the caller.
 
 use super::fork::Fork;
-use machine::atomic::{AtomicUsize, Ordering::Relaxed};
-use machine::thread::Builder;
+use stanchion_machine::atomic::{AtomicUsize, Ordering::Relaxed};
+use stanchion_machine::thread::Builder;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A thread of the system for each fork, as long as there are not too many.

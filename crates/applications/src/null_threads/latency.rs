@@ -31,10 +31,10 @@ use super::options::{Costs, Refused, check};
 use super::processor::{Processor, Stacks};
 use crate::crew::{self, Affinity, Shared};
 use crate::mix::mix;
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use machine::clock::{self, Ticks};
-use machine::sync::Arc;
-use machine::wait::{WaitPolicy, delay, retry_until, wait_until};
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::wait::{WaitPolicy, delay, retry_until, wait_until};
 use stanchion_threadpool::{Plan, Strategy, WorkerSlot};
 
 /// The options of [`latency`].
@@ -302,7 +302,7 @@ fn moment(word: &AtomicU64) -> Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::wait::Patient;
+    use stanchion_machine::wait::Patient;
     use stanchion_threadpool::strategy::{
         IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, WorkStealing,
     };

@@ -8,8 +8,8 @@
 use super::options::{Costs, Path};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use machine::atomic::{AtomicBool, Ordering};
-use machine::wait::{WaitPolicy, retry_until};
+use stanchion_machine::atomic::{AtomicBool, Ordering};
+use stanchion_machine::wait::{WaitPolicy, retry_until};
 use stanchion_threadpool::{Link, Stack, Strategy, Task, WorkerSlot};
 
 /// Words of a thread's control block that its creator writes, and its processor copies to the
@@ -22,7 +22,7 @@ struct Memory {
     /// The link of the strategy's list of stacks.
     link: Link,
     /// The words that a thread's arguments are copied to.
-    frame: machine::cell::UnsafeCell<[usize; FRAME]>,
+    frame: stanchion_machine::cell::UnsafeCell<[usize; FRAME]>,
 }
 
 /// The stacks that a processor has made.
@@ -34,7 +34,7 @@ unsafe impl Send for Stacks {}
 
 impl Stacks {
     fn make(&mut self) -> Stack {
-        let frame = machine::cell::UnsafeCell::new([0; FRAME]);
+        let frame = stanchion_machine::cell::UnsafeCell::new([0; FRAME]);
         let memory = NonNull::from(Box::leak(Box::new(Memory { link: Link::new(), frame })));
         self.0.push(memory);
         // SAFETY: the link is the first field, and alive as long as the strategy's last user
@@ -96,7 +96,9 @@ impl<'a, S: Strategy> Processor<'a, S> {
         let _nobody_sleeps = self.strategy.create(Some(&self.place), |task| {
             let words = frame(task);
             // SAFETY: the block is the callee's to fill, and has more words than these; so below.
-            machine::write(unsafe { words.cast::<[MaybeUninit<usize>; FRAME]>().as_ref() });
+            stanchion_machine::write(unsafe {
+                words.cast::<[MaybeUninit<usize>; FRAME]>().as_ref()
+            });
             // SAFETY: as above.
             unsafe { words.write([argument; FRAME]) };
         });
@@ -109,7 +111,7 @@ impl<'a, S: Strategy> Processor<'a, S> {
         let stack = self.stack.get_or_insert_with(|| self.made.make());
         // SAFETY: the task is ours, and was filled by `create`.
         let words = unsafe { frame(&task).as_ref() };
-        machine::read(words);
+        stanchion_machine::read(words);
         // SAFETY: the stack is ours (Invariant 1), and its link the first field.
         let memory = unsafe { stack.link().cast::<Memory>().as_ref() };
         memory.frame.with_mut(|to| {
@@ -132,7 +134,7 @@ impl<'a, S: Strategy> Processor<'a, S> {
             let mut policy = W::start();
             let is_ready = retry_until(
                 || {
-                    machine::work(self.costs.look_ns);
+                    stanchion_machine::work(self.costs.look_ns);
                     if self.strategy.is_ready(&self.place) {
                         return Some(true);
                     }
@@ -167,8 +169,8 @@ impl<'a, S: Strategy> Processor<'a, S> {
     }
 
     fn compute(&self, path: Path) {
-        machine::work(path.nanos);
-        machine::write(&self.own.0[..path.writes]);
+        stanchion_machine::work(path.nanos);
+        stanchion_machine::write(&self.own.0[..path.writes]);
     }
 }
 

@@ -5,17 +5,17 @@ use super::processor::{Processor, Stacks};
 use crate::crew::{self, Affinity, Shared};
 use crate::mix::mix;
 use core::time::Duration;
-use machine::atomic::{AtomicBool, AtomicUsize, Ordering};
-use machine::clock::{self, Ticks};
-use machine::sync::Arc;
-use machine::wait::{WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicBool, AtomicUsize, Ordering};
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::wait::{WaitPolicy, wait_until};
 use stanchion_threadpool::{Plan, Strategy, WorkerSlot};
 
 /// Executes null threads under a strategy of type `S`. Processors wait for one another by policy
 /// `W`, and `S`'s locks by their own.
 ///
 /// ```
-/// use machine::wait::Patient;
+/// use stanchion_machine::wait::Patient;
 /// use stanchion_applications::null_threads::{Options, run};
 /// use stanchion_threadpool::strategy::SingleLock;
 ///
@@ -145,7 +145,7 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, thread: usize) -> Part {
         let Some(started) = processor.wait::<W>(&table.broken) else { break };
         processor.create(started.argument);
         if user_ns > 0 {
-            machine::burn(user_work(user_ns, seed ^ (thread as u64) << 48, count));
+            stanchion_machine::burn(user_work(user_ns, seed ^ (thread as u64) << 48, count));
         }
         processor.finish(started);
     }
@@ -174,7 +174,7 @@ pub fn user_work(mean: u64, seed: u64, count: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::null_threads::{Costs, Path};
-    use machine::wait::Patient;
+    use stanchion_machine::wait::Patient;
     use stanchion_threadpool::strategy::{
         Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
         TwoChoices, WorkStealing,

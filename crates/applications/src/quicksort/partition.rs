@@ -10,7 +10,7 @@
 //! thread before has written.
 
 use crate::mix::mix;
-use machine::atomic::{AtomicU32, Ordering::Relaxed};
+use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Cuts `part`, of at least two numbers, in two that are not empty, and returns how many numbers
 /// the first has: none there is greater than any in the second.

@@ -15,9 +15,9 @@ use crate::mix::mix;
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
 use core::time::Duration;
-use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
-use machine::clock;
-use machine::sync::Arc;
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Ordering};
+use stanchion_machine::clock;
+use stanchion_machine::sync::Arc;
 
 /// Instructions for each number of an interval that is cut in two, and for each that insertion sort
 /// passes; the accesses to the array apart.

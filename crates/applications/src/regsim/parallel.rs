@@ -54,8 +54,8 @@ use crate::crew::{self, Affinity, MAX_THREADS, Shared};
 use crate::pace::{CVAX_INSTRUCTION_NS, Pace, SECTION};
 use core::time::Duration;
 use lock_api::RawMutex;
-use machine::clock;
-use machine::sync::Arc;
+use stanchion_machine::clock;
+use stanchion_machine::sync::Arc;
 
 /// The options of a run.
 ///

@@ -7,7 +7,7 @@ use super::gate::Kind;
 use super::netlist::{Net, Netlist};
 use super::stimulus::{contribution, stimulus};
 use core::time::Duration;
-use machine::clock;
+use stanchion_machine::clock;
 
 /// A circuit that is stepped by hand.
 ///

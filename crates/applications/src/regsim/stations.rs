@@ -295,7 +295,7 @@ impl<L: RawMutex> Stations<L> {
         let (bucket, slot) =
             (object as usize % self.buckets.len(), object as usize / self.buckets.len());
         let mut states = waits.objects.lock(&self.buckets[bucket].0);
-        machine::write(&states[slot]);
+        stanchion_machine::write(&states[slot]);
         self.pace.compute(SECTION);
         access(&mut states[slot])
     }
@@ -309,7 +309,7 @@ impl<L: RawMutex> Stations<L> {
     ) -> R {
         let mut station = waits.lists.lock(&self.stations[thread as usize].0);
         // For any of the lists, its length and its end.
-        machine::write(&station.clocked);
+        stanchion_machine::write(&station.clocked);
         self.pace.compute(SECTION);
         access(&mut station)
     }

@@ -34,10 +34,10 @@ use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
 use core::fmt;
 use core::time::Duration;
-use machine::atomic::{AtomicU64, Ordering};
-use machine::clock;
-use machine::sync::Arc;
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::clock;
+use stanchion_machine::sync::Arc;
 
 /// Instructions of a bound: for each pair of cities that are left, and for each of these cities.
 const PAIR: u64 = 6;

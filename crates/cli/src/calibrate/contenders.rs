@@ -75,7 +75,13 @@ macro_rules! mutexes {
 }
 
 const LOCKS: (&[Real], &[Simulated]) = (
-    our_locks!(stanchion_spin, machine::wait::Patient, 16, stanchion_spin::backoff::SLOT_NS, real),
+    our_locks!(
+        stanchion_spin,
+        stanchion_machine::wait::Patient,
+        16,
+        stanchion_spin::backoff::SLOT_NS,
+        real
+    ),
     our_locks!(
         sim_spin,
         sim_machine::wait::Patient,

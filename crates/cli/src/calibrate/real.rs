@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_api::{Mutex, RawMutex};
-use machine::topology::{self, CachePadded, pin};
+use stanchion_machine::topology::{self, CachePadded, pin};
 
 use super::{AWAY, HOLD, ROUNDS};
 use stanchion_study::measure::least;

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use machine::atomic::AtomicU32 as Word;
-use machine::clock::{self, Deadline, Ticks};
-use machine::park;
+use stanchion_machine::atomic::AtomicU32 as Word;
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::park;
 
 const ROUNDS: usize = 100;
 /// Until the other has surely gone to sleep.
@@ -20,7 +20,7 @@ pub(super) fn measured() -> u64 {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for round in 0..ROUNDS as u32 {
-                while word.load(machine::atomic::Ordering::Acquire) == round {
+                while word.load(stanchion_machine::atomic::Ordering::Acquire) == round {
                     park::wait(&word, round, Deadline::NEVER);
                 }
                 let gap =
@@ -34,7 +34,7 @@ pub(super) fn measured() -> u64 {
             std::thread::sleep(ASLEEP);
             woken_at.store(clock::now().to_bits(), Ordering::Relaxed);
             // Release: shows the time to the thread that wakes.
-            word.store(round, machine::atomic::Ordering::Release);
+            word.store(round, stanchion_machine::atomic::Ordering::Release);
             park::wake_one(&word);
             // Acquire: pairs with the Release above.
             while seen.load(Ordering::Acquire) < round {

@@ -1,6 +1,6 @@
 //! The facilities of the kernel for locks, and why one of them is missing here.
 
-use machine::presence;
+use stanchion_machine::presence;
 use stanchion_study::survey::kernel;
 
 use super::Facility;

@@ -5,8 +5,8 @@ mod kernel;
 
 use std::io::{self, Write};
 
-use machine::topology;
 use serde::Serialize;
+use stanchion_machine::topology;
 
 use crate::args::MachineOptions;
 use crate::error::Error;
@@ -70,7 +70,7 @@ fn survey() -> Machine {
     Machine {
         schema: "stanchion-machine/1",
         cache_line: topology::CACHE_LINE,
-        clock: machine::clock::source().to_string(),
+        clock: stanchion_machine::clock::source().to_string(),
         kernel: kernel::facilities(),
         costs,
         machine: host,

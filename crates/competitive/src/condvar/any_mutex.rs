@@ -11,7 +11,7 @@ use core::ptr;
 use core::time::Duration;
 
 use lock_api::{MutexGuard, RawMutex};
-use machine::clock::{Deadline, Instant, moment_after};
+use stanchion_machine::clock::{Deadline, Instant, moment_after};
 
 use super::RawCondvar;
 

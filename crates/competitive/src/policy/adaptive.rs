@@ -15,7 +15,7 @@
 //!   meanwhile.
 //! - It spins for C at most where processor time is known to be rationed: a quota is spent by
 //!   spinning as by work. The quota is written in files, which a wait does not open. It is known
-//!   once the program has called [`machine::warm_up`], [`topology::quota`] or
+//!   once the program has called [`stanchion_machine::warm_up`], [`topology::quota`] or
 //!   [`topology::parallelism`], as the pools of this project do.
 //!
 //! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`.
@@ -40,14 +40,14 @@
 //! because the owner changed.
 
 use super::{Contention, Policy, Wait};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::topology;
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::topology;
 
 /// The default policy: spins for a learnt time of at most `LIMIT` times C, one thread at a time.
 ///
 /// It does not spin if the process may use one processor only. Under a quota of processor time it
-/// spins for C at most, once the quota is known: a wait does not read it, [`machine::warm_up`]
-/// does.
+/// spins for C at most, once the quota is known: a wait does not read it,
+/// [`stanchion_machine::warm_up`] does.
 ///
 /// ```
 /// use stanchion_competitive::{Mutex, PolicyMutex, policy::Adaptive};

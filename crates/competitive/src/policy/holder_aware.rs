@@ -1,18 +1,18 @@
 //! Holder-aware: spin while the holder is on a processor.
 //!
 //! Why: the paper assumes that the holder runs (its condition b), and could not know. If the kernel
-//! tells ([`machine::presence`]), a waiter leaves at once when the holder was preempted or has
-//! blocked. If the holder runs, the waiter has reason to stay. [`Adaptive`] decides how long it
-//! stays at most, and everything if the kernel does not tell.
+//! tells ([`stanchion_machine::presence`]), a waiter leaves at once when the holder was preempted
+//! or has blocked. If the holder runs, the waiter has reason to stay. [`Adaptive`] decides how long
+//! it stays at most, and everything if the kernel does not tell.
 //!
 //! A thread is seen once it has registered. The first time that a thread waits for a lock with this
 //! policy it registers itself, until it ends. That takes some 20 µs and 8 KiB of locked memory. For
 //! the first thread of a process it also takes the check described at
-//! [`machine::presence::status`], which starts two threads for a moment. A holder that never waited
-//! is not seen, so its waiters do the same as [`Adaptive`]'s.
+//! [`stanchion_machine::presence::status`], which starts two threads for a moment. A holder that
+//! never waited is not seen, so its waiters do the same as [`Adaptive`]'s.
 
 use super::{Adaptive, Contention, Policy, Wait};
-use machine::presence;
+use stanchion_machine::presence;
 
 /// Spins as [`Adaptive`] does while the holder is on a processor, and blocks at once when it was
 /// preempted or has blocked.
@@ -21,7 +21,7 @@ use machine::presence;
 /// for such a lock each thread [registers](presence::register) itself: it allocates, opens a perf
 /// event, and may read settings of the kernel. The first thread of a process also starts two
 /// threads for a moment, and waits for them. To do that beforehand, let each thread hold a
-/// registration of its own, after [`machine::warm_up`].
+/// registration of its own, after [`stanchion_machine::warm_up`].
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::HolderAware};
@@ -36,7 +36,7 @@ pub struct HolderAware<const LIMIT: u32 = 16> {
 
 constructors!(HolderAware<LIMIT>);
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The thread's registration; kept until it ends.
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
 }
@@ -55,7 +55,7 @@ fn register() {
     });
 }
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// Set once the thread has tried. Apart from the registration, so that reading it needs no
     /// destructor.
     static TRIED: core::cell::Cell<bool> = core::cell::Cell::new(false);

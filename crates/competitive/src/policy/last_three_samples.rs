@@ -11,7 +11,7 @@
 //! 1008, as in section 5.
 
 use super::{Contention, Policy, Wait, percent};
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 /// Spins for the threshold that would have cost least for the last three waits, taken to be equally
 /// likely. `STEP` is what waits are rounded up to, in hundredths of C.

@@ -5,7 +5,7 @@
 //! thresholds.
 
 use super::{Contention, Policy};
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 /// Spins up to a threshold that its lock was given; before it is given one, for C.
 ///

@@ -25,8 +25,8 @@
 
 use super::{Contention, Policy, Wait, percent};
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, AtomicU32, Ordering};
-use machine::park;
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, Ordering};
+use stanchion_machine::park;
 
 /// Spins for the threshold that is best for the histogram of this lock's waits. Its classes are
 /// `STEP` hundredths of C wide.
@@ -65,7 +65,7 @@ struct Histogram {
     counts: [AtomicU32; CLASSES],
 }
 
-machine::global! {
+stanchion_machine::global! {
     static TABLE: [CachePadded<Histogram>; SLOTS] =
         [const { CachePadded::new(Histogram::new()) }; SLOTS];
 }

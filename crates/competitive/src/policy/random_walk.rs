@@ -14,7 +14,7 @@
 //! The step is section 5's 16 spins.
 
 use super::{Contention, Policy, Wait, percent};
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 /// Spins for a threshold between 0 and C that every wait moves by `STEP` hundredths of C: down if
 /// the wait was longer than C, else up.

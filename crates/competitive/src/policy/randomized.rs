@@ -14,9 +14,9 @@
 //! problems", SODA 1990.
 
 use super::{Contention, Policy, percent};
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
-machine::global! {
+stanchion_machine::global! {
     /// The state of the generator (Weyl sequence), shared by all locks.
     static DRAWS: AtomicU32 = AtomicU32::new(0x9E37_79B9);
 }

@@ -7,9 +7,9 @@ use lock_api::{
     RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeFair,
     RawRwLockUpgradeTimed,
 };
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{Deadline, Instant, moment_after};
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock::{Deadline, Instant, moment_after};
+use stanchion_machine::park;
 
 use super::{ASLEEP, READER, RawRwLock, WRITER};
 use crate::readers::Look;

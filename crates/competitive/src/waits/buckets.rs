@@ -25,7 +25,7 @@ pub(super) const LINEAR: usize = 63;
 const QUARTERS: usize = 4;
 const OCTAVES: usize = if IN_A_MODEL { 1 } else { 24 };
 /// Set if everything is small: a model's threads have small stacks, and its tables one bucket.
-pub(super) const IN_A_MODEL: bool = machine::park::BUCKETS == 1;
+pub(super) const IN_A_MODEL: bool = stanchion_machine::park::BUCKETS == 1;
 /// Buckets of waits.
 pub(super) const LENGTHS: usize = LINEAR + LOGARITHMIC;
 /// Buckets of wake latencies.

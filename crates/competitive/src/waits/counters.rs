@@ -15,7 +15,7 @@
 //! [`table`](super::table) passes on a slot that is given to another lock. A thread that reads
 //! meanwhile may see one wait in one count and not yet in another: [`Distribution::reconcile`].
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::buckets::{self, ARRIVALS, LATENCIES, LENGTHS, MAX_LENGTH_NS};
 use super::distribution::{Counts, Observation};

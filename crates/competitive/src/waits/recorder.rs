@@ -1,7 +1,7 @@
 //! The recorder: a policy that has another decide, and counts the waits.
 
 use lock_api::Mutex as LockApiMutex;
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 use super::distribution::{Distribution, Observation};
 use super::table::{self, Target, UNNAMED};
@@ -17,7 +17,7 @@ use crate::policy::{Contention, Policy, Wait};
 /// At its first wait the lock takes a slot in the table. That searches at most
 /// [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) slots, and touches their memory for
 /// the first time. It allocates nothing, opens no file and takes no lock. The clock, which is not
-/// the recorder's, is made ready by `machine::warm_up`.
+/// the recorder's, is made ready by `stanchion_machine::warm_up`.
 ///
 /// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins
 /// anew there.

@@ -34,7 +34,7 @@ use core::fmt;
 use core::mem;
 use std::collections::BTreeMap;
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::buckets::{self, MAX_UNIT_NS};
 use super::counters::{Counters, Writers};

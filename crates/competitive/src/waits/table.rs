@@ -33,9 +33,9 @@
 use core::str;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Ordering};
-use machine::cell::UnsafeCell;
-use machine::clock;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::clock;
 
 use super::buckets::{self, IN_A_MODEL};
 use super::counters::{Counters, Writers};
@@ -80,30 +80,30 @@ struct Slot {
     counters: CachePadded<Counters>,
 }
 
-machine::global! {
+stanchion_machine::global! {
     static TABLE: [Name; NAMES] = [const { Name::new() }; NAMES];
 }
 
-machine::global! {
+stanchion_machine::global! {
     static OWN: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// The counts under no name, because the table was full.
     static BEYOND: Counters = Counters::new();
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// The number of locks or records that came when the table was full.
     static OVERFLOW: AtomicU64 = AtomicU64::new(0);
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// The width of a bucket in nanoseconds; 0 before the first name.
     static UNIT: AtomicU64 = AtomicU64::new(0);
 }
 
-machine::global! {
+stanchion_machine::global! {
     /// The time when the recording began.
     static BEGAN: AtomicU64 = AtomicU64::new(0);
 }
@@ -302,7 +302,7 @@ impl Text {
 #[must_use]
 pub fn intern(name: &str) -> &'static str {
     let text = named(name).and_then(|index| TABLE[index].text());
-    text.map_or(OTHERS, machine::__private::kept)
+    text.map_or(OTHERS, stanchion_machine::__private::kept)
 }
 
 /// The recording begins, if it has not.

@@ -102,9 +102,9 @@ fn spin(cell: Circumstances, lasting: Duration) -> Figures {
 /// The barrier of llama.cpp since its pull request 29258: some pauses, then yields.
 struct SpinThenYield {
     /// The number of members that have arrived. The last one writes 0.
-    arrived: machine::topology::CachePadded<AtomicUsize>,
+    arrived: stanchion_machine::topology::CachePadded<AtomicUsize>,
     /// The number of the crossing. The last member to arrive writes it.
-    crossed: machine::topology::CachePadded<AtomicUsize>,
+    crossed: stanchion_machine::topology::CachePadded<AtomicUsize>,
     /// The number of members.
     members: usize,
 }
@@ -134,8 +134,8 @@ impl Member for Arc<SpinThenYield> {
 
 fn spin_then_yield(cell: Circumstances, lasting: Duration) -> Figures {
     let barrier = Arc::new(SpinThenYield {
-        arrived: machine::topology::CachePadded::new(AtomicUsize::new(0)),
-        crossed: machine::topology::CachePadded::new(AtomicUsize::new(0)),
+        arrived: stanchion_machine::topology::CachePadded::new(AtomicUsize::new(0)),
+        crossed: stanchion_machine::topology::CachePadded::new(AtomicUsize::new(0)),
         members: cell.threads,
     });
     crossing::run(vec![barrier; cell.threads], cell, lasting)

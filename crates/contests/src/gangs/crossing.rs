@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock::now;
-use machine::topology;
+use stanchion_machine::clock::now;
+use stanchion_machine::topology;
 
 use crate::cell::Figures;
 use crate::statistics::quantile;

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
-use machine::wait::Spin;
 use stanchion_gang::barrier::{Barrier, Blocking, CoResident, TwoPhase};
 use stanchion_gang::{GangExecutor, Waiter};
+use stanchion_machine::wait::Spin;
 
 use super::crossing::{self, Member};
 use super::{ROUNDS, in_words};
@@ -68,7 +68,7 @@ struct Spinning(Waiter<Arc<stanchion_gang::barrier::Central>>);
 
 impl Member for Spinning {
     fn cross(&mut self) {
-        let crossed = self.0.wait_with(&mut Spin, machine::clock::Deadline::NEVER);
+        let crossed = self.0.wait_with(&mut Spin, stanchion_machine::clock::Deadline::NEVER);
         let _ = crossed.expect("no member leaves");
     }
 }

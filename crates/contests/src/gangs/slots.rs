@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use machine::clock::now;
 use stanchion_gang::{GangExecutor, Member, Switching};
+use stanchion_machine::clock::now;
 
 use super::ROUNDS;
 use crate::Options;

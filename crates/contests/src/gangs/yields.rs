@@ -1,11 +1,11 @@
-//! The cost to be seen by `machine::presence`: the kernel writes a record whenever a registered
-//! thread leaves or takes a processor.
+//! The cost to be seen by `stanchion_machine::presence`: the kernel writes a record whenever a
+//! registered thread leaves or takes a processor.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use machine::{presence, topology};
+use stanchion_machine::{presence, topology};
 
 use crate::Effort;
 use crate::cell::{Against, Cell, Column, Contestant};

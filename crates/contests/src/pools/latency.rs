@@ -7,7 +7,7 @@ use std::sync::atomic::{
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock::now;
+use stanchion_machine::clock::now;
 use stanchion_threadpool::strategy::{IdleQueue, SingleLock, WorkStealing};
 
 use super::made::{ours, rayon, tokio};

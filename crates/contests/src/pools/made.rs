@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Once;
 use std::time::Instant;
 
-use machine::topology::{Pinned, pin, processors};
+use stanchion_machine::topology::{Pinned, pin, processors};
 use stanchion_threadpool::strategy::Strategy;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder};
 

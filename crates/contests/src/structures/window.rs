@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock::now;
+use stanchion_machine::clock::now;
 
 use crate::cell::Figures;
 use crate::work::{in_threads, thread_time};

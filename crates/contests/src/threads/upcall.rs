@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::clock::{Ticks, now};
 use stanchion_activations::{Runtime, Upcall, spawn, yield_now};
+use stanchion_machine::clock::{Ticks, now};
 
 use super::{LASTING, ROUNDS};
 use crate::Options;

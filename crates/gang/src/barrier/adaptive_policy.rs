@@ -36,8 +36,8 @@
 //! 1. Nothing depends on the policy but how long something takes. It is Relaxed throughout: a
 //!    member that sees half of another's review decides wrongly once.
 
-use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
-use machine::clock::Ticks;
+use stanchion_machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Ticks;
 
 /// A member that has waited longer looks at what phases cost. It is longer than a wait for members
 /// with little to do, and shorter than a time slice.

@@ -21,8 +21,8 @@ macro_rules! anonymous_barrier {
             ///
             /// [`Broken`](super::Broken) if it is.
             pub fn wait(&self) -> Result<super::Crossing, super::Broken> {
-                let mut patient = <machine::wait::Patient as machine::wait::WaitPolicy>::start();
-                self.wait_until(&mut patient, machine::clock::Deadline::NEVER)
+                let mut patient = <stanchion_machine::wait::Patient as stanchion_machine::wait::WaitPolicy>::start();
+                self.wait_until(&mut patient, stanchion_machine::clock::Deadline::NEVER)
             }
 
             /// Waits for the others, but breaks the barrier if they have not arrived within
@@ -35,8 +35,8 @@ macro_rules! anonymous_barrier {
                 &self,
                 timeout: core::time::Duration,
             ) -> Result<super::Crossing, super::Broken> {
-                let mut patient = <machine::wait::Patient as machine::wait::WaitPolicy>::start();
-                self.wait_until(&mut patient, machine::clock::Deadline::after(timeout))
+                let mut patient = <stanchion_machine::wait::Patient as stanchion_machine::wait::WaitPolicy>::start();
+                self.wait_until(&mut patient, stanchion_machine::clock::Deadline::after(timeout))
             }
         }
 
@@ -59,8 +59,8 @@ macro_rules! anonymous_barrier {
             fn wait_at(
                 &self,
                 (): &mut Self::MemberState,
-                policy: &mut impl machine::wait::WaitPolicy,
-                deadline: machine::clock::Deadline,
+                policy: &mut impl stanchion_machine::wait::WaitPolicy,
+                deadline: stanchion_machine::clock::Deadline,
             ) -> Result<super::Crossing, super::Broken> {
                 self.wait_until(policy, deadline)
             }

@@ -59,10 +59,10 @@
 //! so the last one's value carries on what those before released. (c) is Release and (1) Acquire: a
 //! sleeper that has read what (c) wrote does (3) after (b), so its bit stays.
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park::{self, Woken};
-use machine::topology::CachePadded;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park::{self, Woken};
+use stanchion_machine::topology::CachePadded;
 
 use super::interface::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 

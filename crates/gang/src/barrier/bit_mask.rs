@@ -37,10 +37,10 @@
 
 use core::fmt;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::topology::CachePadded;
-use machine::wait::WaitPolicy;
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::interface::{Barrier, Broken, Crossing, WrongSize};
 use super::phase_word::{Phase, PhaseWord};

@@ -10,8 +10,8 @@
 //! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for
 //! Fine-Grain Synchronization", JPDC 1992, section 2.
 
-use machine::clock::Deadline;
-use machine::wait::WaitPolicy;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;

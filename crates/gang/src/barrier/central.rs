@@ -11,8 +11,8 @@
 //! Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.1. That numbers run on,
 //! so that there is no sense to reverse, is ours.
 
-use machine::clock::Deadline;
-use machine::wait::WaitPolicy;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;

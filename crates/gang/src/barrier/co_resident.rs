@@ -38,12 +38,12 @@
 use core::cell::Cell;
 use core::fmt;
 
-use machine::atomic::Ordering;
-use machine::clock::{self, Deadline, Ticks};
-use machine::presence::Presence;
-use machine::wait::{Spin, WaitPolicy, wait_until_deadline};
-use machine::{thread, topology};
 use stanchion_competitive::cost;
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::presence::Presence;
+use stanchion_machine::wait::{Spin, WaitPolicy, wait_until_deadline};
+use stanchion_machine::{thread, topology};
 
 use super::adaptive_policy::{AdaptivePolicy, LONG_NS, MIN_AWAKE_CROWDED_NS, MIN_AWAKE_NS};
 use super::arrivals::{Arrival, ArrivalWord};
@@ -84,10 +84,10 @@ const LOOK_NS: u64 = 250;
 /// `cargo contest barriers` compares it with others. The guide's page on this crate has the table,
 /// which also shows where it loses.
 ///
-/// A thread that may run on one processor only is registered with [`machine::presence`] at its
-/// first wait, until it ends. That takes some 20 µs, 8 KiB of locked memory, and two threads for a
-/// moment when it is the first of the process. From then on each time that it leaves or takes a
-/// processor costs 1.3 µs more. Other threads are seen if they have registered themselves.
+/// A thread that may run on one processor only is registered with [`stanchion_machine::presence`]
+/// at its first wait, until it ends. That takes some 20 µs, 8 KiB of locked memory, and two threads
+/// for a moment when it is the first of the process. From then on each time that it leaves or takes
+/// a processor costs 1.3 µs more. Other threads are seen if they have registered themselves.
 ///
 /// A [`WaitPolicy`] of the caller passes the time between two looks. When to yield and to sleep is
 /// decided here: a policy that yields or sleeps of itself makes that worse.
@@ -185,7 +185,7 @@ impl CoResident {
     #[inline]
     fn next(&self, arrival: Arrival, inquiry: &mut Inquiry) -> Step {
         // In a model, where no time passes, a budget is spent by choice.
-        if machine::choice() {
+        if stanchion_machine::choice() {
             return Step::Sleep;
         }
         // Most waits end within the first looks.

@@ -67,10 +67,10 @@
 use core::cell::Cell;
 use core::fmt;
 
-use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::topology::CachePadded;
-use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
+use stanchion_machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
 use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};

@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use machine::clock::Deadline;
-use machine::wait::{Patient, WaitPolicy};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::{Patient, WaitPolicy};
 
 /// The most members of a barrier: as many as there can be threads with a
-/// [`machine::thread::index`].
-pub const MOST_MEMBERS: usize = machine::thread::INDICES;
+/// [`stanchion_machine::thread::index`].
+pub const MOST_MEMBERS: usize = stanchion_machine::thread::INDICES;
 
 /// A barrier for a number of members that is given when it is made.
 ///

@@ -10,8 +10,8 @@
 //!
 //! - Where it last was, if that is the processor of the member that asks: then it is off. This
 //!   costs nothing.
-//! - [`machine::presence`], if its thread is registered: tells all, and costs 1.3 µs more for each
-//!   time that the thread leaves or takes a processor.
+//! - [`stanchion_machine::presence`], if its thread is registered: tells all, and costs 1.3 µs more
+//!   for each time that the thread leaves or takes a processor.
 //!
 //! `cargo bench -p benches --bench gang -- switch` prints the price of the second: a yield to
 //! another thread takes 1.6 µs, and 2.9 µs if both are registered. So only threads that may run on
@@ -23,10 +23,10 @@
 //!
 //! All Relaxed: what is read is out of date anyway, and decides only how a member waits.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::presence::{self, Presence};
-use machine::thread;
-use machine::topology::{self, CachePadded};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::presence::{self, Presence};
+use stanchion_machine::thread;
+use stanchion_machine::topology::{self, CachePadded};
 
 /// A line for each member.
 pub(super) struct MemberTable(Box<[CachePadded<AtomicU64>]>);
@@ -137,7 +137,7 @@ fn number(number: Option<usize>) -> u64 {
     number.map_or(UNKNOWN, |number| (number as u64).min(UNKNOWN))
 }
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The thread's registration; kept until it ends.
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> =
         core::cell::RefCell::new(None);

@@ -23,10 +23,10 @@
 //! Crossing is Release: the member that crosses has acquired what all members released when they
 //! arrived, and passes it on. A waiter's look is Acquire. A break publishes nothing.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::topology::CachePadded;
-use machine::wait::WaitPolicy;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::interface::Broken;
 use super::spin_then_sleep::{ASLEEP, sleep_while, spin_then_sleep, wake_if_asleep};

@@ -24,10 +24,10 @@
 
 use core::cell::Cell;
 
-use machine::atomic::{AtomicU32, Ordering, Word};
-use machine::clock::Deadline;
-use machine::park::{self, Woken};
-use machine::wait::{WaitPolicy, wait_until_deadline};
+use stanchion_machine::atomic::{AtomicU32, Ordering, Word};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park::{self, Woken};
+use stanchion_machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::interface::REASON_BITS;
 
@@ -48,7 +48,7 @@ where
     W::Value: Copy,
 {
     // In a model, where no time passes, the policy's patience ends by choice.
-    if machine::choice() {
+    if stanchion_machine::choice() {
         return sleep();
     }
     let tired = Cell::new(false);

@@ -51,10 +51,10 @@
 
 use core::fmt;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::topology::CachePadded;
-use machine::wait::WaitPolicy;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::interface::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 use super::phase_word::{Phase, PhaseWord};

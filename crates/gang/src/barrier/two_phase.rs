@@ -10,11 +10,11 @@
 //! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems",
 //! ICDCS 1982. How long to spin: Karlin et al. 1991, for locks.
 
-use machine::atomic::Ordering;
-use machine::clock::Deadline;
-use machine::topology;
-use machine::wait::{WaitPolicy, spin_for};
 use stanchion_competitive::cost;
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::topology;
+use stanchion_machine::wait::{WaitPolicy, spin_for};
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;

@@ -7,8 +7,8 @@
 use core::ops::Deref;
 use core::time::Duration;
 
-use machine::clock::Deadline;
-use machine::wait::WaitPolicy;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::wait::WaitPolicy;
 
 use super::interface::{Barrier, Broken, Crossing};
 
@@ -112,7 +112,8 @@ where
     R: Deref<Target: Barrier>,
 {
     fn drop(&mut self) {
-        let why = if machine::thread::panicking() { Broken::Panicked } else { Broken::Left };
+        let why =
+            if stanchion_machine::thread::panicking() { Broken::Panicked } else { Broken::Left };
         self.barrier.break_with(why);
     }
 }

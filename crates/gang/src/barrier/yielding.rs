@@ -12,11 +12,11 @@
 //! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain
 //! Synchronization", JPDC 1992, section 3.3.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::thread;
-use machine::topology::CachePadded;
-use machine::wait::{WaitPolicy, wait_until_deadline};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::thread;
+use stanchion_machine::topology::CachePadded;
+use stanchion_machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::anonymous::anonymous_barrier;
 use super::arrivals::ArrivalWord;

@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::topology::{self, Pinned};
+use stanchion_machine::topology::{self, Pinned};
 
 use super::gang_executor::GangExecutor;
 use crate::matrix::GangKey;
@@ -52,7 +52,7 @@ pub(super) struct MemberTask {
     pub(super) entities: Arc<[usize]>,
 }
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The context of the thread, if it runs a member.
     static CURRENT: Cell<*const MemberContext> = Cell::new(core::ptr::null());
 }
@@ -200,7 +200,7 @@ impl MemberContext {
         let _reactivate = Reactivate(self);
         // No call of `body` ends early for a signal that was under way.
         let _undisturbed = (self.scheduler().preemption() == Preemption::Signal)
-            .then(machine::control::undisturbed);
+            .then(stanchion_machine::control::undisturbed);
         body()
     }
 }

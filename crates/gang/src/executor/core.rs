@@ -21,10 +21,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::control::{self, Deferred};
-use machine::thread::JoinHandle;
 use stanchion_competitive::{Condvar, Mutex, MutexGuard};
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::control::{self, Deferred};
+use stanchion_machine::thread::JoinHandle;
 
 use super::context::Command;
 use super::mailbox::Mailbox;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::control::{self, Refused};
+use stanchion_machine::control::{self, Refused};
 
 use super::context::MemberContext;
 use super::core::Core;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machine::control;
+use stanchion_machine::control;
 
 use super::context::{Command, MemberTask, SpawnedGang};
 use super::core::{Core, GangRecord};

@@ -1,7 +1,7 @@
 //! A mailbox: where a thread finds its next command.
 
-use machine::clock::Deadline;
 use stanchion_competitive::Mutex;
+use stanchion_machine::clock::Deadline;
 
 use crate::scheduler::Parker;
 

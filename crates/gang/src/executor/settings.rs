@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machine::control::Refused;
+use stanchion_machine::control::Refused;
 
 use crate::matrix::Alternates;
 use crate::switching::Switching;

@@ -7,9 +7,9 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::control::{self, Interrupted, Place};
-use machine::thread::{self, JoinHandle};
-use machine::topology;
+use stanchion_machine::control::{self, Interrupted, Place};
+use stanchion_machine::thread::{self, JoinHandle};
+use stanchion_machine::topology;
 
 use super::context::{Command, MemberContext, MemberTask, Pin, SpawnedGang};
 use super::core::Core;

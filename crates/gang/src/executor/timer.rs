@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use machine::thread::{self, JoinHandle};
+use stanchion_machine::thread::{self, JoinHandle};
 
 use super::core::Core;
 use crate::scheduler::Turn;

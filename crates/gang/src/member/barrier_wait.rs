@@ -1,7 +1,7 @@
 //! The wait of a member at its gang's barrier.
 
-use machine::clock::{Ticks, now};
-use machine::wait::WaitPolicy;
+use stanchion_machine::clock::{Ticks, now};
+use stanchion_machine::wait::WaitPolicy;
 
 use crate::executor::MemberContext;
 
@@ -52,7 +52,7 @@ impl WaitPolicy for BarrierWait<'_> {
 
     #[inline]
     fn pause(&mut self) {
-        let Some(context) = self.context else { return machine::thread::yield_now() };
+        let Some(context) = self.context else { return stanchion_machine::thread::yield_now() };
         match &mut self.stage {
             // Neither the clock nor the turn is read yet.
             Stage::Brief(left) => {
@@ -60,7 +60,7 @@ impl WaitPolicy for BarrierWait<'_> {
                 if *left == 0 {
                     self.stage = Stage::Spinning(now());
                 }
-                machine::hint::spin_loop();
+                stanchion_machine::hint::spin_loop();
             }
             // The other members are on: they soon come, or the turn ends.
             Stage::Spinning(since) => {
@@ -68,13 +68,13 @@ impl WaitPolicy for BarrierWait<'_> {
                     self.stage = Stage::Yielding(0);
                 }
                 context.check_turn();
-                machine::hint::spin_loop();
+                stanchion_machine::hint::spin_loop();
             }
             // Another thread may want the CPU, maybe a member of this gang.
             Stage::Yielding(yields) if *yields < YIELDS => {
                 *yields += 1;
                 context.check_turn();
-                machine::thread::yield_now();
+                stanchion_machine::thread::yield_now();
             }
             // The wait is a long one.
             Stage::Yielding(_) => {
@@ -82,7 +82,7 @@ impl WaitPolicy for BarrierWait<'_> {
                 self.stage = Stage::Sleeping;
             }
             // The barrier puts the thread to sleep instead.
-            Stage::Sleeping => machine::thread::yield_now(),
+            Stage::Sleeping => stanchion_machine::thread::yield_now(),
         }
     }
 

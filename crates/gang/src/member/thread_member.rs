@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::clock::Deadline;
+use stanchion_machine::clock::Deadline;
 
 use super::barrier_wait::BarrierWait;
 use super::exchanged::Exchanged;

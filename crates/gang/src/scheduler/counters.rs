@@ -1,6 +1,6 @@
 //! Statistics of the slot scheduler.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// A number that any thread increases.
 pub(crate) struct Counter(AtomicU64);

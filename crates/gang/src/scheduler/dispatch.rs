@@ -55,11 +55,11 @@
 //!
 //! Source: Feitelson and Rudolph 1992, section 3.2.
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::{Deadline, Ticks, now};
-use machine::control::{self, Place};
-use machine::handshake::{Handshake, Reach, Symmetric};
-use machine::topology::CachePadded;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::clock::{Deadline, Ticks, now};
+use stanchion_machine::control::{self, Place};
+use stanchion_machine::handshake::{Handshake, Reach, Symmetric};
+use stanchion_machine::topology::CachePadded;
 
 use super::counters::{Counter, Counters};
 use super::parker::Parker;

@@ -18,11 +18,11 @@
 //!
 //! [`SlotScheduler::interrupted`] runs in a signal handler, between any two instructions of a
 //! member. It calls only [`wait_for_turn`](SlotScheduler::wait_for_turn), which reads and writes
-//! atomics, reads the clock, makes the system calls of [`park`](machine::park), and sends signals.
-//! Code that must not be interrupted says `control::defer`: the scheduler's own, and the code of a
-//! thread that has the executor's lock.
+//! atomics, reads the clock, makes the system calls of [`park`](stanchion_machine::park), and sends
+//! signals. Code that must not be interrupted says `control::defer`: the scheduler's own, and the
+//! code of a thread that has the executor's lock.
 
-use machine::control::{self, Place, Preference};
+use stanchion_machine::control::{self, Place, Preference};
 
 use super::dispatch::SlotScheduler;
 use super::preemption::Preemption;

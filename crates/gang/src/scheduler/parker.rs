@@ -11,9 +11,9 @@
 //! No wake-up is lost. If (b) comes before (1), then (1) reads what (b) wrote, and (2) sees (a).
 //! Otherwise (b) finds ASLEEP. Then (3) does not sleep, or sleeps before (c).
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;

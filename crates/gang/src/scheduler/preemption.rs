@@ -1,6 +1,6 @@
 //! The means by which a member is taken off its processor although it does not check the turn.
 
-use machine::control::{self, Preference};
+use stanchion_machine::control::{self, Preference};
 
 /// A means to make a member leave that does not check the turn.
 #[derive(Clone, Copy, PartialEq, Eq)]

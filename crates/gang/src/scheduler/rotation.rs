@@ -31,10 +31,10 @@
 
 use core::time::Duration;
 
-use machine::atomic::Ordering;
-use machine::clock::Deadline;
-use machine::control;
-use machine::handshake::{Handshake, Reach, Symmetric};
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::control;
+use stanchion_machine::handshake::{Handshake, Reach, Symmetric};
 
 use super::counters::Counter;
 use super::dispatch::{HOME, SlotScheduler, TURN_CHANGE, encoded};

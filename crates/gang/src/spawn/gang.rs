@@ -10,7 +10,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::error::{Ended, GangError};
 use crate::executor::{MemberContext, SpawnedGang};

@@ -31,9 +31,9 @@
 //! Acquire after finding it broken. `done` is stored with Release and loaded with Acquire: a thread
 //! that sees it sees the results.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
-use machine::clock::Deadline;
-use machine::park;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering, fence};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
 
 use crate::barrier::{Barrier, Broken, Central};
 use crate::error::Ended;

@@ -18,8 +18,8 @@
 use core::any::{Any, TypeId};
 use core::mem::MaybeUninit;
 
-use machine::cell::UnsafeCell;
-use machine::topology::CachePadded;
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::topology::CachePadded;
 
 use crate::data::Data;
 

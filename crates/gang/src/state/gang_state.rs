@@ -1,6 +1,6 @@
 //! The state that the members of a gang share, without the types of its closure and results.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 
 use super::completion::Completion;
 use super::exchange::ExchangeBuffers;

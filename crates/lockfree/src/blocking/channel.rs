@@ -31,9 +31,9 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::clock::Instant;
-use machine::sync::Arc;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::Instant;
+use stanchion_machine::sync::Arc;
 
 use super::{Blocking, Iter, SendTimeoutError, TryIter};
 use crate::ConcurrentQueue;

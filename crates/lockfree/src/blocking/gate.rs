@@ -32,9 +32,9 @@
 //! | (c) | Release | (d), Acquire: the barrier has been passed |
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU8, AtomicUsize, Ordering};
-use machine::handshake::{Handshake, Reach};
-use machine::thread;
+use stanchion_machine::atomic::{AtomicU8, AtomicUsize, Ordering};
+use stanchion_machine::handshake::{Handshake, Reach};
+use stanchion_machine::thread;
 
 /// A push that counts itself in or out against the closing: the push sees that the gate closes, or
 /// the threads that look for the last push see the count. Any thread may push.

@@ -14,10 +14,10 @@
 //! keep a thread that waits beside busy threads from sleeping, and a thread that yields gets the
 //! processor later than one that is woken.
 
-use machine::clock::{self, Ticks};
-use machine::topology;
-use machine::wait::{WaitPolicy, delay};
 use stanchion_competitive::cost;
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::topology;
+use stanchion_machine::wait::{WaitPolicy, delay};
 
 /// The first pause and the last, in nanoseconds. Each is twice the one before.
 const PAUSES_NS: [u64; 2] = [50, 400];
@@ -50,7 +50,7 @@ impl WaitPolicy for Search {
             // With one processor no other thread makes progress while this one pauses.
             Self::Pausing(_) if topology::usable() == 1 => {
                 *self = Self::yielding();
-                machine::thread::yield_now();
+                stanchion_machine::thread::yield_now();
             }
             Self::Pausing(nanos) => {
                 let this_time = *nanos;
@@ -62,7 +62,7 @@ impl WaitPolicy for Search {
             }
             Self::Yielding { left, .. } => {
                 *left = left.saturating_sub(1);
-                machine::thread::yield_now();
+                stanchion_machine::thread::yield_now();
             }
         }
     }

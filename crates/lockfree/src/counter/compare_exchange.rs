@@ -15,7 +15,7 @@
 //!
 //! Source: Michael and Scott 1998, section 4.4; the backoff is theirs as well.
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 use stanchion_spin::Backoff;
 
 use super::{Counter, FetchAdd, one_word};

@@ -12,7 +12,7 @@
 //!
 //! Source: Michael and Scott 1998, section 4.4.
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::{Counter, FetchAdd, one_word};
 use crate::Progress;

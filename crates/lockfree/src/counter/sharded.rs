@@ -39,8 +39,8 @@
 //! index       0 ... 7      8 ... 23          24 ... 55
 //! ```
 //!
-//! A thread's line is found by [`machine::thread::index`]. Threads that have no index, because they
-//! are ending or there are too many, share one line.
+//! A thread's line is found by [`stanchion_machine::thread::index`]. Threads that have no index,
+//! because they are ending or there are too many, share one line.
 //!
 //! # Invariants
 //!
@@ -63,8 +63,8 @@ use core::fmt;
 use core::ptr;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicPtr, AtomicU64, Fresh, Ordering};
-use machine::thread::{INDICES, index};
+use stanchion_machine::atomic::{AtomicPtr, AtomicU64, Fresh, Ordering};
+use stanchion_machine::thread::{INDICES, index};
 
 use super::Counter;
 use crate::Progress;

@@ -14,8 +14,8 @@
 //! Source: the single-lock skew heap that Michael and Scott 1997, section 4.3, measure against.
 
 use lock_api::{Mutex, RawMutex};
-use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::cell::UnsafeCell;
 
 use super::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
 use crate::Progress;

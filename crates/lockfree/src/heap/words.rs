@@ -15,7 +15,7 @@ use core::cmp::{self, Reverse};
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// A value that is made of whole words: the key of a [`HerlihyHeap`](super::HerlihyHeap).
 ///

@@ -67,8 +67,8 @@
 use core::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 use stanchion_spin::Backoff;
 
 use super::segments::Segments;
@@ -177,11 +177,11 @@ impl<T> Entry<T> {
 }
 
 /// The segments: enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
-type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
+type Entries<T> = Segments<Entry<T>, { stanchion_machine::sized(31, 3) }>;
 
 /// A store with a capacity has room for the spare nodes of at least so many threads, beside
 /// the capacity. A model has none, so that with a capacity of 2 all nodes go by the free list.
-const KEEPERS: usize = machine::sized(8, 0);
+const KEEPERS: usize = stanchion_machine::sized(8, 0);
 
 /// The most threads for which a store with a capacity makes magazines: 8 KiB.
 const MOST_KEEPERS: usize = 62;
@@ -509,7 +509,7 @@ mod tests {
         let all = std::sync::Barrier::new(THREADS);
         let take_and_give_back = || {
             let operation = store.enter();
-            assert!(machine::thread::index().is_some());
+            assert!(stanchion_machine::thread::index().is_some());
             all.wait();
             let nodes = [0, 1].map(|value| operation.allocate(value));
             // SAFETY: the nodes are owned, and the values need no drop.

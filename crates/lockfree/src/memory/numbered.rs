@@ -7,12 +7,12 @@
 //!
 //! 1. A number is given once, when its element is there.
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::segments::Segments;
 
 /// Segments for 2^32 - 3 elements and more. A model is content with 30.
-const SEGMENTS: usize = machine::sized(31, 4);
+const SEGMENTS: usize = stanchion_machine::sized(31, 4);
 
 /// The most numbers that are given.
 const MOST: u32 = u32::MAX - 2;

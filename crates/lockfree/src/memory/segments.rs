@@ -25,7 +25,7 @@
 
 use core::ptr;
 
-use machine::atomic::{AtomicPtr, Ordering};
+use stanchion_machine::atomic::{AtomicPtr, Ordering};
 
 /// The number of elements of segment 0.
 const FIRST: usize = 2;

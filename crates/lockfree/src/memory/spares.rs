@@ -32,20 +32,20 @@
 //! # Orderings
 //!
 //! All are Relaxed: the writes of the last holder of a number happened before the next holder
-//! begins ([`machine::thread::index`]).
+//! begins ([`stanchion_machine::thread::index`]).
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
-use machine::cell::UnsafeCell;
-use machine::thread;
+use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::thread;
 
 use super::segments::Segments;
 
 /// The most nodes that a thread keeps.
-pub(super) const KEPT: usize = machine::sized(2, 1);
+pub(super) const KEPT: usize = stanchion_machine::sized(2, 1);
 
 /// Segments enough for [`thread::INDICES`] magazines. A model has at most five threads.
-const SEGMENTS: usize = machine::sized(14, 2);
+const SEGMENTS: usize = stanchion_machine::sized(14, 2);
 
 type Magazines = Segments<CachePadded<Magazine>, SEGMENTS>;
 

@@ -25,19 +25,19 @@
 //!
 //! - **Count an operation of the thread** (load, store): Relaxed, without a partner. The writes of
 //!   the last holder of a number happened before the next holder begins
-//!   ([`machine::thread::index`]).
+//!   ([`stanchion_machine::thread::index`]).
 //! - **Take a guests' cache** (swap): Acquire. The partner is the Release store of its last user.
 
 use core::ops::{Deref, DerefMut};
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, Fresh, Ordering, signal_fence};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering, signal_fence};
+use stanchion_machine::cell::UnsafeCell;
 
 use super::segments::Segments;
 
 /// Segments for a cache for each thread that has a number, and for as many guests.
-const SEGMENTS: usize = machine::sized(14, 3);
+const SEGMENTS: usize = stanchion_machine::sized(14, 3);
 
 type Row<S> = Segments<CachePadded<ThreadCache<S>>, SEGMENTS>;
 
@@ -78,7 +78,7 @@ impl<S: Default> ThreadCaches<S> {
     /// If the thread is in [`NESTED`] operations already.
     #[inline]
     pub(crate) fn take(&self) -> CacheGuard<'_, S> {
-        let Some(index) = machine::thread::index() else {
+        let Some(index) = stanchion_machine::thread::index() else {
             return CacheGuard::at(self.guest(), None);
         };
         let own = self.own.get_or_make(index, ThreadCache::new);

@@ -24,7 +24,7 @@
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use crate::dropping::{Finally, drop_each};
 use crate::memory::{Link, Memory, Operation, Pointer, Store};
@@ -174,7 +174,7 @@ mod tests {
     /// Makes the same tests for each queue that is such a list.
     macro_rules! of {
         ($($name:ident: $queue:ident;)+) => {$(mod $name {
-            use machine::atomic::Ordering;
+            use stanchion_machine::atomic::Ordering;
             use static_assertions::{assert_impl_all, assert_not_impl_any};
 
             use crate::memory::{Counted, Hazard, Link, Memory, Operation, Pointer, Store};

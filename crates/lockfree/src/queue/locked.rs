@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 use lock_api::{Mutex, MutexGuard, RawMutex};
-use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::Progress;
 
@@ -104,14 +104,14 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.locked(|values| {
             values.push_back(value);
             // The cell is charged for the ring's ends. The slot in the ring is a line of its own.
-            values.back().inspect(|slot| machine::write(*slot));
+            values.back().inspect(|slot| stanchion_machine::write(*slot));
         });
     }
 
     /// Takes the oldest value.
     pub fn pop(&self) -> Option<T> {
         self.locked(|values| {
-            values.front().inspect(|slot| machine::read(*slot));
+            values.front().inspect(|slot| stanchion_machine::read(*slot));
             values.pop_front()
         })
     }

@@ -44,7 +44,7 @@
 //! version reads the value late; here the value is found through a slot, see
 //! [`memory`](crate::memory).
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use super::away;
 use super::list::List;

@@ -34,7 +34,7 @@
 //! compare-and-swap", IEEE Transactions on Computers 43(5), 1994, as Michael and Scott 1997
 //! describe it, section 4.1.
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
 use super::away;

@@ -54,9 +54,9 @@ use core::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
 use lock_api::{Mutex, MutexGuard, RawMutex};
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::wait;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::wait;
 
 use super::Full;
 use crate::Progress;
@@ -163,7 +163,7 @@ impl<T> Ring<T> {
         let at = self.head + self.len;
         let slot = &mut self.slots[if at < room { at } else { at - room }];
         // The cell is charged for the line; the slot lies on another.
-        machine::write(&*slot);
+        stanchion_machine::write(&*slot);
         slot.write(value);
         self.len += 1;
         Ok(())
@@ -173,7 +173,7 @@ impl<T> Ring<T> {
     fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
         let slot = &self.slots[self.head];
-        machine::read(slot);
+        stanchion_machine::read(slot);
         // SAFETY: the first of `len` slots has a value (Invariant 2). It is taken once: `len` has
         // gone down, and `head` moves.
         let value = unsafe { slot.assume_init_read() };

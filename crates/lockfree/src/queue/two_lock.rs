@@ -43,9 +43,9 @@
 //! pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
 //! returns.
 //!
-//! Why no [`Handshake`](machine::handshake::Handshake): it fences between a write of one word and a
-//! read of another. Here the second word is the caller's, and the queue does not know whether the
-//! caller reads one at all. The exchange is write and fence in one instruction.
+//! Why no [`Handshake`](stanchion_machine::handshake::Handshake): it fences between a write of one
+//! word and a read of another. Here the second word is the caller's, and the queue does not know
+//! whether the caller reads one at all. The exchange is write and fence in one instruction.
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent
 //! queue algorithms", PODC 1996, figure 2.
@@ -55,9 +55,9 @@ use core::ptr;
 
 use crossbeam_utils::CachePadded;
 use lock_api::{Mutex, RawMutex};
-use machine::atomic::{AtomicPtr, Fresh, Ordering};
-use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::atomic::{AtomicPtr, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};

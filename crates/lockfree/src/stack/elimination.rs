@@ -44,8 +44,8 @@
 //! leave but its wish.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Ordering};
-use machine::wait::retry_for;
+use stanchion_machine::atomic::{AtomicUsize, Ordering};
+use stanchion_machine::wait::retry_for;
 use stanchion_spin::Backoff;
 
 use super::{LinkIn, OperationIn, PointerIn, PopAll, TreiberStack};
@@ -53,7 +53,7 @@ use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer};
 
 /// The number of exchangers.
-const EXCHANGERS: usize = machine::sized(16, 1);
+const EXCHANGERS: usize = stanchion_machine::sized(16, 1);
 
 /// Returns `width`, but at most the number of exchangers less one.
 fn at_most_all(width: usize) -> usize {
@@ -185,7 +185,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
     fn exchanger(&self, failures: u32) -> &LinkIn<T, M> {
         // Relaxed: a guess.
         let width = at_most_all(self.width.load(Ordering::Relaxed)) + 1;
-        let thread = machine::thread::index().unwrap_or(0) as u64;
+        let thread = stanchion_machine::thread::index().unwrap_or(0) as u64;
         // The high bits of a product with the golden ratio are spread evenly.
         let spread = (thread << 8 | u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         &self.exchangers[(spread as usize * width) >> 32]

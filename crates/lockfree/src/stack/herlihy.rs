@@ -45,7 +45,7 @@
 //! TOPLAS 15(5), 1993; Michael and Scott 1997, sections 3 and 4.2.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
 use super::{LinkIn, OperationIn, PointerIn};

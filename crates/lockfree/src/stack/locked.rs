@@ -11,8 +11,8 @@
 //! Source: the single-lock stack that Michael and Scott 1997, section 4.2, measure against.
 
 use lock_api::{Mutex, MutexGuard, RawMutex};
-use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::Progress;
 

@@ -43,7 +43,7 @@
 use core::fmt;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
 use super::{LinkIn, OperationIn, PointerIn};

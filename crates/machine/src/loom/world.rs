@@ -136,8 +136,8 @@ impl World {
     pub(super) fn current() -> Rc<World> {
         CURRENT.with_borrow(|world| {
             world.clone().expect(
-                "an object of loom's machine was touched outside `machine::model`; \
-                 wrap the test's body in `machine::model(|| ...)`",
+                "an object of loom's machine was touched outside `stanchion_machine::model`; \
+                 wrap the test's body in `stanchion_machine::model(|| ...)`",
             )
         })
     }
@@ -209,7 +209,8 @@ impl Drop for World {
 /// Records that the running thread did something from which another thread can learn. Only the
 /// moments of [`memory`](super::memory) depend on it.
 pub(super) fn published() {
-    // Without a world, other code than `machine::model` started loom. There `fresh` works.
+    // Without a world, other code than `stanchion_machine::model` started loom. There `fresh`
+    // works.
     if let Some(world) = CURRENT.with_borrow(Clone::clone) {
         world.memory.published();
     }

@@ -12,9 +12,9 @@ pub use sampled::{Explored, Model};
 /// machine a few dozen real runs, and simulated a few runs on small machines.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, sync::Arc, thread};
+/// use stanchion_machine::{atomic::{AtomicU32, Ordering::Relaxed}, sync::Arc, thread};
 ///
-/// machine::model(|| {
+/// stanchion_machine::model(|| {
 ///     let count = Arc::new(AtomicU32::new(0));
 ///     let other = {
 ///         let count = count.clone();
@@ -26,7 +26,6 @@ pub use sampled::{Explored, Model};
 ///     other.join().unwrap();
 ///     assert_eq!(count.load(Relaxed), 2);
 /// });
-/// # use stanchion_machine as machine;
 /// ```
 ///
 /// # Panics
@@ -43,9 +42,8 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 ///
 /// ```
 /// /// The number of nodes that are collected before they are freed together.
-/// const BATCH: usize = machine::sized(256, 2);
+/// const BATCH: usize = stanchion_machine::sized(256, 2);
 /// # assert_eq!(BATCH, 256);
-/// # use stanchion_machine as machine;
 /// ```
 #[must_use]
 pub const fn sized(usual: usize, modelled: usize) -> usize {

@@ -48,8 +48,8 @@ pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
 /// `done` must have no effect when it returns `false`.
 ///
 /// ```
-/// use machine::atomic::{AtomicU32, Ordering};
-/// use machine::{sync::Arc, thread, wait::{Patient, WaitPolicy, wait_until}};
+/// use stanchion_machine::atomic::{AtomicU32, Ordering};
+/// use stanchion_machine::{sync::Arc, thread, wait::{Patient, WaitPolicy, wait_until}};
 ///
 /// let ready = Arc::new(AtomicU32::new(0));
 /// let setter = {
@@ -59,7 +59,6 @@ pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
 /// let mut policy = <Patient>::start();
 /// assert_eq!(wait_until(&*ready, Ordering::Acquire, |value| value != 0, &mut policy), 3);
 /// setter.join().unwrap();
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 #[cfg_attr(stanchion_loom, track_caller)]
@@ -86,11 +85,10 @@ pub fn wait_until<W: Word>(
 /// running.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering}, wait::{Patient, wait_for_turn}};
+/// use stanchion_machine::{atomic::{AtomicU32, Ordering}, wait::{Patient, wait_for_turn}};
 ///
 /// let serving = AtomicU32::new(7);
 /// wait_for_turn::<_, Patient>(&serving, Ordering::Acquire, |serving| 7_u32.wrapping_sub(serving));
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 #[cfg_attr(stanchion_loom, track_caller)]
@@ -152,15 +150,14 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
 /// least once.
 ///
 /// ```
-/// use machine::atomic::{AtomicU32, Ordering};
-/// use machine::{clock::Deadline, wait::{Patient, WaitPolicy, wait_until_deadline}};
+/// use stanchion_machine::atomic::{AtomicU32, Ordering};
+/// use stanchion_machine::{clock::Deadline, wait::{Patient, WaitPolicy, wait_until_deadline}};
 ///
 /// let never = AtomicU32::new(0);
 /// let soon = Deadline::after(core::time::Duration::from_millis(1));
 /// let mut policy = <Patient>::start();
 /// let (order, done) = (Ordering::Acquire, |value: u32| value != 0);
 /// assert_eq!(wait_until_deadline(&never, order, done, &mut policy, soon), None);
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 #[cfg_attr(stanchion_loom, track_caller)]
@@ -192,12 +189,11 @@ pub fn wait_until_deadline<W: Word>(
 /// disturbs other threads less.
 ///
 /// ```
-/// use machine::{atomic::{AtomicBool, Ordering}, wait::{Spin, WaitPolicy, retry_until}};
+/// use stanchion_machine::{atomic::{AtomicBool, Ordering}, wait::{Spin, WaitPolicy, retry_until}};
 ///
 /// let locked = AtomicBool::new(false);
 /// retry_until(|| (!locked.swap(true, Ordering::Acquire)).then_some(()), &mut Spin::start());
 /// assert!(locked.load(Ordering::Relaxed));
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl WaitPolicy) -> R {
@@ -214,11 +210,10 @@ pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl 
 /// Attempts at least once.
 ///
 /// ```
-/// use machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_until_deadline}};
+/// use stanchion_machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_until_deadline}};
 ///
 /// let soon = Deadline::after(core::time::Duration::from_millis(1));
 /// assert_eq!(retry_until_deadline(|| None::<()>, &mut Spin::start(), soon), None);
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_until_deadline<R>(
@@ -233,14 +228,13 @@ pub fn retry_until_deadline<R>(
 /// only succeed after `word` has been written. A simulated machine uses that knowledge.
 ///
 /// ```
-/// use machine::atomic::{AtomicU32, Ordering::Relaxed};
-/// use machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
+/// use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed};
+/// use stanchion_machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
 ///
 /// let word = AtomicU32::new(1);
 /// let attempt = || (word.load(Relaxed) == 1).then_some("one");
 /// let taken = retry_on(&word, attempt, &mut Spin::start(), Deadline::NEVER);
 /// assert_eq!(taken, Some("one"));
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 #[cfg_attr(stanchion_loom, track_caller)]
@@ -277,12 +271,11 @@ fn retry<R>(
 /// once; under loom exactly once.
 ///
 /// ```
-/// use machine::{clock::Deadline, wait::{Patient, WaitPolicy, retry_while_awake}};
+/// use stanchion_machine::{clock::Deadline, wait::{Patient, WaitPolicy, retry_while_awake}};
 ///
 /// let mut policy = <Patient>::start();
 /// assert_eq!(retry_while_awake(|| None::<()>, &mut policy, Deadline::NEVER), None);
 /// assert!(policy.sleeps());
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_while_awake<R>(
@@ -308,9 +301,8 @@ pub fn retry_while_awake<R>(
 /// up.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering}, wait::spin_for};
+/// use stanchion_machine::{atomic::{AtomicU32, Ordering}, wait::spin_for};
 /// assert_eq!(spin_for(&AtomicU32::new(0), Ordering::Acquire, |value| value != 0, 500), None);
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 #[cfg_attr(stanchion_loom, track_caller)]
@@ -342,7 +334,7 @@ pub fn spin_for<W: Word>(
 /// must have no effect that another thread can see.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
+/// use stanchion_machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
 /// let word = AtomicU32::new(0);
 /// let mut asked = 0;
 /// let attempt = || (word.load(Relaxed) != 0).then_some(());
@@ -351,7 +343,6 @@ pub fn spin_for<W: Word>(
 ///     asked < 5
 /// });
 /// assert_eq!((seen, asked), (None, 5));
-/// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_for<R>(

@@ -1,10 +1,9 @@
 //! Tests what the process table says of a thread, with records and without.
 
 use super::{Account, Watched, alone, processors, refuse_perf_events, until};
-use machine::presence::watch::Watch;
-use machine::presence::{self, Means, Presence, Refused};
-use machine::{thread, topology};
-use stanchion_machine as machine;
+use stanchion_machine::presence::watch::Watch;
+use stanchion_machine::presence::{self, Means, Presence, Refused};
+use stanchion_machine::{thread, topology};
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::SeqCst;

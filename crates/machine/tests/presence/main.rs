@@ -5,11 +5,9 @@
 
 #![cfg(target_os = "linux")]
 
-use stanchion_machine as machine;
-
-use machine::presence::{self, Means, Presence, Refused, switches};
-use machine::thread;
-use machine::topology::{pin, processors};
+use stanchion_machine::presence::{self, Means, Presence, Refused, switches};
+use stanchion_machine::thread;
+use stanchion_machine::topology::{pin, processors};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};

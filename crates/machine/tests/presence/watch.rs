@@ -1,11 +1,10 @@
 //! Tests a sleeper that is woken by the switches of other threads.
 
 use super::{Account, Watched, alone, in_a_fork, processors, records, refuse_perf_events, until};
-use machine::clock::Deadline;
-use machine::presence::watch::{Watch, Woken};
-use machine::presence::{self, Presence};
-use machine::thread;
-use stanchion_machine as machine;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::presence::watch::{Watch, Woken};
+use stanchion_machine::presence::{self, Presence};
+use stanchion_machine::thread;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 

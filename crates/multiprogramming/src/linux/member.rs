@@ -31,9 +31,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::{Account, Refused, Times};
-use machine::clock;
-use machine::control::signal::keeping_errno;
-use machine::preemption::{requests, scheduler};
+use stanchion_machine::clock;
+use stanchion_machine::control::signal::keeping_errno;
+use stanchion_machine::preemption::{requests, scheduler};
 
 /// The record of a member.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::vec::Vec;
 use super::member::{self, Member, Record};
 use super::signal;
 use crate::{Refused, Times};
-use machine::clock;
+use stanchion_machine::clock;
 
 /// A running scheduler; dropping it releases its members and ends its thread.
 #[derive(Debug)]

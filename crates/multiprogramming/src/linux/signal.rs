@@ -3,9 +3,9 @@
 use core::sync::atomic::{AtomicI32, Ordering};
 
 use crate::Refused;
-use machine::control::signal::{self, Unclaimed};
+use stanchion_machine::control::signal::{self, Unclaimed};
 
-pub(super) use machine::control::signal::unblock;
+pub(super) use stanchion_machine::control::signal::unblock;
 
 /// The number of this process, for the thread that sends.
 static PROCESS: AtomicI32 = AtomicI32::new(0);

@@ -25,11 +25,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Instant;
 
-use machine::atomic::{AtomicBool, AtomicU64, Ordering};
-use machine::clock::{self, Ticks};
-use machine::topology::{pin, processors};
-use machine::wait::{Patient, WaitPolicy, delay, retry_until, wait_until};
 use stanchion_applications::null_threads::{Sweep, user_work};
+use stanchion_machine::atomic::{AtomicBool, AtomicU64, Ordering};
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::topology::{pin, processors};
+use stanchion_machine::wait::{Patient, WaitPolicy, delay, retry_until, wait_until};
 use stanchion_threadpool::{ThreadPool, spawn};
 
 /// A row of the figures.
@@ -105,7 +105,7 @@ impl Link {
             spawn(self);
         }
         if let Some((_done, nanos)) = counted {
-            machine::burn(nanos);
+            stanchion_machine::burn(nanos);
         }
     }
 }
@@ -169,7 +169,7 @@ fn chili(chains: &Chains) -> Result<f64, String> {
         for count in 0..chains.each() {
             let thread = || {
                 if chains.user > 0 {
-                    machine::burn(user_work(chains.user, chain << 48, count));
+                    stanchion_machine::burn(user_work(chains.user, chain << 48, count));
                 }
             };
             scope.join(|_| (), |_| thread());

@@ -1,8 +1,8 @@
 //! The strategies on this computer, and beside them pools, ours and those of others, and threads of
 //! the system.
 
-use machine::wait::Patient;
 use stanchion_applications::null_threads::{Costs, Options, Sweep};
+use stanchion_machine::wait::Patient;
 use stanchion_spin::backoff::SLOT_NS;
 
 use super::Curve;

@@ -8,7 +8,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
 
-use machine::atomic::{AtomicUsize, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Ordering};
 
 /// The allocator of the shim: an arena of `SIZE` bytes, and pages of the kernel for more.
 struct Arena;

@@ -57,11 +57,11 @@ use core::ffi::c_int;
 use core::ptr;
 
 use libc::{clockid_t, pthread_condattr_t};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::Deadline;
-use machine::fork::generation;
-use machine::park;
-use machine::wait::{Patient, WaitPolicy as _, retry_on, wait_until};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::fork::generation;
+use stanchion_machine::park;
+use stanchion_machine::wait::{Patient, WaitPolicy as _, retry_on, wait_until};
 
 use super::deadline::Moment;
 use super::layout::{SHARED, is_shared};

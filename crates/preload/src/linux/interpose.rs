@@ -213,7 +213,7 @@ exported! {
 /// and the quota of processor time. It asks the kernel for its barrier and for a page that a fork
 /// wipes. It numbers the first thread.
 fn warm_up() {
-    machine::warm_up();
+    stanchion_machine::warm_up();
     let _ = stanchion_competitive::cost::current();
 }
 

@@ -22,7 +22,7 @@
 use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
 
-use machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 use super::{Cond, Mutex, real};
 

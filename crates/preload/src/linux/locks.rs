@@ -20,9 +20,9 @@
 
 use core::mem;
 
-use machine::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use machine::fork::generation;
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use stanchion_machine::fork::generation;
 
 use super::{Site, place};
 

@@ -35,11 +35,11 @@
 //! 3. It leaves `errno` as it was ([`errno`]).
 //! 4. It writes to no file but the shared table, and prints nothing once the program runs.
 //! 5. In the child of a fork it needs nothing that another thread of the parent may have held.
-//!    Lists of threads are stamped with the process's number ([`machine::fork`]). Entries of a
-//!    parent's threads are forgotten at the next use.
+//!    Lists of threads are stamped with the process's number ([`stanchion_machine::fork`]). Entries
+//!    of a parent's threads are forgotten at the next use.
 //!
 //! There is one exception. If locks are replaced, the first lock of each thread gives the thread
-//! its number ([`machine::thread::index`]), and the C library stores a note of it
+//! its number ([`stanchion_machine::thread::index`]), and the C library stores a note of it
 //! (`pthread_setspecific`). If the program's libraries make 32 POSIX keys before the shim starts,
 //! that calls `calloc`. An allocator that locks a replaced mutex meanwhile finds a thread without a
 //! number. Such a thread is served too.

@@ -17,11 +17,11 @@ use core::ptr;
 use core::time::Duration;
 
 use lock_api::{GuardNoSend, RawMutex as _, RawMutexTimed as _};
-use machine::atomic::{AtomicU32, Ordering};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Contention, Policy, Wait};
 use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_machine::atomic::{AtomicU32, Ordering};
 
 use super::deadline::Moment;
 use super::layout::word;

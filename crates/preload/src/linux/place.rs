@@ -190,8 +190,10 @@ impl Module {
 mod tests {
     use super::*;
 
-    static ZERO: machine::atomic::AtomicU64 = machine::atomic::AtomicU64::new(0);
-    static FULL: machine::atomic::AtomicU64 = machine::atomic::AtomicU64::new(1);
+    static ZERO: stanchion_machine::atomic::AtomicU64 =
+        stanchion_machine::atomic::AtomicU64::new(0);
+    static FULL: stanchion_machine::atomic::AtomicU64 =
+        stanchion_machine::atomic::AtomicU64::new(1);
 
     fn text(name: &Name) -> &str {
         str::from_utf8(name.as_bytes()).unwrap()

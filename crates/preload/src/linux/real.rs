@@ -8,7 +8,7 @@ use core::mem;
 use core::ptr;
 
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
-use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
+use stanchion_machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::{Cond, Mutex, message};
 

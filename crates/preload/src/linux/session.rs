@@ -11,8 +11,8 @@
 use core::ffi::CStr;
 use core::ptr;
 
-use machine::atomic::{AtomicPtr, AtomicU8, Ordering};
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_machine::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::mutex::Operations;
 use super::{message, policies, table};

@@ -4,9 +4,9 @@
 use core::ffi::CStr;
 use core::ptr;
 
-use machine::atomic::{AtomicPtr, AtomicU32, Ordering};
-use machine::fork::generation;
 use stanchion_competitive::waits::shared::{self, Shared};
+use stanchion_machine::atomic::{AtomicPtr, AtomicU32, Ordering};
+use stanchion_machine::fork::generation;
 
 /// The shared table, or null. The first thread that opens it writes it.
 static TABLE: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());

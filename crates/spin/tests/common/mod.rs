@@ -1,7 +1,7 @@
 //! Locks that are broken on purpose. A property that one of them survives tests nothing.
 
 use lock_api::{GuardSend, RawMutex};
-use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
+use stanchion_machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// A lock that looks and then takes: two threads may look before either takes.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ unsafe impl RawMutex for Racy {
             if let Some(guard) = self.try_lock() {
                 return guard;
             }
-            machine::thread::yield_now();
+            stanchion_machine::thread::yield_now();
         }
     }
 
@@ -25,7 +25,7 @@ unsafe impl RawMutex for Racy {
         if self.0.load(Ordering::Acquire) {
             return None;
         }
-        machine::thread::yield_now();
+        stanchion_machine::thread::yield_now();
         self.0.store(true, Ordering::Relaxed);
         Some(GuardSend::new())
     }
@@ -59,7 +59,7 @@ unsafe impl RawMutex for Addressed {
             if let Some(guard) = self.try_lock() {
                 return guard;
             }
-            machine::thread::yield_now();
+            stanchion_machine::thread::yield_now();
         }
     }
 

@@ -25,11 +25,11 @@ use core::ptr;
 
 use lock_api::{Mutex, RawMutex};
 
-use machine::cell::UnsafeCell;
-use machine::thread;
 use stanchion_lockfree::Progress;
 use stanchion_lockfree::queue::{ConcurrentQueue, Full};
 use stanchion_lockfree::stack::ConcurrentStack;
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::thread;
 
 /// A value on cache lines of its own, on all of the machines.
 #[repr(align(128))]
@@ -79,14 +79,14 @@ impl<T> Shelves<T> {
         }
         // SAFETY: it was a `Box`, and the shelf owned it (Invariant 2).
         let mut node = unsafe { Box::from_raw(kept) };
-        machine::write(&node.value);
+        stanchion_machine::write(&node.value);
         node.value = Some(value);
         node
     }
 
     /// Takes the value out of `node`. Keeps the node for this thread if it keeps none yet.
     fn value(&self, mut node: Box<Node<T>>) -> Option<T> {
-        machine::read(&node.value);
+        stanchion_machine::read(&node.value);
         let value = node.value.take();
         if let Some(shelf) = self.own() {
             shelf.with_mut(|kept| {
@@ -154,7 +154,7 @@ impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
         self.top.with_mut(|top| {
             // SAFETY: the lock is held (Invariant 1).
             let top = unsafe { &mut *top };
-            machine::write(&node.next);
+            stanchion_machine::write(&node.next);
             node.next = *top;
             *top = Box::into_raw(node);
         });
@@ -170,7 +170,7 @@ impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
             }
             // SAFETY: it was a `Box`, and the list owned it (Invariant 2).
             let node = unsafe { Box::from_raw(*top) };
-            machine::read(&node.next);
+            stanchion_machine::read(&node.next);
             *top = node.next;
             Some(node)
         });
@@ -257,7 +257,7 @@ impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
             } else {
                 // SAFETY: the list owns its last node, and the lock is held (Invariants 1 and 2).
                 let last = unsafe { &mut *ends.tail };
-                machine::write(&last.next);
+                stanchion_machine::write(&last.next);
                 last.next = node;
             }
             ends.tail = node;
@@ -275,7 +275,7 @@ impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
             }
             // SAFETY: it was a `Box`, and the list owned it (Invariant 2).
             let node = unsafe { Box::from_raw(ends.head) };
-            machine::read(&node.next);
+            stanchion_machine::read(&node.next);
             ends.head = node.next;
             if ends.head.is_null() {
                 ends.tail = ptr::null_mut();
@@ -310,7 +310,7 @@ impl<T, L> Drop for LinkedQueue<T, L> {
 mod tests {
     use super::super::rows::Ordinary;
     use super::*;
-    use machine::model;
+    use stanchion_machine::model;
 
     #[test]
     fn a_linked_stack_gives_back_the_newest_and_drops_the_rest() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use machine::topology::{Pinned, pin};
+use stanchion_machine::topology::{Pinned, pin};
 
 /// A start barrier for all threads of a measurement.
 #[derive(Debug, Default)]

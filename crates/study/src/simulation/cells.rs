@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use machine::topology;
+use stanchion_machine::topology;
 use stanchion_simulator::{Failure, Machine};
 
 use super::super::context::{Context, Stop};

@@ -54,12 +54,12 @@ pub fn costs() -> Vec<Cost> {
             let _ = black_box(word.compare_exchange(0, 0, Ordering::SeqCst, Ordering::SeqCst));
         }),
         cost("waiters' clock, one reading", || {
-            black_box(machine::clock::now());
+            black_box(stanchion_machine::clock::now());
         }),
         cost("Instant::now", || {
             black_box(Instant::now());
         }),
-        Cost::nanos(PAUSE, machine::clock::pause_ns()),
+        Cost::nanos(PAUSE, stanchion_machine::clock::pause_ns()),
     ]);
     costs
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use machine::topology;
+use stanchion_machine::topology;
 use stanchion_simulator::machines::{self, Measured};
 use stanchion_simulator::{Machine, Time};
 

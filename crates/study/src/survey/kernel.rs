@@ -3,8 +3,8 @@
 //!
 //! With the slice extension (Linux 7.0), a thread in a critical section can ask for a few more µs
 //! before it is preempted. The extension needs `rseq` to be registered with a structure of more
-//! than 32 bytes, which glibc does from 2.41. [`machine::preemption`] uses the extension where it
-//! exists.
+//! than 32 bytes, which glibc does from 2.41. [`stanchion_machine::preemption`] uses the extension
+//! where it exists.
 
 use std::fmt;
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_machine_honours_requests_as_the_kernel_says() {
-        use machine::preemption::{Means, means};
+        use stanchion_machine::preemption::{Means, means};
         let here = std::thread::spawn(means).join().unwrap();
         match slice_extension() {
             Err(_) => assert_eq!(here, Means::None),

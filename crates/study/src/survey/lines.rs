@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use machine::topology::{CachePadded, pin};
+use stanchion_machine::topology::{CachePadded, pin};
 
 use super::{Cost, wait_while};
 use crate::measure::median;

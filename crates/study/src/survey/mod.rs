@@ -9,7 +9,7 @@ pub mod lines;
 pub mod switches;
 pub mod transfer;
 
-use machine::topology;
+use stanchion_machine::topology;
 
 pub use cost::{Cost, Measured, wait_while};
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::atomic::AtomicU32;
-use machine::clock::Deadline;
-use machine::park;
-use machine::topology::{CachePadded, pin};
+use stanchion_machine::atomic::AtomicU32;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
+use stanchion_machine::topology::{CachePadded, pin};
 
 use super::{Cost, wait_while};
 use crate::measure::{least, lower_quartile};

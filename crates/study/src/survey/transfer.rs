@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::topology::{CachePadded, pin};
+use stanchion_machine::topology::{CachePadded, pin};
 
 use super::Cost;
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use machine::topology;
 use stanchion_competitive::Mutex;
+use stanchion_machine::topology;
 
 use crate::api::current_thread;
 use crate::api::thread_pool::ThreadPool;
@@ -273,12 +273,12 @@ impl<H> ThreadPoolBuilder<H> {
     /// [`blocking`](crate::blocking). When it is back, the spare stops after its task. Other
     /// workers see that it is blocked between two tasks. When all are in long tasks, the *monitor*
     /// sees it, a thread of the pool's own. It sleeps in a
-    /// [`Watch`](machine::presence::watch::Watch) until a worker is switched, and does nothing
-    /// while no task is ready.
+    /// [`Watch`](stanchion_machine::presence::watch::Watch) until a worker is switched, and does
+    /// nothing while no task is ready.
     ///
     /// Where the kernel's switch records are refused
-    /// ([`presence::status`](machine::presence::status)), the monitor looks every 2 ms while tasks
-    /// are ready. A worker must have been blocked at two of those looks.
+    /// ([`presence::status`](stanchion_machine::presence::status)), the monitor looks every 2 ms
+    /// while tasks are ready. A worker must have been blocked at two of those looks.
     ///
     /// The second halves of forks count as ready tasks. The monitor learns of them within 2 ms.
     ///

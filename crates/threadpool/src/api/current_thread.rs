@@ -18,13 +18,13 @@
 use core::cell::Cell;
 use std::sync::Arc;
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use crate::registry::Registry;
 use crate::strategy::Strategy;
 use crate::workers::{CURRENT_THREAD_SLOT, Worker};
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The pool that the thread has built and is a worker of, if any. Written by the thread itself.
     static CURRENT_THREAD: Cell<Option<CurrentThread>> = Cell::new(None);
 }

@@ -16,7 +16,7 @@ use crate::scope::{Scope, ScopeFifo};
 use crate::threads::ThreadSpawn;
 use crate::workers::Worker;
 
-machine::global! {
+stanchion_machine::global! {
     /// The pool of threads that are in none. Written once, by `build_global`.
     static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
 }

@@ -53,8 +53,8 @@
 //! Source: the bits are those of async-task and tokio. When their wakers find the bit set, the
 //! first makes an exchange and the second only looks. This one makes an exchange.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 const WOKEN: u32 = 1;
 const RUNNING: u32 = 2;

@@ -32,8 +32,8 @@
 //!    Both looks count a fork that a thief claims. So *I* does not sleep while a stack has a fork,
 //!    claimed or not.
 //!
-//! The models in `twins/loom/threadpool/tests/forks.rs` check the stack, and those of `sleeping.rs`
-//! the words of idle workers.
+//! The models in `crates/loom/threadpool/tests/forks.rs` check the stack, and those of
+//! `sleeping.rs` the words of idle workers.
 //!
 //! # The owner of a fork
 //!
@@ -93,18 +93,18 @@
 //! implementation of the Cilk-5 multithreaded language", 1998; the barrier on the thief's side
 //! only, Dice, Huang and Yang 2001.
 //!
-//! [`light`]: machine::asymmetric::light
-//! [`heavy`]: machine::asymmetric::heavy
+//! [`light`]: stanchion_machine::asymmetric::light
+//! [`heavy`]: stanchion_machine::asymmetric::heavy
 
 use core::fmt;
 use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use machine::asymmetric;
-use machine::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::handshake::{Handshake, Reach};
-use machine::thread;
+use stanchion_machine::asymmetric;
+use stanchion_machine::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::handshake::{Handshake, Reach};
+use stanchion_machine::thread;
 
 use crate::sleep::IDLE;
 
@@ -123,7 +123,8 @@ const FIRST_SLOTS: usize = if cfg!(stanchion_loom) { 2 } else { 16 };
 /// The most forks that a worker keeps. A thread's stack ends before that where words have 64 bits.
 const MOST_FORKS: usize = (1 << (CLAIM_BITS - 1)) - 1;
 
-/// The wait of a thread that finds the barrier refused: as long as in `machine::asymmetric`.
+/// The wait of a thread that finds the barrier refused: as long as in
+/// `stanchion_machine::asymmetric`.
 const GRACE: Duration = Duration::from_millis(20);
 
 /// The forks of one worker. `T` is the type of a fork.

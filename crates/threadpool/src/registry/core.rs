@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use super::Registry;
 use crate::metrics::{Metrics, WorkerMetrics};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use machine::atomic::Ordering;
-use machine::bomb::AbortOnUnwind;
-use machine::{presence, topology};
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::{presence, topology};
 
 use super::Registry;
 use crate::strategy::Strategy;

@@ -11,8 +11,9 @@
 //! | the monitor, a thread of its own | while tasks are ready, when a worker is switched |
 //! | the monitor, where switch records are refused | while tasks are ready, every [`HEARTBEAT`] |
 //!
-//! Between two looks the monitor sleeps in a [`Watch`](machine::presence::watch::Watch). Why both
-//! observers: a worker in a long task looks at nothing, and the monitor is woken some 40 µs late.
+//! Between two looks the monitor sleeps in a [`Watch`](stanchion_machine::presence::watch::Watch).
+//! Why both observers: a worker in a long task looks at nothing, and the monitor is woken some 40
+//! µs late.
 //!
 //! Where the system lets it, the monitor does not preempt workers (`wake_politely`). If a worker
 //! has blocked, its processor is idle. If all processors are busy, nothing need be compensated. The
@@ -33,10 +34,10 @@
 use core::time::Duration;
 use std::io;
 
-use machine::atomic::Ordering;
-use machine::clock::{self, Deadline, Ticks};
-use machine::presence::watch::Woken;
-use machine::presence::{self, Presence};
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::presence::watch::Woken;
+use stanchion_machine::presence::{self, Presence};
 
 use super::Registry;
 use crate::strategy::Strategy;
@@ -115,11 +116,11 @@ impl<S: Strategy> Registry<S> {
         let (Some(monitor), Some(me)) = (&self.pool().monitor, self.upgrade()) else {
             return Ok(());
         };
-        let builder = machine::thread::Builder::new().name("monitor".to_owned());
-        let affinity = machine::topology::affinity();
+        let builder = stanchion_machine::thread::Builder::new().name("monitor".to_owned());
+        let affinity = stanchion_machine::topology::affinity();
         let thread = builder.spawn(move || {
             affinity.adopt();
-            machine::thread::wake_politely();
+            stanchion_machine::thread::wake_politely();
             me.monitor_loop();
         })?;
         *monitor.thread.lock() = Some(thread);

@@ -97,7 +97,7 @@ impl<S: Strategy> Registry<S> {
             if kept_awake && !slept {
                 // What keeps it awake may be forks that their owners pop at once. An owner may need
                 // this processor, and so may a worker that was woken and has not run yet.
-                machine::thread::yield_now();
+                stanchion_machine::thread::yield_now();
             }
             kept_awake = !slept;
         };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use super::Registry;
 use crate::strategy::Strategy;

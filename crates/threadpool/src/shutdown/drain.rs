@@ -49,8 +49,8 @@
 //! Release, its Acquire). It has the slot after the thread before it, which stored 0 with Release.
 //! `light` would not do for that: it orders nothing but against `heavy`.
 
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::handshake::{Handshake, Reach};
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::handshake::{Handshake, Reach};
 
 /// A task from outside against the end of the pool.
 const LATE: Handshake = Handshake::new("the queues", "Drain::ended", Reach::AllThreads);

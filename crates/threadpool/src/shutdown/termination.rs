@@ -61,7 +61,7 @@
 
 use core::fmt;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 /// Bits of a count, for twice as many threads as a pool can have. A thread that leaves a pool and
 /// starts again is counted twice for a moment.

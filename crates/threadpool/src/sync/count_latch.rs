@@ -21,7 +21,7 @@
 //! hands it on with the latch. The waiter's own part publishes nothing. Its decrement is Acquire,
 //! for the case that it is the last. An increment is Relaxed: it publishes nothing.
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use crate::sync::Latch;
 

@@ -15,10 +15,10 @@
 //!
 //! The setter's exchange is Release. A waiter that sees the latch set acquires what the setter did.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::park;
-use machine::wait::{Patient, WaitPolicy, retry_while_awake};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::park;
+use stanchion_machine::wait::{Patient, WaitPolicy, retry_while_awake};
 
 /// The waiting of a thread outside of the pool before it sleeps: pauses for 4 µs, then 4 yields.
 type Awake = Patient<4_000, 4>;

@@ -4,7 +4,7 @@
 //! from a model, and accesses from a simulation.
 
 use lock_api::{Mutex, RawMutex};
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 /// A value that only the holder of the lock can reach.
 pub(crate) struct Locked<L, T>(Mutex<L, UnsafeCell<T>>);

@@ -9,7 +9,7 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::thread::JoinHandle;
+use stanchion_machine::thread::JoinHandle;
 
 use crate::sync::Latch;
 
@@ -180,7 +180,7 @@ impl ScopedThreads {
         thread: ThreadBuilder,
         body: &(impl Fn(ThreadBuilder) + Sync),
     ) -> io::Result<()> {
-        let mut builder = machine::thread::Builder::new();
+        let mut builder = stanchion_machine::thread::Builder::new();
         if let Some(name) = &thread.name {
             builder = builder.name(name.clone());
         }

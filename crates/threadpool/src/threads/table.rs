@@ -28,8 +28,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
-use machine::topology::{self, Affinity};
 use stanchion_competitive::Mutex;
+use stanchion_machine::topology::{self, Affinity};
 
 use crate::threads::ThreadHandle;
 
@@ -95,7 +95,7 @@ impl ThreadTable {
         name: Option<String>,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        let mut builder = machine::thread::Builder::new();
+        let mut builder = stanchion_machine::thread::Builder::new();
         if let Some(name) = name {
             builder = builder.name(name);
         }

@@ -1,7 +1,7 @@
 //! The end of a compensation, and the look at whether a worker is blocked.
 
-use machine::atomic::Ordering;
-use machine::presence::{self, Presence};
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::presence::{self, Presence};
 
 use super::monitor::BRIEF_US;
 use crate::threads::ThreadTable;

@@ -32,7 +32,7 @@ use core::any::Any;
 use core::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::sync::Latch;
 use crate::workers::{Awaited, Fork, StolenFork, Worker};

@@ -30,12 +30,12 @@
 use core::fmt;
 use core::time::Duration;
 
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::clock::{self, Deadline, Ticks};
-use machine::handshake::{Handshake, Reach};
-use machine::presence::watch::Watch;
-use machine::thread::JoinHandle;
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::{self, Deadline, Ticks};
+use stanchion_machine::handshake::{Handshake, Reach};
+use stanchion_machine::presence::watch::Watch;
+use stanchion_machine::thread::JoinHandle;
 
 use crate::sleep::Sleep;
 

@@ -6,9 +6,9 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::{clock, topology, wait};
 
 use crate::queues::Fifo;
 use crate::shutdown::{Drain, Termination};
@@ -181,7 +181,7 @@ impl PoolState {
         let attempt = || {
             // Not before the first attempt.
             if core::mem::replace(&mut yields, self.first_spare >= self.processors) {
-                machine::thread::yield_now();
+                stanchion_machine::thread::yield_now();
             }
             attempt()
         };

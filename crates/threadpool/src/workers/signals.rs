@@ -20,7 +20,7 @@
 //! started is idle only after it was registered. The thread that sets a signal then notifies the
 //! worker, so the worker's last look before it sleeps sees the signal.
 
-use machine::atomic::Ordering;
+use stanchion_machine::atomic::Ordering;
 
 use crate::threads::ThreadTable;
 use crate::workers::{Call, PoolState, Worker};

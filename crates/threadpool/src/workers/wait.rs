@@ -46,7 +46,7 @@
 //!   workers of a pool do so, it polls nothing any more.
 //! - A task that waits for a future that is polled below it on the same stack waits for ever.
 
-use machine::bomb::AbortOnUnwind;
+use stanchion_machine::bomb::AbortOnUnwind;
 
 use crate::sync::Latch;
 use crate::workers::{MAX_NESTED_TASKS, SpareLease, Wait, Worker};

@@ -13,7 +13,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
-use machine::clock::{self, Ticks};
+use stanchion_machine::clock::{self, Ticks};
 
 use crate::metrics::Counters;
 use crate::queues::{ForkStack, ScopeTasks};
@@ -26,7 +26,7 @@ use crate::workers::{BLOCKED_US, Core, PoolState, ScopeTask};
 const DOZE_NS: u64 = 100_000;
 const MOST_DOZE_NS: u64 = 10_000_000;
 
-machine::thread_local! {
+stanchion_machine::thread_local! {
     /// The worker that the thread is, if it is one (Invariant 1). Written by the thread itself.
     static CURRENT: Cell<*const Worker> = Cell::new(core::ptr::null());
 }

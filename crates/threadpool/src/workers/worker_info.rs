@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::presence::{self, Presence};
 
 use crate::metrics::Counters;
 use crate::queues::{Fifo, ForkStack, ScopeTasks};

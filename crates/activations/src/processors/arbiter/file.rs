@@ -14,7 +14,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-use machine::atomic::{AtomicU64, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::error::{ArbiterError, ENTRIES};
 

@@ -40,8 +40,8 @@ mod unsupported;
 
 use std::path::Path;
 
-use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
-use machine::topology;
+use stanchion_machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::topology;
 
 use divide::divide;
 pub use error::ArbiterError;
@@ -147,5 +147,5 @@ impl Arbiter {
 
 /// Returns nanoseconds on a clock that all processes share.
 fn now() -> u64 {
-    machine::clock::monotonic()
+    stanchion_machine::clock::monotonic()
 }

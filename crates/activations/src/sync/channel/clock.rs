@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use machine::clock::{Deadline, Instant, moment_after};
+use stanchion_machine::clock::{Deadline, Instant, moment_after};
 
 use super::Receiver;
 use super::state::ChannelCore;

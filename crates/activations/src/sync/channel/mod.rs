@@ -70,10 +70,10 @@ use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 
-use machine::atomic::Ordering;
-use machine::clock::{Deadline, Instant};
-use machine::sync::Arc;
-use machine::thread;
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::{Deadline, Instant};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::thread;
 
 use crate::thread::handle::Thread;
 use crate::thread::panics;

@@ -22,9 +22,9 @@ use core::fmt;
 use core::time::Duration;
 
 use lock_api::RawMutex as _;
-use machine::bomb::AbortOnUnwind;
-use machine::clock::{Deadline, Instant};
-use machine::hint;
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::{Deadline, Instant};
+use stanchion_machine::hint;
 
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 use super::state::{ChannelCore, ChannelState};
@@ -311,7 +311,7 @@ impl<'s, 'o> Locked<'s, 'o> {
 
     /// Brings the operations into a random order.
     fn shuffle(self) -> Self {
-        let mut random = hint::entropy() ^ machine::clock::now().to_bits();
+        let mut random = hint::entropy() ^ stanchion_machine::clock::now().to_bits();
         for end in (1..self.0.len()).rev() {
             // A step of Knuth's generator; its upper bits are the random ones.
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

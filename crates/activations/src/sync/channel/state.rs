@@ -14,9 +14,9 @@
 
 use std::collections::VecDeque;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::clock::Deadline;
-use machine::sync::Arc;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::sync::Arc;
 
 use super::clock::Clock;
 use super::error::{TryRecvError, TrySendError};

@@ -30,10 +30,10 @@
 //! Source: `chan.go` and `select.go` of Go's runtime. Its `sudog` is the entry, and its
 //! `selectDone` is the word.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::clock::Deadline;
 
 use crate::thread::handle::Thread;
 use crate::worker::context;

@@ -28,10 +28,10 @@
 
 use core::time::Duration;
 
-use machine::atomic::Ordering;
-use machine::clock::Deadline;
-use machine::presence::{self, Presence};
-use machine::wait::{Patient, WaitPolicy, wait_until, wait_until_deadline};
+use stanchion_machine::atomic::Ordering;
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::presence::{self, Presence};
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until, wait_until_deadline};
 
 use super::{ABSENT, DONE, FETCHED, FREE, HOLDER, NAMELESS, RawMutex, holder_in};
 

@@ -58,14 +58,14 @@ use core::fmt;
 use core::time::Duration;
 
 use lock_api::{GuardNoSend, RawMutex as _, RawMutexFair, RawMutexTimed};
-use machine::atomic::{AtomicU32, Ordering};
-use machine::bomb::AbortOnUnwind;
-use machine::clock::{self, Deadline, Instant, Ticks};
-use machine::presence::Presence;
-use machine::thread;
-use machine::wait::retry_for;
 use stanchion_competitive::cost;
 use stanchion_competitive::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::bomb::AbortOnUnwind;
+use stanchion_machine::clock::{self, Deadline, Instant, Ticks};
+use stanchion_machine::presence::Presence;
+use stanchion_machine::thread;
+use stanchion_machine::wait::retry_for;
 
 use super::queue::{Answer, Line, Queue, Waiter};
 use crate::thread::handle::Thread;
@@ -108,7 +108,7 @@ const FIRST_PAUSE: u64 = 8;
 ///   waiter that came 0.5 ms ago or earlier, unless a woken one is on its way.
 /// - size: 32 bytes and the policy's.
 /// - a preempted holder: is brought to the waiter's processor, for at most 0.2 ms, if its kernel
-///   thread is [registered](machine::presence::register), as those of a runtime are.
+///   thread is [registered](stanchion_machine::presence::register), as those of a runtime are.
 /// - deadline: yes.
 ///
 /// There is no poison: a panic in a section releases the lock. A thread that locks a mutex which it

@@ -25,7 +25,7 @@
 mod sanitizer;
 
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use machine::stack::Label;
+use stanchion_machine::stack::Label;
 
 use super::park_state::Pause;
 use super::stacks::FiberStack;

@@ -2,7 +2,7 @@
 //!
 //! This is the slow path. Workers keep free fibers, each with its stack, in lists of their own.
 //! This pool stands behind those lists, so a lock will do. Why not a mapping for each stack: see
-//! `machine::stack`, which has the slabs, the guards and the report of an overflow.
+//! `stanchion_machine::stack`, which has the slabs, the guards and the report of an overflow.
 //!
 //! ```text
 //! take:  warm ─► cold ─► the slab that is being cut ─► another slab, as large as all together
@@ -38,13 +38,13 @@ use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 
 use corosensei::stack::StackPointer;
-use machine::stack::{Label, Slab, Stack};
 use stanchion_competitive::Mutex;
+use stanchion_machine::stack::{Label, Slab, Stack};
 
-pub(crate) use machine::stack::{Guards, Size, StackError, watch};
+pub(crate) use stanchion_machine::stack::{Guards, Size, StackError, watch};
 
 /// The stacks of the first slab. Under loom each costs two system calls in every execution.
-const FIRST: usize = machine::sized(64, 2);
+const FIRST: usize = stanchion_machine::sized(64, 2);
 
 /// The most stacks of a slab.
 const LARGEST: usize = 1024;
@@ -89,7 +89,7 @@ struct FreeStacks {
 impl Stacks {
     /// Reserves address space for the first slab.
     pub(crate) fn new(size: Size) -> Result<Self, StackError> {
-        Self::with_guards(size, machine::stack::guards())
+        Self::with_guards(size, stanchion_machine::stack::guards())
     }
 
     /// Does the same with guards of no better kind.

@@ -28,7 +28,7 @@
 //! is the depot of Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU64, Ordering, fence};
+use stanchion_machine::atomic::{AtomicU64, Ordering, fence};
 use stanchion_spin::Backoff;
 
 use super::nodes::{NONE, Node, Pair, join, split};

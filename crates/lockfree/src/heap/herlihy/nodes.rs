@@ -23,8 +23,8 @@
 
 use core::mem::MaybeUninit;
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::heap::words::Block;
 

@@ -7,8 +7,8 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use machine::atomic::{AtomicPtr, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicPtr, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::memory::{Link, Pointer};
 

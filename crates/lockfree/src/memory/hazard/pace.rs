@@ -1,20 +1,20 @@
 //! The number of retired nodes after which a record scans: see "Garbage" in the [module
 //! above](super).
 
-use machine::clock::{self, Ticks};
+use stanchion_machine::clock::{self, Ticks};
 
 use super::RETIREMENT;
 
 /// The number of retired nodes that a record collects before it scans, if they are small. One
-/// [`heavy`](machine::asymmetric::heavy), up to 2 µs, is then 8 ns of each node.
-pub(super) const SCAN: usize = machine::sized(256, 1);
+/// [`heavy`](stanchion_machine::asymmetric::heavy), up to 2 µs, is then 8 ns of each node.
+pub(super) const SCAN: usize = stanchion_machine::sized(256, 1);
 
 /// The number of retired nodes that a record collects at most, while barriers take long.
-pub(super) const MOST: usize = machine::sized(4_096, 1);
+pub(super) const MOST: usize = stanchion_machine::sized(4_096, 1);
 
 /// The number of nodes that a record collects at least, however large they are. A node with room
 /// for 64 values pays for as many values by then as 256 nodes of one value.
-const LEAST: usize = machine::sized(4, 1);
+const LEAST: usize = stanchion_machine::sized(4, 1);
 
 /// A thread spends at most one in so many parts of its time in barriers. If it spends more, it
 /// collects up to [`MOST`] nodes.

@@ -83,7 +83,7 @@
 //! (SCQ). The paper takes sequential consistency for granted.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 
 use Ordering::{Acquire, Relaxed, Release};
 

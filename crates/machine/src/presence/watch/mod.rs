@@ -111,8 +111,8 @@ pub(crate) enum Slept {
 /// [`arm`](Self::arm) returns `false`.
 ///
 /// ```
-/// use machine::presence::{self, watch::{Watch, Woken}};
-/// use machine::{clock::Deadline, sync::Arc, thread};
+/// use stanchion_machine::presence::{self, watch::{Watch, Woken}};
+/// use stanchion_machine::{clock::Deadline, sync::Arc, thread};
 ///
 /// let watch = Arc::new(Watch::new());
 /// let monitor = {
@@ -121,7 +121,6 @@ pub(crate) enum Slept {
 /// };
 /// watch.wake();
 /// assert_eq!(monitor.join().unwrap(), Woken::Woken);
-/// # use stanchion_machine as machine;
 /// ```
 #[derive(Debug)]
 pub struct Watch {

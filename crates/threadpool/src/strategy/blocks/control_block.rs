@@ -34,8 +34,8 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use machine::atomic::{AtomicUsize, Fresh};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicUsize, Fresh};
+use stanchion_machine::cell::UnsafeCell;
 
 /// Words behind the link of a control block.
 pub const TASK_WORDS: usize = 14;

@@ -29,7 +29,7 @@ use core::ptr::{self, NonNull};
 use crate::strategy::blocks::{Chain, ControlBlock, Task};
 
 /// The fewest blocks that are asked of the heap at a time: 8 kB, two pages.
-pub(crate) const FEWEST: usize = machine::sized(64, 2);
+pub(crate) const FEWEST: usize = stanchion_machine::sized(64, 2);
 
 /// A slab that no other value has.
 pub(crate) struct Slab(NonNull<[Cell]>);

@@ -106,8 +106,8 @@ unsafe impl<L: Lock, O: Order> Strategy for CentralElseLocal<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.central, "ready queue");
-        machine::label(&*self.local, "local ready queues");
+        stanchion_machine::label(&*self.central, "ready queue");
+        stanchion_machine::label(&*self.local, "local ready queues");
         self.resources.label();
     }
 

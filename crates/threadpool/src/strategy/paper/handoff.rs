@@ -29,9 +29,9 @@
 //! | creator: store `HANDED` | Release | the worker's Acquire load: the block is filled |
 //! | worker: store `AWAY` | Relaxed | none: no other thread looks before the next `WAITING` |
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::wait::{Patient, WaitPolicy, wait_until};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 
 use crate::strategy::blocks::Task;
 

@@ -87,7 +87,7 @@ unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.ready, "ready queue");
+        stanchion_machine::label(&*self.ready, "ready queue");
         self.resources.label();
     }
 

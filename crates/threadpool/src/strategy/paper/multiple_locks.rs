@@ -134,10 +134,10 @@ unsafe impl<L: Lock, O: Order> Strategy for MultipleLocks<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.ready, "ready queue");
-        machine::label(&*self.blocks, "free blocks");
+        stanchion_machine::label(&*self.ready, "ready queue");
+        stanchion_machine::label(&*self.blocks, "free blocks");
         if let Some(stacks) = &self.stacks {
-            machine::label(&**stacks, "free stacks");
+            stanchion_machine::label(&**stacks, "free stacks");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Random numbers for strategies: cheap, and good enough to spread.
 //!
 //! Why not a crate: five instructions are enough, each worker has its own numbers, and a simulated
-//! run must be the same every time, which [`entropy`](machine::hint::entropy) guarantees.
+//! run must be the same every time, which [`entropy`](stanchion_machine::hint::entropy) guarantees.
 //!
 //! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
 //! (SplitMix64, for which any start will do).
 
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::strategy::WorkerSlot;
 
@@ -44,7 +44,7 @@ unsafe impl Sync for Source {}
 impl Source {
     /// Creates the numbers of the slot with this index.
     pub(in crate::strategy::paper) fn new(slot: usize) -> Self {
-        let seed = machine::hint::entropy().wrapping_add(slot as u64);
+        let seed = stanchion_machine::hint::entropy().wrapping_add(slot as u64);
         Self(UnsafeCell::new(Numbers::new(seed)))
     }
 

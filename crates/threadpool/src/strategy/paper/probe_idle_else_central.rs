@@ -32,8 +32,8 @@
 use core::fmt;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::handoff::{AWAY, Block, HANDED, Handoff};
 use super::numbers::{Numbers, Source, below};
@@ -218,8 +218,8 @@ unsafe impl<L: Lock, O: Order> Strategy for ProbeIdleElseCentral<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.central, "ready queue");
-        machine::label(&*self.cells, "words of idle slots");
+        stanchion_machine::label(&*self.central, "ready queue");
+        stanchion_machine::label(&*self.cells, "words of idle slots");
         self.resources.label();
     }
 

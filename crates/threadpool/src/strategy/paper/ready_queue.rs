@@ -19,7 +19,7 @@
 use core::marker::PhantomData;
 
 use lock_api::RawMutex;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use crate::strategy::Order;
 use crate::strategy::blocks::{Chain, Task};

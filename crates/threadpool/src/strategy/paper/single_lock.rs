@@ -24,8 +24,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::ready_queue::put;
 use crate::strategy::blocks::free_list::with_slabs;
@@ -194,7 +194,7 @@ unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.central, "ready queue and free lists");
+        stanchion_machine::label(&*self.central, "ready queue and free lists");
     }
 }
 

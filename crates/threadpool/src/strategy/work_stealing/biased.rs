@@ -34,15 +34,15 @@
 //! side only. Own queues with requests are Acar, Charguéraud and Rainey's (2013). Their owners must
 //! look for requests, here they need not.
 //!
-//! [`light`]: machine::handshake::Handshake::light
-//! [`heavy`]: machine::handshake::Handshake::heavy
+//! [`light`]: stanchion_machine::handshake::Handshake::light
+//! [`heavy`]: stanchion_machine::handshake::Handshake::heavy
 
 use core::fmt;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
-use machine::cell::UnsafeCell;
-use machine::handshake::{Handshake, Reach};
-use machine::wait::{self, Patient, WaitPolicy};
+use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
+use stanchion_machine::handshake::{Handshake, Reach};
+use stanchion_machine::wait::{self, Patient, WaitPolicy};
 
 /// The owner that comes in against a thief that does.
 const ENTRY: Handshake = Handshake::new("BiasedLock::owner", "BiasedLock::thief", Reach::OneThread);

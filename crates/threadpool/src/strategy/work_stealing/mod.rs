@@ -48,7 +48,7 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_spin::TestAndSet;
 
 use self::biased::BiasedLock;
@@ -81,9 +81,9 @@ const THRESHOLD: usize = 64;
 /// | order | own tasks newest first, then `later`, then the injector, both oldest first |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each worker |
 ///
-/// A theft interrupts the victim's processor where [`machine::asymmetric`] is free. Else the owner
-/// fences. `later` holds tasks of [`create_last`](Strategy::create_last) and stolen ones. Once in
-/// 64 tasks each, `later` and the injector come before own tasks.
+/// A theft interrupts the victim's processor where [`stanchion_machine::asymmetric`] is free. Else
+/// the owner fences. `later` holds tasks of [`create_last`](Strategy::create_last) and stolen ones.
+/// Once in 64 tasks each, `later` and the injector come before own tasks.
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Plan, Strategy, WorkStealing, WorkerSlot};
@@ -542,8 +542,8 @@ unsafe impl Strategy for WorkStealing {
     }
 
     fn label(&self) {
-        machine::label(&self.slots[..], "ready queues");
-        machine::label(&*self.injector, "outside queue");
+        stanchion_machine::label(&self.slots[..], "ready queues");
+        stanchion_machine::label(&*self.injector, "outside queue");
         self.resources.label();
     }
 

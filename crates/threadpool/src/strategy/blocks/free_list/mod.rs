@@ -52,7 +52,7 @@ mod stacks;
 
 use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
-use machine::cell::UnsafeCell;
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::strategy::WorkerSlot;
 use crate::strategy::blocks::{Chain, Cut, Slab, Slabs, Task, slab};
@@ -74,7 +74,7 @@ pub(crate) struct FreeBlocks<L> {
 }
 
 /// The most blocks that are asked of the heap at a time, however high the threshold is: 512 kB.
-const LARGEST: usize = machine::sized(4_096, 4);
+const LARGEST: usize = stanchion_machine::sized(4_096, 4);
 
 /// The chains of one slot, for its worker only (Invariant 1).
 struct SlotChains(UnsafeCell<Chains>);
@@ -242,8 +242,8 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     pub(crate) fn label(&self) {
-        machine::label(&*self.slots, "free lists");
-        machine::label(&*self.pool, "pool of free blocks");
+        stanchion_machine::label(&*self.slots, "free lists");
+        stanchion_machine::label(&*self.pool, "pool of free blocks");
     }
 }
 

@@ -17,8 +17,8 @@
 
 use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::cell::UnsafeCell;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::cell::UnsafeCell;
 
 use crate::strategy::WorkerSlot;
 use crate::strategy::blocks::{Chain, Stack};

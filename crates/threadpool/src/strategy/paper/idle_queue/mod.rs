@@ -37,8 +37,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use self::idle::Idle;
 use crate::strategy::blocks::resources::keeps_resources;
@@ -308,8 +308,8 @@ unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
     }
 
     fn label(&self) {
-        machine::label(&*self.central, "ready queue and idle queue");
-        machine::label(&*self.cells, "words of idle slots");
+        stanchion_machine::label(&*self.central, "ready queue and idle queue");
+        stanchion_machine::label(&*self.cells, "words of idle slots");
         self.resources.label();
     }
 

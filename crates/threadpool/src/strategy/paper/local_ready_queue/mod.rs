@@ -20,8 +20,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use crate::strategy::blocks::resources::keeps_resources;
 use crate::strategy::blocks::{Resources, Stack, Task};
@@ -159,7 +159,7 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     }
 
     fn label(&self) {
-        machine::label(&*self.queues, "ready queues");
+        stanchion_machine::label(&*self.queues, "ready queues");
         self.resources.label();
     }
 

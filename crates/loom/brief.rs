@@ -1,0 +1,19 @@
+//! Models with two bounds: a run of CI explores the brief one, and `cargo xtask loom --whole` the
+//! whole one.
+//!
+//! Why not always the whole one: these models would take longer than all others together may take.
+//! Each model states both bounds. What two threads do once is explored without a bound in every
+//! run. If WEAKEN.md names such a model for an ordering, then the brief one also fails without it.
+//! `crates/loom/explored.txt` has the numbers of the brief runs.
+
+use stanchion_machine::Model;
+
+/// The environment variable that asks for the whole bound. `cargo xtask loom --whole` sets it.
+const MODELS: &str = "STANCHION_MODELS";
+
+/// Returns `model` with at most `brief` preemptions, or with at most `whole` if the environment
+/// asks for it.
+pub(crate) fn bounded(model: Model, brief: usize, whole: usize) -> Model {
+    let all = std::env::var_os(MODELS).is_some_and(|asked| asked == "whole");
+    model.preemptions(if all { whole } else { brief })
+}

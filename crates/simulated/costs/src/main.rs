@@ -1,0 +1,70 @@
+//! Measures the cost of each public operation on the simulated machine: transfers,
+//! read-modify-writes and nanoseconds at 1, 2, 8 and 64 processors.
+//!
+//! The numbers are the same on every run and on every computer. So a change that adds one cache
+//! miss to a hot path changes the table. The table is committed (`crates/simulated/costs.txt`), and
+//! `cargo xtask costs` compares it.
+
+mod measure;
+mod operation;
+mod operations;
+mod pools;
+
+use clap::Parser;
+use measure::Cost;
+use stanchion_machine::sync::Arc;
+use stanchion_simulator::{Arena, Failure};
+use std::process::ExitCode;
+
+/// The allocator of the simulator: addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+/// Print the cost of each operation on the simulated machine, which `cargo xtask costs` compares
+/// with the accepted costs
+#[derive(Parser)]
+#[command(name = "costs")]
+struct Arguments {
+    /// Print only the operations with this text in their names
+    filter: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let filter = Arguments::parse().filter.unwrap_or_default();
+    let mut operations = operations::all();
+    operations.retain(|operation| operation.name.contains(&filter));
+    let mut pools = pools::all();
+    pools.retain(|operation| operation.name.contains(&filter));
+    if operations.is_empty() && pools.is_empty() {
+        eprintln!(
+            "costs: no operation's name contains `{filter}`; without a filter all are listed"
+        );
+        return ExitCode::FAILURE;
+    }
+    println!("{}", measure::heading());
+    let measured = operations
+        .iter()
+        .try_for_each(|operation| rows(operation.name, |n| measure::measure(operation, n)))
+        .and_then(|()| {
+            pools.into_iter().map(Arc::new).try_for_each(|operation| {
+                rows(operation.name, |n| measure::measure_pool(&operation, n))
+            })
+        });
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("costs: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the rows of one operation.
+fn rows(name: &str, measure: impl Fn(usize) -> Result<Cost, Failure>) -> Result<(), String> {
+    for processors in measure::PROCESSORS {
+        let cost = measure(processors)
+            .map_err(|failure| format!("{name} with {processors} processors: {failure}"))?;
+        println!("{}", measure::row(name, processors, cost));
+    }
+    Ok(())
+}

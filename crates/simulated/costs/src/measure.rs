@@ -1,0 +1,162 @@
+//! Measures one operation on a number of processors: the cost of a round when all threads do
+//! nothing else.
+//!
+//! On one processor there are two runs, one with twice as many rounds. The difference is exactly
+//! the cost of the rounds. On more processors, a longer run interleaves differently from a shorter
+//! one. So the cost of one whole run is divided by its rounds, and includes the threads' first
+//! misses. Each thread's time runs from when all threads are there until it has done its rounds.
+
+use stanchion_machine::atomic::{AtomicU32, Ordering};
+use stanchion_machine::sync::Arc;
+use stanchion_machine::wait::{Spin, WaitPolicy, wait_until};
+use stanchion_machine::{clock, thread, topology};
+use stanchion_simulator::{Failure, Simulation, Time, machines};
+
+use crate::operation::{Operation, Round, Rounds};
+use crate::pools::PoolOperation;
+
+/// The numbers of processors at which each operation is measured.
+pub(crate) const PROCESSORS: [usize; 4] = [1, 2, 8, 64];
+
+/// The average cost of one round.
+#[derive(Clone, Copy)]
+pub(crate) struct Cost {
+    /// The time that its thread sees.
+    nanos: f64,
+    /// Cache misses.
+    misses: f64,
+    /// Lines that came from another processor's cache.
+    transfers: f64,
+    /// Atomic read-modify-writes.
+    exchanges: f64,
+}
+
+/// Rounds of each thread.
+const ROUNDS: u64 = 100;
+
+/// Measures `operation` on the machine `modern` with `processors` processors and as many threads.
+pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, Failure> {
+    cost(processors, |rounds| {
+        let set_up = operation.set_up;
+        run(processors, move || rounds_of(set_up(processors), processors, rounds))
+    })
+}
+
+/// Measures an operation of a pool on the machine `modern` with `processors` processors.
+pub(crate) fn measure_pool(
+    operation: &Arc<PoolOperation>,
+    processors: usize,
+) -> Result<Cost, Failure> {
+    cost(processors, |rounds| {
+        let operation = operation.clone();
+        run(processors, move || operation.run(processors, rounds))
+    })
+}
+
+fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Result<Cost, Failure> {
+    let long = run(2 * ROUNDS)?;
+    if processors > 1 {
+        return Ok(long.each(long.rounds));
+    }
+    let short = run(ROUNDS)?;
+    Ok(Total {
+        nanos: long.nanos - short.nanos,
+        misses: long.misses - short.misses,
+        transfers: long.transfers - short.transfers,
+        exchanges: long.exchanges - short.exchanges,
+        rounds: long.rounds - short.rounds,
+    }
+    .each(ROUNDS))
+}
+
+/// The cost of all rounds of a run.
+struct Total {
+    /// The sum of the threads' times. Their rounds run side by side.
+    nanos: u64,
+    /// Cache misses of all threads.
+    misses: u64,
+    /// Lines that came from another processor's cache.
+    transfers: u64,
+    /// Atomic read-modify-writes of all threads.
+    exchanges: u64,
+    /// The number of rounds of all threads.
+    rounds: u64,
+}
+
+impl Total {
+    fn each(&self, rounds: u64) -> Cost {
+        let each = |count| count as f64 / rounds as f64;
+        Cost {
+            nanos: each(self.nanos),
+            misses: each(self.misses),
+            transfers: each(self.transfers),
+            exchanges: each(self.exchanges),
+        }
+    }
+}
+
+/// Runs `rounds` on the machine, and counts the accesses of all threads.
+fn run(
+    processors: usize,
+    rounds: impl FnOnce() -> Rounds + Send + 'static,
+) -> Result<Total, Failure> {
+    let mut machine = machines::modern(processors);
+    // Making a thread takes no time, so that only the operation is counted.
+    machine.scheduling.spawn = Time::ZERO;
+    let run = Simulation::new(machine).run(rounds)?;
+    let accesses = run.statistics.accesses;
+    Ok(Total {
+        nanos: run.result.nanos,
+        misses: accesses.misses,
+        transfers: accesses.transfers,
+        exchanges: accesses.exchanges,
+        rounds: run.result.count,
+    })
+}
+
+/// Starts a thread for each of `operations`, which does `rounds` rounds.
+fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
+    let all_there = Arc::new(AtomicU32::new(0));
+    let threads: Vec<_> = operations
+        .into_iter()
+        .enumerate()
+        .map(|(number, round)| {
+            let all_there = all_there.clone();
+            thread::spawn(move || {
+                let _pinned = topology::pin(number);
+                // Relaxed: the counter only lets the threads begin together.
+                all_there.fetch_add(1, Ordering::Relaxed);
+                let all = processors as u32;
+                wait_until(
+                    &*all_there,
+                    Ordering::Relaxed,
+                    |there| there == all,
+                    &mut Spin::start(),
+                );
+                let begin = clock::now();
+                for _ in 0..rounds {
+                    round();
+                }
+                clock::now().nanos_since(begin)
+            })
+        })
+        .collect();
+    let took = threads.into_iter().map(|thread| thread.join().expect("no operation panics"));
+    Rounds { nanos: took.sum(), count: rounds * processors as u64 }
+}
+
+/// Returns the names of the columns.
+pub(crate) fn heading() -> String {
+    format!(
+        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10}",
+        "# operation", "processors", "ns", "misses", "transfers", "exchanges"
+    )
+}
+
+/// Returns a line of the table.
+pub(crate) fn row(name: &str, processors: usize, cost: Cost) -> String {
+    let Cost { nanos, misses, transfers, exchanges } = cost;
+    format!(
+        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3}"
+    )
+}
