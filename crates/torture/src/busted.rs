@@ -152,6 +152,7 @@ unsafe impl RawMutex for RawBustedFair {
     }
 
     unsafe fn unlock(&self, _guard: GuardSend) {
+        // Release: pairs with the Acquire of `take`.
         self.locked.store(false, Ordering::Release);
     }
 }
