@@ -10,6 +10,7 @@
 //!    `current`.
 
 use core::cell::{Cell, RefCell};
+use core::ptr::NonNull;
 use std::sync::Arc;
 
 use stanchion_machine::clock::Deadline;
@@ -29,6 +30,8 @@ use crate::thread::id::ThreadId;
 /// The part of a worker that only the worker itself touches.
 pub(crate) struct Worker {
     pub(crate) runtime: Arc<RuntimeState>,
+    /// The worker's record in the runtime. A turn asks for it ten times.
+    record: NonNull<WorkerRecord>,
     /// The worker's number.
     pub(super) index: usize,
     /// Set while the worker is in the scheduler and owns its slot.
@@ -68,8 +71,10 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(super) fn new(runtime: Arc<RuntimeState>, index: usize) -> Self {
+        let record = NonNull::from(runtime.workers.record(index));
         Self {
             runtime,
+            record,
             index,
             has_slot: Cell::new(true),
             current: Cell::new(core::ptr::null()),
@@ -91,7 +96,8 @@ impl Worker {
     }
 
     pub(crate) fn record(&self) -> &WorkerRecord {
-        self.runtime.workers.record(self.index)
+        // SAFETY: `runtime` is never replaced, and its records stay where they are.
+        unsafe { self.record.as_ref() }
     }
 
     /// Returns the thread that runs; null in the scheduler loop.
