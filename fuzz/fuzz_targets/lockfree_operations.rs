@@ -27,9 +27,10 @@ mod values;
 use machine::{Operation, run};
 use structures::{Family, all_structures};
 
-macro_rules! count {
-    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-        [$(test::<structures::$name> as fn(&[Operation], usize)),+]
+macro_rules! tests {
+    ([$kind:ident $new:ident $room:tt $tests:ident]
+        $({ $row:ident: $type:ty, $($rest:tt)* })+) => {
+        $tests.extend([$(test::<structures::$row> as fn(&[Operation], usize)),+]);
     };
 }
 
@@ -41,12 +42,13 @@ fn test<F: Family>(operations: &[Operation], rest: usize) {
 // yields. Each operation after that is two bytes.
 fuzz_target!(|bytes: &[u8]| {
     let [which, rest, operations @ ..] = bytes else { return };
-    let structures = all_structures!(count);
+    let mut tests = Vec::new();
+    all_structures!(tests tests);
     let operations: Vec<_> = operations
         .as_chunks()
         .0
         .iter()
         .map(|[kind, number]| Operation::of(*kind, *number))
         .collect();
-    structures[usize::from(*which) % structures.len()](&operations, usize::from(*rest));
+    tests[usize::from(*which) % tests.len()](&operations, usize::from(*rest));
 });

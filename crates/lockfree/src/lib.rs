@@ -15,6 +15,7 @@ pub mod memory;
 pub mod progress;
 pub mod queue;
 pub mod stack;
+mod table;
 
 pub use lock_api;
 

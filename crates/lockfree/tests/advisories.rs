@@ -106,7 +106,7 @@ fn rustsec_2018_0009_the_reclamation_drops_no_value() {
         drop(taken);
         ledger.assert_settled(F::NAME);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn rustsec_2022_0019_2022_0020_2022_0021_values_that_are_never_zero() {
         with::<F, Aligned>(&[Aligned(1), Aligned(2), Aligned(3)]);
         with::<F, [u8; 3]>(&[[1, 2, 3], [4, 5, 6]]);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// Weak orderings are found by the models; this is the shape in which they were noticed.
@@ -166,7 +166,7 @@ fn rustsec_2022_0029_what_a_value_points_to_has_been_written() {
             }
         });
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn rustsec_2021_0093_two_takers_and_one_value_at_a_time() {
         assert_eq!(taken.load(Relaxed), (0..ROUNDS).map(|value| value * value).sum::<u64>());
         assert!(structure.look());
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// The allocator of this file looks at every layout; here are capacities that are no powers of two.
@@ -252,7 +252,7 @@ fn rustsec_2025_0024_dropped_at_every_length() {
             }
         }
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn rustsec_2026_0204_every_handle_can_be_formatted() {
     /// It cannot be formatted itself.
     struct Opaque;
 
-    all_structures!(each test);
+    each!(test);
     let stack = TreiberStack::<_>::from_iter([1, 2]);
     let mut all = stack.pop_all();
     assert!(shown(&all) > 0);
@@ -379,14 +379,14 @@ fn rustsec_2025_0054_2026_0254_2026_0255_2026_0256_a_drop_that_panics_leaves_the
         drop(structure);
         ledger.assert_settled(F::NAME);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// RUSTSEC-2026-0221, -2020-0088, -0099, -0106, -0111, -0116, -0117, -0133, -0137, -0142, -0143,
 /// -2021-0113, -2025-0045, and those about `Clone`: -2020-0150, -2026-0142, -0143, -0152. At
 /// compile time.
 macro_rules! bounds {
-    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {$(
+    ([$($kind:tt)*] $({ $name:ident: $type:ty, $($rest:tt)* })+) => {$(
         const _: () = {
             type T = Cell<u8>;
             // A value is with one thread at a time: it need not be `Sync`.
@@ -467,7 +467,7 @@ fn rustsec_2022_0006_threads_come_and_go() {
         drop(structure);
         ledger.assert_settled(F::NAME);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// On a stack of so many bytes.
@@ -498,7 +498,7 @@ fn crossbeam_1146_a_large_value_does_not_overflow_the_stack() {
             assert!(structure.put(1, [8; 16_384]).is_ok());
         });
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// A frame for each node would need some megabytes.
@@ -518,7 +518,7 @@ fn a_long_list_is_dropped_without_recursion() {
             });
         }
     }
-    all_structures!(each test);
+    each!(test);
     on_a_stack_of(128 << 10, || {
         let stack = TreiberStack::<_>::from_iter(0..50_000);
         drop(stack.pop_all());

@@ -15,25 +15,25 @@ fn ring_that_sleeps<T>(capacity: usize) -> LockedRing<T, RawPolicyMutex> {
     LockedRing::with_capacity_and_lock(capacity, RawPolicyMutex::new())
 }
 
-/// Runs a test for each kind of queue. `$make` gets the capacity.
-macro_rules! for_every_queue {
-    ($($test:ident),+ $(,)?) => {
-        mod nikolaev { $(#[test] fn $test() { super::$test(super::NikolaevQueue::with_capacity); })+ }
-        mod locked_ring { $(#[test] fn $test() { super::$test(super::LockedRing::with_capacity); })+ }
-        mod locked_ring_that_sleeps {
-            $(#[test] fn $test() { super::$test(super::ring_that_sleeps); })+
-        }
+/// Makes the tests of each ring of the table, and of one more. `$make` gets the capacity.
+macro_rules! of_each_ring {
+    ([$tests:tt] $({ $name:ident: $ring:ty, $($rest:tt)* })+) => {
+        $(of_each_ring!($name $tests <$ring>::with_capacity);)+
+        of_each_ring!(locked_ring_that_sleeps $tests super::ring_that_sleeps);
+    };
+    ($name:ident [$($test:ident)+] $make:expr) => {
+        mod $name { $(#[test] fn $test() { super::$test($make); })+ }
     };
 }
 
-for_every_queue!(
-    like_a_sequential_one,
-    exchanges_everything,
-    drops_each_value_once,
-    a_panic_in_drop_loses_nothing,
-    values_of_any_size,
-    capacity_zero_is_refused,
-);
+stanchion_lockfree::__structures!(ring: of_each_ring [[
+    like_a_sequential_one
+    exchanges_everything
+    drops_each_value_once
+    a_panic_in_drop_loses_nothing
+    values_of_any_size
+    capacity_zero_is_refused
+]], _);
 
 /// Checks that it is full exactly when it must be, and empty exactly when it must be. The
 /// capacities are powers of two and others (chatmail/core#2444).

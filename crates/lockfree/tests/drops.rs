@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Barrier, Once};
 use std::thread;
 
-use structures::{Family, Shared, all_structures, each};
+use structures::{Family, Shared, each};
 use values::{Ledger, Value};
 
 #[global_allocator]
@@ -52,7 +52,7 @@ fn what_is_left_in_a_structure_is_dropped_with_it() {
             ledger.assert_settled(F::NAME);
         }
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_an_iterator_does_not_give_out_is_dropped_with_it() {
             ledger.assert_settled(F::NAME);
         }
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_a_drain_does_not_give_out_stays_also_when_it_is_forgotten() {
         drop(structure);
         ledger.assert_settled(F::NAME);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// Threads put in and take out as they like; some values stay.
@@ -116,7 +116,7 @@ fn values_that_go_from_thread_to_thread_are_dropped_once() {
         drop(structure);
         ledger.assert_settled(F::NAME);
     }
-    all_structures!(each test);
+    each!(test);
 }
 
 /// One value's drop panics while the structure, or its iterator, is dropped: the others are dropped
@@ -144,7 +144,7 @@ fn a_panic_in_a_drop_costs_no_other_value_its_own() {
             }
         }
     }
-    silently(|| all_structures!(each test));
+    silently(|| each!(test));
 }
 
 /// One value's drop panics in the midst of a drain: the rest stays, and is dropped with the
@@ -170,7 +170,7 @@ fn a_panic_in_the_midst_of_a_drain_costs_no_other_value_its_own() {
             ledger.assert_settled(F::NAME);
         }
     }
-    silently(|| all_structures!(each test));
+    silently(|| each!(test));
 }
 
 /// A value that breaks when the caller drops it is the caller's: the structure goes on.
@@ -190,7 +190,7 @@ fn a_structure_outlives_panics_of_its_values() {
         drop(structure);
         ledger.assert_settled(F::NAME);
     }
-    silently(|| all_structures!(each test));
+    silently(|| each!(test));
 }
 
 /// A structure that was filled, emptied and dropped owes nothing. The thread keeps something for
@@ -216,7 +216,7 @@ fn memory_goes_back() {
         assert!(kept <= 0, "{}: {kept} pieces more after five rounds", F::NAME);
     }
     // On a thread of its own: what other tests have retired on this one may be freed now or then.
-    thread::spawn(|| all_structures!(each test)).join().unwrap();
+    thread::spawn(|| each!(test)).join().unwrap();
 }
 
 /// Runs `body` without the messages of the panics that it expects.

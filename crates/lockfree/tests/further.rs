@@ -1,5 +1,6 @@
 //! Tests of operations that only some containers have: count, tell that they are full, show a
-//! value, displace one. Each is compared with a model.
+//! value, displace one. Each is compared with a model. The lists are selections: the structures
+//! that have an operation.
 //!
 //! The operations that all have for their only owner (`push_mut`, `pop_mut`, `peek_mut`,
 //! `pop_if_mut`) are in the state machine (`tests/state_machine.rs`).
@@ -22,10 +23,7 @@ use stanchion_lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
 };
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
-use stanchion_lockfree::{
-    Blocking, CompareExchangeCounter, FetchAddCounter, Herlihy, LinkedCell, LinkedCounter,
-    LockedCounter, ShardedCounter,
-};
+use stanchion_lockfree::{Blocking, Herlihy, LinkedCell};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 use values::Ledger;
 
@@ -38,17 +36,21 @@ macro_rules! unwind_safe {
     )+};
 }
 
-// The queues, stacks and heaps of the list are asked in `tests/common/structures.rs`.
+/// Asserts it of the counters of the table.
+macro_rules! counters {
+    ([] $({ $name:ident: $counter:ty, $($rest:tt)* })+) => {
+        unwind_safe!($($counter),+);
+    };
+}
+
+stanchion_lockfree::__structures!(counter: counters);
+stanchion_lockfree::__structures!(other_counter: counters);
+// The queues, stacks and heaps of the table are asked in `tests/common/structures.rs`.
 unwind_safe!(
     Blocking<LockedRing<Job>>,
     MultiQueue<u32, Job>,
     CopiedHeap<u32, Arc<Mutex<u32>>>,
     Drain<'static, LockedRing<Job>>,
-    FetchAddCounter,
-    CompareExchangeCounter,
-    LinkedCounter,
-    LockedCounter,
-    ShardedCounter,
     LinkedCell,
     Herlihy<Vec<u32>>,
 );

@@ -49,9 +49,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockfree::counter::{
-    CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
-};
 use lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
 use lockfree::queue::{LockedRing, TwoLockQueue};
@@ -553,8 +550,8 @@ fn two_threads_agree_on_structures() {
     let _alone = alone();
     let mut findings = Findings::default();
     macro_rules! with_findings {
-        ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-            {$(of_family::<structures::$name>(&mut findings);)+}
+        ([$($kind:tt)*] $({ $row:ident: $type:ty, $($rest:tt)* })+) => {
+            $(of_family::<structures::$row>(&mut findings);)+
         };
     }
     all_structures!(with_findings);
@@ -571,11 +568,11 @@ fn two_threads_agree_on_calls_outside_the_traits() {
             shapes::<$type>(f, $name, || $new, &[change!("push", empty, put; $($looks)+)], false)
         };
     }
-    popped!("TreiberHazard", TreiberStack<u64>, TreiberStack::new();
+    popped!("TreiberStack hazards", TreiberStack<u64>, TreiberStack::new();
         "pop_all" takes: |s| s.pop_all().next().is_some(), "is_empty": |s| !s.is_empty());
-    popped!("TreiberCounted", TreiberStack<u64, Counted>, TreiberStack::with_memory(Counted);
+    popped!("TreiberStack counts", TreiberStack<u64, Counted>, TreiberStack::with_memory(Counted);
         "pop_all" takes: |s| s.pop_all().next().is_some(), "pop" takes: |s| s.pop().is_some());
-    popped!("EliminationHazard", EliminationStack<u64, Hazard>, EliminationStack::new();
+    popped!("EliminationStack hazards", EliminationStack<u64, Hazard>, EliminationStack::new();
         "pop_all" takes: |s| s.pop_all().next().is_some());
     popped!("LockedStack", LockedStack<u64>, LockedStack::new();
         "len": |s| s.len() == 1, "pop_all" takes: |s| !s.pop_all().is_empty());

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use stanchion_lockfree::ConcurrentStack;
-use stanchion_lockfree::memory::{Counted, Hazard};
-use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 
 trait Stack: ConcurrentStack<Item = Box<u64>> + Default + Sync {}
 impl<S: ConcurrentStack<Item = Box<u64>> + Default + Sync> Stack for S {}
@@ -102,40 +100,32 @@ where
 }
 
 macro_rules! stacks {
-    ($($name:ident: $stack:ident<$with:ty>;)+) => {$(
+    ([] $({ $name:ident: $stack:ty, $($rest:tt)* })+) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn what_goes_in_comes_out() {
-                super::what_goes_in_comes_out::<$stack<_, $with>>();
+                super::what_goes_in_comes_out::<$stack>();
             }
 
             #[test]
             fn last_in_first_out() {
-                super::last_in_first_out::<$stack<_, $with>>();
+                super::last_in_first_out::<$stack>();
             }
 
             #[test]
             fn never_empty_with_something_on_it() {
-                super::never_empty_with_something_on_it::<$stack<_, $with>>();
+                super::never_empty_with_something_on_it::<$stack>();
             }
 
             #[test]
             fn every_value_is_dropped_once() {
                 static DROPS: AtomicUsize = AtomicUsize::new(0);
-                super::every_value_is_dropped_once::<$stack<_, $with>>(&DROPS);
+                super::every_value_is_dropped_once::<$stack>(&DROPS);
             }
         }
     )+};
 }
 
-stacks! {
-    treiber_with_hazards: TreiberStack<Hazard>;
-    treiber_with_counts: TreiberStack<Counted>;
-    herlihy_with_hazards: HerlihyStack<Hazard>;
-    herlihy_with_counts: HerlihyStack<Counted>;
-    elimination_with_hazards: EliminationStack<Hazard>;
-    elimination_with_counts: EliminationStack<Counted>;
-    locked: LockedStack<stanchion_spin::TestAndSet>;
-}
+stanchion_lockfree::__structures!(stack: stacks, _, lock: stanchion_spin::TestAndSet);

@@ -21,7 +21,7 @@ use lockfree::Progress;
 use machine::{Operation, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use structures::{Family, Order, all_structures, each};
+use structures::{Family, Order, each};
 
 thread_local! {
     static OPERATIONS: RefCell<(Vec<Operation>, usize)> = const { RefCell::new((Vec::new(), 0)) };
@@ -34,7 +34,7 @@ fn same<F: Family>() {
 /// All structures, with the same operations.
 fn all(operations: Vec<Operation>, rest: usize) {
     OPERATIONS.set((operations, rest));
-    all_structures!(each same);
+    each!(same);
 }
 
 /// As many as `PROPTEST_CASES` says, or few: the longer search is the fuzz target's.

@@ -1,5 +1,5 @@
-//! All structures of the crate, a line each in [`all_structures`], and the operations that the
-//! tests over all of them use.
+//! The structures of the table (`src/table.rs`), and the operations that the tests over all of them
+//! use.
 //!
 //! Included by such tests, here and in the simulated twin. `crate::lockfree` is the crate, or its
 //! twin. A test uses only a part of it.
@@ -10,49 +10,38 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::lockfree::{
-    ConcurrentQueue, ConcurrentStack, Counter, Full, PriorityQueue, Progress, counter, heap,
-    memory, queue, stack,
+    ConcurrentQueue, ConcurrentStack, Counter, Full, PriorityQueue, Progress, heap,
 };
 
-/// Calls `callback!` with `argument` in brackets and the lines: kind, name, type for values `T`, an
-/// empty one. Bounded structures have room for 4.
+/// Calls `callback!` with each kind of structure that takes any values, as the table does. The
+/// context is the kind, its constructor, and `argument`. The values are of a type `T`. Bounded
+/// structures have room for 4.
 macro_rules! all_structures {
     ($callback:ident $($argument:tt)*) => {
-        $callback! {
-            [$($argument)*]
-            stack LockedStack: stack::LockedStack<T> = stack::LockedStack::new();
-            stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::with_lock(stanchion_spin::TestAndSet::new());
-            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::with_memory(memory::Counted);
-            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::with_memory(memory::Hazard);
-            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::with_memory(memory::Counted);
-            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::with_memory(memory::Hazard);
-            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::with_memory(memory::Counted);
-            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::with_memory(memory::Hazard);
-            queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
-            queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
-            queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
-            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::with_memory(memory::Counted);
-            queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
-            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::with_memory(memory::Counted);
-            queue LockedRing: queue::LockedRing<T> = queue::LockedRing::with_capacity(4);
-            queue NikolaevQueue: queue::NikolaevQueue<T> = queue::NikolaevQueue::with_capacity(4);
-            queue FaaArrayQueue: queue::FaaArrayQueue<T> = queue::FaaArrayQueue::new();
-            heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
-            heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
-            heap LockedArrayHeap: heap::LockedArrayHeap<u64, T> = heap::LockedArrayHeap::new();
+        $crate::lockfree::__structures!(stack: $callback [stack default() $($argument)*], T);
+        // Another lock than the default.
+        $callback! { [stack default() $($argument)*]
+            { locked_by_spinning:
+                $crate::lockfree::stack::LockedStack<T, stanchion_spin::TestAndSet>,
+              name: "LockedStack TestAndSet", cost: [] }
         }
+        $crate::lockfree::__structures!(queue: $callback [queue default() $($argument)*], T);
+        $crate::lockfree::__structures!(ring: $callback [queue with_capacity(4) $($argument)*], T);
+        $crate::lockfree::__structures!(heap: $callback [heap default() $($argument)*], T);
     };
 }
 pub(crate) use all_structures;
 
 /// Calls a test that is generic over the [`Family`], for each.
 macro_rules! each {
-    ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-        {$({
-            let _tested = $crate::structures::Tested(stringify!($name));
-            $test::<$crate::structures::$name>();
-        })+}
-    };
+    ($test:ident) => {{
+        $crate::structures::all_structures!(each $test);
+    }};
+    ([$kind:ident $new:ident $room:tt $test:ident]
+        $({ $row:ident: $type:ty, name: $name:literal, $($rest:tt)* })+) => {$({
+        let _tested = $crate::structures::Tested($name);
+        $test::<$crate::structures::$row>();
+    })+};
 }
 pub(crate) use each;
 
@@ -245,13 +234,15 @@ macro_rules! progress {
 }
 
 macro_rules! families {
-    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {$(
-        pub(crate) struct $name;
+    ([$kind:ident $new:ident $room:tt]
+        $({ $row:ident: $type:ty, name: $name:literal, $($rest:tt)* })+) => {$(
+        #[allow(non_camel_case_types)]
+        pub(crate) struct $row;
 
         shared!($kind $type);
 
-        impl Family for $name {
-            const NAME: &'static str = stringify!($name);
+        impl Family for $row {
+            const NAME: &'static str = $name;
             const ORDER: Order = order!($kind);
             const PROGRESS: Progress = {
                 type T = u64;
@@ -260,7 +251,7 @@ macro_rules! families {
             type Of<T: Send + 'static> = $type;
 
             fn make<T: Send + 'static>() -> $type {
-                $new
+                <$type>::$new $room
             }
         }
     )+};
@@ -333,40 +324,35 @@ impl<C: Counter + Send + Sync> Subject for OfCounter<C> {
     }
 }
 
+/// Adds the cases of the structures, or of the counters, to a list.
 macro_rules! cases {
-    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-        vec![$(Case {
-            name: $name::NAME,
-            progress: $name::PROGRESS,
-            make: || Arc::new(OfFamily($name::make::<u64>())),
-        }),+]
+    ([$kind:ident $new:ident $room:tt $all:ident]
+        $({ $row:ident: $type:ty, name: $name:literal, $($rest:tt)* })+) => {
+        $all.extend([$(Case {
+            name: $name,
+            progress: $row::PROGRESS,
+            make: || Arc::new(OfFamily($row::make::<u64>())),
+        }),+]);
     };
-}
-
-/// A counter's line.
-macro_rules! counter {
-    ($type:ty = $new:expr) => {
-        Case {
-            name: stringify!($type).trim_start_matches("counter::"),
+    ([$all:ident] $({ $row:ident: $type:ty, name: $name:literal, $($rest:tt)* })+) => {
+        $all.extend([$(Case {
+            name: $name,
             progress: <$type as Counter>::PROGRESS,
-            make: || Arc::new(OfCounter::<$type>($new)),
-        }
+            make: || Arc::new(OfCounter(<$type>::default())),
+        }),+]);
     };
 }
 
-/// The structures, and the counters.
+/// The structures, and the counters. `MultiQueue` has its own tests, in `tests/heaps.rs`.
 pub(crate) fn all() -> Vec<Case> {
-    let copied = Case {
+    let mut all = Vec::new();
+    all_structures!(cases all);
+    all.push(Case {
         name: "CopiedHeap",
         progress: <heap::CopiedHeap<u64, u64> as PriorityQueue>::PROGRESS,
         make: || Arc::new(heap::CopiedHeap::new()),
-    };
-    let counters = vec![
-        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
-        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
-        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
-        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
-        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
-    ];
-    [all_structures!(cases), vec![copied], counters].concat()
+    });
+    crate::lockfree::__structures!(counter: cases [all]);
+    crate::lockfree::__structures!(other_counter: cases [all]);
+    all
 }

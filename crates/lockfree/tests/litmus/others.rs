@@ -1,4 +1,6 @@
-//! Litmus tests of objects that are no listed structures, and of the tests themselves.
+//! Litmus tests of objects that are not in `all_structures!`, and of the tests themselves.
+//!
+//! The heaps are not those of the table: one of them is here with two numbers of heaps.
 
 use super::*;
 
@@ -79,11 +81,13 @@ fn counter<C: Counter + Default + Sync>(findings: &mut Findings, name: &str) {
 fn counters_count_what_happened_before() {
     let _alone = alone();
     let mut findings = Findings::default();
-    counter::<FetchAddCounter>(&mut findings, "FetchAddCounter");
-    counter::<CompareExchangeCounter>(&mut findings, "CompareExchangeCounter");
-    counter::<LinkedCounter>(&mut findings, "LinkedCounter");
-    counter::<LockedCounter>(&mut findings, "LockedCounter");
-    counter::<ShardedCounter>(&mut findings, "ShardedCounter");
+    macro_rules! counters {
+        ([] $({ $row:ident: $counter:ty, name: $name:literal, $($rest:tt)* })+) => {
+            $(counter::<$counter>(&mut findings, $name);)+
+        };
+    }
+    lockfree::__structures!(counter: counters);
+    lockfree::__structures!(other_counter: counters);
     findings.conclude();
 }
 

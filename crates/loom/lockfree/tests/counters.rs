@@ -9,10 +9,7 @@
 //! | `a_sum_meets_a_new_segment` | 2 | none | one makes it, the other only asks |
 //! | `links::…` | 2 | none | the cell: ABA, publication, a block that is used again |
 
-use stanchion_lockfree_loom::{
-    CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCell, LinkedCounter,
-    LockedCounter, ShardedCounter,
-};
+use stanchion_lockfree_loom::{Counter, FetchAdd, LinkedCell, ShardedCounter};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
@@ -52,7 +49,7 @@ fn numbers<C: FetchAdd + Send + Sync + 'static>(counter: C, times: &'static [u64
 }
 
 macro_rules! counters {
-    ($($name:ident: $counter:ty;)+) => {$(
+    ([] $({ $name:ident: $counter:ty, $($rest:tt)* })+) => {$(
         mod $name {
             use super::*;
 
@@ -75,12 +72,7 @@ macro_rules! counters {
     )+};
 }
 
-counters! {
-    fetch_add_counter: FetchAddCounter;
-    compare_exchange_counter: CompareExchangeCounter;
-    linked_counter: LinkedCounter;
-    locked_counter: LockedCounter<stanchion_spin::TestAndSet>;
-}
+stanchion_lockfree_loom::__structures!(counter: counters, lock: stanchion_spin::TestAndSet);
 
 /// The sum has the additions from before the call, and may have those during the call.
 #[test]

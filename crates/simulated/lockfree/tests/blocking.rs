@@ -1,10 +1,6 @@
 //! `Blocking` on the simulated machines: no thread sleeps beside a value, nothing is lost when the
 //! queue is closed, and the run is the same every time.
 
-use stanchion_lockfree_simulated::memory::{Counted, Hazard};
-use stanchion_lockfree_simulated::queue::{
-    LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
-};
 use stanchion_lockfree_simulated::{Blocking, ConcurrentQueue};
 use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed};
 use stanchion_machine::sync::Arc;
@@ -70,12 +66,13 @@ fn on_machines(scene: fn()) {
     }
 }
 
+macro_rules! scenes {
+    ([] $({ $name:ident: $queue:ty, $($rest:tt)* })+) => {
+        $(on_machines(scene::<$queue>);)+
+    };
+}
+
 #[test]
 fn nothing_is_lost_and_no_thread_sleeps_for_ever() {
-    on_machines(scene::<LockedQueue<u32>>);
-    on_machines(scene::<TwoLockQueue<u32>>);
-    on_machines(scene::<MichaelScottQueue<u32, Hazard>>);
-    on_machines(scene::<MichaelScottQueue<u32, Counted>>);
-    on_machines(scene::<PrakashLeeJohnsonQueue<u32, Hazard>>);
-    on_machines(scene::<PrakashLeeJohnsonQueue<u32, Counted>>);
+    stanchion_lockfree_simulated::__structures!(queue: scenes, u32);
 }
