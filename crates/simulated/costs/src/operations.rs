@@ -1,5 +1,5 @@
-//! The operations, in the order of the crates and of their docs. A new policy or structure gets a
-//! line here. The spin locks are those of the table of `stanchion-spin`.
+//! The operations, in the order of the crates and of their docs. Spin locks, policies, structures,
+//! strategies and barriers are those of the tables of their crates.
 
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
@@ -10,17 +10,7 @@ use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semapho
 use gang::Waiter;
 use gang::barrier::Barrier;
 use lock_api::{Mutex, RawMutex, RwLock};
-use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
-use lockfree::memory::{Counted, Hazard};
-use lockfree::queue::{
-    FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue,
-};
-use lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
-use lockfree::{
-    CompareExchangeCounter, ConcurrentQueue, ConcurrentStack, Counter, FetchAddCounter,
-    LinkedCounter, LockedCounter, PriorityQueue, ShardedCounter,
-};
+use lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
 use spin::{Mcs, TestAndSet, Ticket};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::clock::Deadline;
@@ -52,12 +42,15 @@ fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
     )
 }
 
-fn counts<C: Counter + Default + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
-    alike(threads, C::default, C::increment)
+fn counters<C>(threads: usize, make: impl FnOnce() -> C) -> Vec<Round>
+where
+    C: Counter + Send + Sync + 'static,
+{
+    alike(threads, make, C::increment)
 }
 
 /// Makes rounds of a push and a pop on a queue that is empty at first.
-fn pairs<Q>(threads: usize, make: impl FnOnce() -> Q) -> Vec<Round>
+fn queues<Q>(threads: usize, make: impl FnOnce() -> Q) -> Vec<Round>
 where
     Q: ConcurrentQueue<Item = u64> + Send + Sync + 'static,
 {
@@ -68,21 +61,22 @@ where
 }
 
 /// Makes the same rounds on a stack.
-fn stacks<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static>(
-    threads: usize,
-) -> Vec<Round> {
-    alike(threads, S::default, |stack| {
+fn stacks<S>(threads: usize, make: impl FnOnce() -> S) -> Vec<Round>
+where
+    S: ConcurrentStack<Item = u64> + Send + Sync + 'static,
+{
+    alike(threads, make, |stack| {
         stack.push(1);
         let _ = stack.pop();
     })
 }
 
 /// Makes the same rounds on a heap.
-fn heaps<H>(threads: usize) -> Vec<Round>
+fn heaps<H>(threads: usize, make: impl FnOnce() -> H) -> Vec<Round>
 where
-    H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static,
+    H: PriorityQueue<Key = u64, Value = u64> + Send + Sync + 'static,
 {
-    alike(threads, H::default, |heap| {
+    alike(threads, make, |heap| {
         heap.push(1, 1);
         let _ = heap.pop_min();
     })
@@ -201,6 +195,17 @@ macro_rules! mutexes {
     }};
 }
 
+/// Expands to the operations of the structures of one kind of the table.
+macro_rules! structures {
+    ([$rounds:ident $new:ident $room:tt] $({
+        $test:ident: $type:ty,
+        name: $name:literal,
+        cost: [$($cost:literal)?]
+    })+) => {
+        operations! {$($($cost => |threads| $rounds(threads, || <$type>::$new $room),)?)+}
+    };
+}
+
 /// Expands to the operations of the barriers of the table.
 macro_rules! barriers {
     ([] $({ $test:ident: $barrier:ty, name: $name:literal, $($rest:tt)* })+) => {
@@ -317,33 +322,18 @@ pub(crate) fn all() -> Vec<Operation> {
         }, |lock| {
             let _ = lock.get();
         }),
-        "lockfree::FetchAddCounter increment" => counts::<FetchAddCounter>,
-        "lockfree::CompareExchangeCounter increment" => counts::<CompareExchangeCounter>,
-        "lockfree::LinkedCounter increment" => counts::<LinkedCounter>,
-        "lockfree::LockedCounter increment" => counts::<LockedCounter>,
-        "lockfree::ShardedCounter increment" => counts::<ShardedCounter>,
-        "lockfree::LockedRing push, pop" => |threads| {
-            pairs(threads, || LockedRing::<u64>::with_capacity(1_024))
-        },
-        "lockfree::NikolaevQueue push, pop" => |threads| {
-            pairs(threads, || NikolaevQueue::with_capacity(1_024))
-        },
-        "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
-        "LockedQueue<TestAndSet> push, pop" => |threads| pairs(threads, LockedQueue::<u64, TestAndSet>::default),
-        "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
-        "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::default),
-        "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
-            pairs(threads, PrakashLeeJohnsonQueue::<u64, Counted>::default)
-        },
-        "LockedStack<TestAndSet> push, pop" => stacks::<LockedStack<u64, TestAndSet>>,
-        "lockfree::TreiberStack, hazards push, pop" => stacks::<TreiberStack<u64, Hazard>>,
-        "lockfree::TreiberStack, counts push, pop" => stacks::<TreiberStack<u64, Counted>>,
-        "lockfree::EliminationStack, hazards push, pop" => stacks::<EliminationStack<u64, Hazard>>,
-        "lockfree::HerlihyStack, counts push, pop" => stacks::<HerlihyStack<u64, Counted>>,
-        "LockedHeap<TestAndSet> push, pop" => heaps::<LockedHeap<u64, u64, TestAndSet>>,
-        "lockfree::HerlihyHeap push, pop" => heaps::<HerlihyHeap<u64, u64>>,
-        "lockfree::MultiQueue push, pop" => heaps::<MultiQueue<u64, u64>>,
     });
+    for structures in [
+        lockfree::__structures!(counter: structures [counters default()]),
+        lockfree::__structures!(other_counter: structures [counters default()]),
+        lockfree::__structures!(ring: structures [queues with_capacity(1_024)], u64),
+        lockfree::__structures!(queue: structures [queues default()], u64, lock: TestAndSet),
+        lockfree::__structures!(stack: structures [stacks default()], u64, lock: TestAndSet),
+        lockfree::__structures!(heap: structures [heaps default()], u64, lock: TestAndSet),
+        lockfree::__structures!(other_heap: structures [heaps default()], u64),
+    ] {
+        operations.extend(structures);
+    }
     operations.extend(strategies());
     operations.extend(operations! {
         "activations::spawn, join, 8 times" => forks,
