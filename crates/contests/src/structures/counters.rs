@@ -2,22 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use stanchion_lockfree::{
-    CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
-};
+use stanchion_lockfree::{Counter, LockedCounter};
 
 use super::Family;
 use super::window::Structure;
 
 /// Returns all counters.
 pub(crate) fn family() -> Family {
-    Family::new("counters")
-        .ours::<Ours<FetchAddCounter>>("FetchAddCounter")
-        .ours::<Ours<CompareExchangeCounter>>("CompareExchangeCounter")
-        .ours::<Ours<LinkedCounter>>("LinkedCounter")
-        .ours::<Ours<LockedCounter>>("LockedCounter")
+    let family = stanchion_lockfree::__structures!(counter: ours [Family::new("counters")]);
+    stanchion_lockfree::__structures!(other_counter: ours [family])
         .ours::<Ours<LockedCounter<stanchion_spin::TestAndSet>>>("LockedCounter<TestAndSet>")
-        .ours::<Ours<ShardedCounter>>("ShardedCounter")
         .peer::<AtomicU64>("std AtomicU64")
         .peer::<parking_lot::Mutex<u64>>("parking_lot Mutex<u64>")
 }

@@ -4,27 +4,20 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use lock_api::RawMutex;
+use stanchion_lockfree::PriorityQueue;
 use stanchion_lockfree::barging::Barging;
-use stanchion_lockfree::heap::sequential::SequentialHeap;
-use stanchion_lockfree::heap::{
-    CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, LockedSequentialHeap, MultiQueue,
-};
+use stanchion_lockfree::heap::{LockedArrayHeap, LockedHeap};
 
 use super::Family;
 use super::window::Structure;
 
 /// Returns all priority queues.
 pub(crate) fn family() -> Family {
-    Family::new("heaps")
-        .ours::<LockedHeap<u64, (), Barging>>("LockedHeap<Barging>")
-        .ours::<LockedHeap<u64, ()>>("LockedHeap")
-        .ours::<LockedHeap<u64, (), stanchion_spin::TestAndSet>>("LockedHeap<TestAndSet>")
-        .ours::<LockedArrayHeap<u64, (), Barging>>("LockedArrayHeap<Barging>")
-        .ours::<LockedArrayHeap<u64, ()>>("LockedArrayHeap")
-        .ours::<MultiQueue<u64, ()>>("MultiQueue")
-        .ours::<HerlihyHeap<u64, ()>>("HerlihyHeap")
-        .ours::<CopiedHeap<u64, ()>>("CopiedHeap")
+    let family = stanchion_lockfree::__structures!(heap: ours [Family::new("heaps")], ());
+    stanchion_lockfree::__structures!(other_heap: ours [family], ())
+        .ours::<Ours<LockedHeap<u64, (), Barging>>>("LockedHeap<Barging>")
+        .ours::<Ours<LockedHeap<u64, (), stanchion_spin::TestAndSet>>>("LockedHeap<TestAndSet>")
+        .ours::<Ours<LockedArrayHeap<u64, (), Barging>>>("LockedArrayHeap<Barging>")
         .peer::<parking_lot::Mutex<BinaryHeap<Reverse<u64>>>>("parking_lot Mutex<BinaryHeap>")
 }
 
@@ -33,63 +26,20 @@ pub(crate) fn key(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-impl<S, L> Structure for LockedSequentialHeap<S, L>
-where
-    L: RawMutex + Send + Sync,
-    S: SequentialHeap<Key = u64, Value = ()> + Send,
-{
+/// A heap of this workspace.
+struct Ours<H>(H);
+
+impl<H: PriorityQueue<Key = u64, Value = ()> + Default + Sync> Structure for Ours<H> {
     fn make() -> Self {
-        Self::with_capacity_and_lock(1024, L::INIT)
+        Self(H::default())
     }
 
     fn first(&self, number: u64) {
-        self.push(key(number), ());
+        self.0.push(key(number), ());
     }
 
     fn second(&self) {
-        black_box(self.pop_min());
-    }
-}
-
-impl Structure for MultiQueue<u64, ()> {
-    fn make() -> Self {
-        Self::new()
-    }
-
-    fn first(&self, number: u64) {
-        self.push(key(number), ());
-    }
-
-    fn second(&self) {
-        black_box(self.pop_min());
-    }
-}
-
-impl Structure for HerlihyHeap<u64, ()> {
-    fn make() -> Self {
-        Self::with_capacity(1024)
-    }
-
-    fn first(&self, number: u64) {
-        self.push(key(number), ());
-    }
-
-    fn second(&self) {
-        black_box(self.pop_min());
-    }
-}
-
-impl Structure for CopiedHeap<u64, ()> {
-    fn make() -> Self {
-        Self::new()
-    }
-
-    fn first(&self, number: u64) {
-        self.push(key(number), ());
-    }
-
-    fn second(&self) {
-        black_box(self.pop_min());
+        black_box(self.0.pop_min());
     }
 }
 

@@ -22,6 +22,13 @@
 //! `echo -20 > /proc/self/autogroup; nice -n -20 target/release/stanchion-contests structures`,
 //! and check that `granted` is near 100 %.
 
+/// Adds the structures of one kind of the table to a family. `Ours` is the caller's.
+macro_rules! ours {
+    ([$family:expr] $({ $test:ident: $structure:ty, name: $name:literal, $($rest:tt)* })+) => {
+        $family$(.ours::<Ours<$structure>>($name))+
+    };
+}
+
 mod counters;
 mod heaps;
 mod queues;

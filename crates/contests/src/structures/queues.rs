@@ -1,4 +1,7 @@
 //! Queues, bounded and unbounded.
+//!
+//! They are not those of the table, because a queue with room from the start is another contestant
+//! than a queue without.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

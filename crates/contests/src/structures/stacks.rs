@@ -4,21 +4,14 @@ use std::hint::black_box;
 
 use stanchion_lockfree::ConcurrentStack;
 use stanchion_lockfree::barging::Barging;
-use stanchion_lockfree::memory::{Counted, Hazard};
-use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+use stanchion_lockfree::stack::LockedStack;
 
 use super::Family;
 use super::window::Structure;
 
 /// Returns all stacks.
 pub(crate) fn family() -> Family {
-    Family::new("stacks")
-        .ours::<Ours<TreiberStack<u64, Hazard>>>("TreiberStack hazards")
-        .ours::<Ours<TreiberStack<u64, Counted>>>("TreiberStack counts")
-        .ours::<Ours<HerlihyStack<u64, Hazard>>>("HerlihyStack hazards")
-        .ours::<Ours<HerlihyStack<u64, Counted>>>("HerlihyStack counts")
-        .ours::<Ours<EliminationStack<u64>>>("EliminationStack hazards")
-        .ours::<Ours<LockedStack<u64>>>("LockedStack")
+    stanchion_lockfree::__structures!(stack: ours [Family::new("stacks")], u64)
         .ours::<Ours<LockedStack<u64, stanchion_spin::TestAndSet>>>("LockedStack TestAndSet")
         .ours::<Ours<LockedStack<u64, Barging>>>("LockedStack Barging")
         .peer::<scc::Stack<u64>>("scc Stack")
