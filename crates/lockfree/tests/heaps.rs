@@ -1,4 +1,6 @@
 //! Tests that every priority queue must pass, with real threads.
+//!
+//! The list at the end is not the table's, because a heap is tested with several sizes.
 
 use std::cell::Cell;
 use std::cmp::Ordering;

@@ -18,7 +18,8 @@
 //! Two operations of `HerlihyHeap` without bound have more than half a million executions: each
 //! look at the root after a node is a step. The heaps under a lock are explored without bound,
 //! except `MultiQueue`: a thread with two operations has 48,000 executions there, and only
-//! `multi_queue::two_push` is without bound.
+//! `multi_queue::two_push` is without bound. Each heap has its own constructor for models, so this
+//! file names the heaps instead of expanding the table (`crates/lockfree/src/table.rs`).
 //!
 //! Values are counted references, so that one that is lost or dropped twice is reported; slots are
 //! checked cells. Every model prints `model NAME: N executions`.

@@ -14,6 +14,8 @@
 //! An object without a lock does not promise the last two on every processor, and loom takes a
 //! `SeqCst` load for weaker than it is. A caller's fence stands before the second look there.
 //!
+//! The objects are a selection: a structure may have several looks, and a look its own bound.
+//!
 //! Models that do not end without a bound have 3 preemptions, those of four threads 1. Both are
 //! named `…_bounded`. Every model prints `model NAME: N executions`.
 

@@ -19,8 +19,8 @@
 //! | `push_and_look`, `pop_and_look` | is a structure never seen empty while something is in it |
 //!
 //! Even so some take too long for every run, or have not been seen to end. They have a bound in
-//! `stacks.rs` and `queues.rs`. The table has the number of executions at which each ended, or at
-//! which it was stopped (+):
+//! `stacks.rs` and `queues.rs`. So the list at the end is a selection. This table has the number of
+//! executions at which each ended, or at which it was stopped (+):
 //!
 //! | structure | two pushes | push and pop | two pops of one | push and look | pop and look |
 //! | --- | --- | --- | --- | --- | --- |

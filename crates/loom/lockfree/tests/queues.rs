@@ -16,7 +16,9 @@
 //! The models of 2 preemptions are named `…_bounded`. There is 1 preemption where snapshots are
 //! taken, and for three threads with hazard pointers. Models of two threads are also without bound,
 //! where that ends within seconds. With hazard pointers, and with snapshots, it does not; one
-//! operation of each is in `once.rs`. With both, three threads do not end with 1 preemption.
+//! operation of each is in `once.rs`. With both, three threads do not end with 1 preemption. Bounds
+//! differ from queue to queue, so this file names each queue instead of expanding the table
+//! (`crates/lockfree/src/table.rs`).
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right
 //! thread too early fails too.

@@ -14,6 +14,9 @@
 //! Two calls of each thread meet there, and each call of a ring tries again until the threshold is
 //! used up.
 //!
+//! Each queue has its own constructor for models, with a short threshold or a used segment. So this
+//! file names the queues instead of expanding the table (`crates/lockfree/src/table.rs`).
+//!
 //! Values lie in checked cells, so that a queue which hands a slot over without synchronizing
 //! fails. Every model prints `model NAME: N executions`.
 

@@ -20,7 +20,8 @@
 //! file also says why some do not end.
 //!
 //! The list is of whole explorations. `2 of 3` below is a model with two bounds: the brief one is
-//! 2, and the whole one is 3.
+//! 2, and the whole one is 3. Models and bounds differ from stack to stack, so this file names each
+//! stack instead of expanding the table (`crates/lockfree/src/table.rs`).
 //!
 //! Nodes keep their values in checked cells, so that a stack which gives a value to the right
 //! thread too early fails too.

@@ -12,7 +12,8 @@
 //! A structure without a lock takes its nodes from per-thread lists, with hazard pointers. The
 //! paper's structures had counted pointers. The further rows named "shared pool" have counted
 //! pointers too, but their pool is one list that all threads share, and its head is a second
-//! contended word. The paper's own rows come first in each list. The others are ours.
+//! contended word. The paper's own rows come first in each list. The others are ours. The rows are
+//! those of the figures, and not those of `crates/lockfree/src/table.rs`.
 
 use std::marker::PhantomData;
 
