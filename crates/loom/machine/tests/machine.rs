@@ -197,6 +197,39 @@ fn running_out_of_const_built_objects_says_what_to_do() {
     assert!(report.unwrap().contains("Model::objects"));
 }
 
+/// A thread loads many atomics if a choice says so, and another thread loads the last of them. In
+/// the first executions the choice does not say so, and after them the pools have room for fewer
+/// atomics. To loom, the thread that loads one first then makes it, and the other may not know of
+/// it.
+#[test]
+fn pools_that_are_too_small_raise_no_alarm() {
+    explore("machine::pools_that_are_too_small", Model::new().choices(1), || {
+        let words = Arc::new([const { AtomicU32::new(1) }; 14]);
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || words[13].load(Relaxed))
+        };
+        let seen = if choice() { &words[..] } else { &words[..0] };
+        assert_eq!(seen.iter().map(|word| word.load(Relaxed)).sum::<u32>() % 14, 0);
+        assert_eq!(other.join().unwrap(), 1);
+    });
+}
+
+/// As above, where no error may be taken for one of a small pool.
+#[test]
+fn an_error_beside_pools_that_are_too_small_is_reported() {
+    let report = failure(|| {
+        Model::new().check(|| {
+            let words = [const { AtomicU32::new(1) }; 14];
+            if choice() {
+                let sum: u32 = words.iter().map(|word| word.load(Relaxed)).sum();
+                assert_eq!(sum, 15, "a false sum");
+            }
+        });
+    });
+    assert!(report.unwrap().contains("a false sum"));
+}
+
 #[test]
 fn touching_an_object_outside_a_model_says_what_to_do() {
     let report = failure(|| {

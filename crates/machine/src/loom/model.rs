@@ -2,11 +2,12 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex};
 use std::vec;
 use std::vec::Vec;
 
-use super::world::{Asked, Limits, Script, World};
+use super::world::{Asked, Limits, Rooms, Script, World, lock};
 
 /// The bounds of an exploration. Unbounded by default.
 ///
@@ -103,6 +104,22 @@ impl Model {
     /// Panics on the first execution in which `body` panics, races, deadlocks, leaks or reaches a
     /// bound.
     pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Explored {
+        let body = Arc::new(body);
+        let rooms = Arc::new(Mutex::new(Rooms::learning(self.limits.objects)));
+        let explore = || self.explore_in(&rooms, &body);
+        let outcome = catch_unwind(AssertUnwindSafe(explore));
+        if lock(&rooms).exceeded {
+            return self.explore_in(&Arc::new(Mutex::new(Rooms::full(self.limits.objects))), &body);
+        }
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Explores `body` with pools of the sizes that `rooms` says.
+    fn explore_in(
+        &self,
+        rooms: &Arc<Mutex<Rooms>>,
+        body: &Arc<impl Fn() + Send + Sync + 'static>,
+    ) -> Explored {
         let mut explorer = loom::model::Builder::new();
         // Set here, not by the environment: a model means the same wherever it runs.
         explorer.preemption_bound = self.preemptions;
@@ -111,20 +128,21 @@ impl Model {
         explorer.max_duration = None;
         explorer.location = true;
 
-        let body = Arc::new(body);
         let executions = Arc::new(AtomicUsize::new(0));
         let mut scripts: Vec<Script> = vec![Script::new()];
         while let Some(script) = scripts.pop() {
             let asked = Asked::default();
             explorer.check({
                 let (limits, script, asked) = (self.limits, script.clone(), Arc::clone(&asked));
-                let (body, executions) = (Arc::clone(&body), Arc::clone(&executions));
+                let (body, executions) = (Arc::clone(body), Arc::clone(&executions));
+                let rooms = Arc::clone(rooms);
                 move || {
                     // Relaxed: a count, read after the exploration.
                     executions.fetch_add(1, Ordering::Relaxed);
                     let first_frame = 0_u8;
                     let (script, asked) = (script.clone(), Arc::clone(&asked));
-                    World::begin(limits, script, asked, (&raw const first_frame).cast());
+                    let first_frame = (&raw const first_frame).cast();
+                    World::begin(limits, &rooms, script, asked, first_frame);
                     body();
                 }
             });
@@ -141,7 +159,7 @@ fn continuations(
     script: &Script,
     asked: &Mutex<std::collections::BTreeSet<(u64, usize)>>,
 ) -> Vec<Script> {
-    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = lock(asked);
     let mut settled = script.clone();
     let mut next = Vec::new();
     for &position in asked.iter() {

@@ -7,6 +7,9 @@
 //! `const fn new(initial)` claims one at its first use and stores `value - initial` in it, so that
 //! the pool's zero reads as `initial`.
 //!
+//! Objects that are never claimed would be most of an execution's work. So after its first
+//! execution, an exploration makes about twice as many objects as were claimed; see [`Rooms`].
+//!
 //! An atomic that is made while threads run needs more: every use of a claimed object is checked
 //! against the [moment](super::memory) of the memory in which it lies.
 //!
@@ -14,7 +17,8 @@
 //!
 //! 1. An execution runs on one operating-system thread (loom switches coroutines), so plain cells
 //!    suffice here.
-//! 2. The pool is made before the first spawn: its creation happens before every access.
+//! 2. The pool is made before the first spawn: its creation happens before every access. An
+//!    exploration in which one was made later is not believed; see [`Rooms`].
 //! 3. A claim is good for the execution that made it and no other: it carries the execution's
 //!    number.
 
@@ -24,7 +28,7 @@ use core::panic::Location;
 use core::sync::atomic::{AtomicU64 as RealAtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use super::memory::{Memory, Moment};
@@ -45,10 +49,59 @@ pub(super) type Script = BTreeMap<(Label, usize), bool>;
 /// The choices that an exploration came across.
 pub(super) type Asked = Arc<Mutex<BTreeSet<(Label, usize)>>>;
 
+/// The number of kinds of objects that have a pool.
+const KINDS: usize = 4;
+
+/// The number of objects in the pools of the next execution, learned from those before.
+///
+/// A pool that is too small for an execution grows while threads run. The thread of the first use
+/// then counts as the creator (Invariant 2), so the exploration may report a race that is none.
+/// `Model::check` ignores its outcome and explores anew with [`Rooms::full`]. Code that aborts
+/// where it may not unwind would end the process at such a report, so the pools have spare objects.
+/// Few models of this workspace make a pool grow, and none of these reports anything.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    /// The objects of each kind, at most `most`.
+    each: [usize; KINDS],
+    /// The most objects of a kind that an execution may claim.
+    most: usize,
+    /// True until an execution has said how many objects it claims.
+    unknown: bool,
+    /// True if `each` never changes.
+    fixed: bool,
+    /// True once a pool was too small.
+    pub(super) exceeded: bool,
+}
+
+impl Rooms {
+    /// Returns rooms that begin with `most` objects of each kind and shrink after an execution.
+    pub(super) fn learning(most: usize) -> Self {
+        Self { each: [most; KINDS], most, unknown: true, fixed: false, exceeded: false }
+    }
+
+    /// Returns rooms that have `most` objects of each kind in every execution.
+    pub(super) fn full(most: usize) -> Self {
+        Self { fixed: true, ..Self::learning(most) }
+    }
+
+    /// Learns from an execution that has claimed so many objects of each kind.
+    fn learn(&mut self, claimed: [usize; KINDS]) {
+        if self.fixed {
+            return;
+        }
+        for (room, claimed) in self.each.iter_mut().zip(claimed) {
+            // Another interleaving may claim more: a thread that has to wait, for instance.
+            let wanted = (2 * claimed + 4).min(self.most);
+            *room = if self.unknown { wanted } else { wanted.max(*room) };
+        }
+        self.unknown = false;
+    }
+}
+
 /// The bounds of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// The room for objects of each kind made by a `const fn new`.
+    /// The most objects of each kind made by a `const fn new`.
     pub(super) objects: usize,
     /// The number of choices of each thread that are explored.
     pub(super) choices: usize,
@@ -64,6 +117,9 @@ pub(super) struct World {
     number: u64,
     /// The bounds of the exploration.
     limits: Limits,
+    /// The sizes of the pools of the exploration's executions. The present execution says if one
+    /// was too small.
+    rooms: Arc<Mutex<Rooms>>,
     /// The pool behind `AtomicU8`, and `AtomicBool`.
     pub(super) bytes: Pool<Watched<AtomicU8>>,
     /// The pool behind `AtomicU32`.
@@ -84,6 +140,11 @@ pub(super) struct World {
     pub(super) parked: Parked,
     /// The moments of the memory that the model's threads use.
     pub(super) memory: Memory,
+}
+
+/// Locks what no execution leaves half done, also if it has failed.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread of the model.
@@ -108,16 +169,33 @@ impl World {
     /// Begins an execution. `first_frame` is an address in the first frame of the running thread.
     /// The last execution's world is dropped here: none of loom's objects in it is harmed by being
     /// dropped late.
-    pub(super) fn begin(limits: Limits, script: Script, asked: Asked, first_frame: *const ()) {
+    pub(super) fn begin(
+        limits: Limits,
+        rooms: &Arc<Mutex<Rooms>>,
+        script: Script,
+        asked: Asked,
+        first_frame: *const (),
+    ) {
         static EXECUTIONS: RealAtomicU64 = RealAtomicU64::new(1);
+        CURRENT.with_borrow(|last| {
+            if let Some(last) = last {
+                // What this execution makes is not of the last one's memory.
+                last.memory.ignore();
+                if Arc::ptr_eq(&last.rooms, rooms) {
+                    lock(rooms).learn(last.claimed());
+                }
+            }
+        });
+        let [bytes, words, longs, cells] = lock(rooms).each;
         let world = World {
             // Relaxed: only uniqueness matters.
             number: EXECUTIONS.fetch_add(1, Ordering::Relaxed),
             limits,
-            bytes: Pool::new(limits.objects, || Watched::new(AtomicU8::new(0))),
-            words: Pool::new(limits.objects, || Watched::new(AtomicU32::new(0))),
-            longs: Pool::new(limits.objects, || Watched::new(AtomicU64::new(0))),
-            cells: Pool::new(limits.objects, || loom::cell::UnsafeCell::new(())),
+            rooms: Arc::clone(rooms),
+            bytes: Pool::new(bytes, || Watched::new(AtomicU8::new(0))),
+            words: Pool::new(words, || Watched::new(AtomicU32::new(0))),
+            longs: Pool::new(longs, || Watched::new(AtomicU64::new(0))),
+            cells: Pool::new(cells, || loom::cell::UnsafeCell::new(())),
             script,
             asked,
             threads: RefCell::default(),
@@ -130,6 +208,16 @@ impl World {
         // SAFETY: the `Rc` does not move its world, and the world's `drop` ends this.
         unsafe { world.memory.observe() };
         CURRENT.set(Some(world));
+    }
+
+    /// Returns the number of objects of each kind that were claimed.
+    fn claimed(&self) -> [usize; KINDS] {
+        [
+            self.bytes.claimed.get(),
+            self.words.claimed.get(),
+            self.longs.claimed.get(),
+            self.cells.claimed.get(),
+        ]
     }
 
     /// Returns the execution that this coroutine belongs to.
@@ -185,7 +273,7 @@ impl World {
         if position.1 >= self.limits.choices {
             return false;
         }
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(position);
+        lock(&self.asked).insert(position);
         self.script.get(&position).copied().unwrap_or(false)
     }
 
@@ -280,7 +368,9 @@ impl Claim {
 /// A pool of objects that are made before the first thread.
 pub(super) struct Pool<T> {
     /// All objects; the claimed ones come first.
-    objects: Vec<Rc<Pooled<T>>>,
+    objects: RefCell<Vec<Rc<Pooled<T>>>>,
+    /// Makes an object.
+    make: fn() -> T,
     /// The number of claimed objects.
     claimed: Cell<usize>,
 }
@@ -291,6 +381,12 @@ pub(super) struct Pooled<T> {
     object: T,
     /// The address of the claim at its last use, and the moment of that memory.
     memory: RefCell<(usize, Option<Rc<Moment>>)>,
+}
+
+impl<T> Pooled<T> {
+    fn new(object: T) -> Rc<Self> {
+        Rc::new(Self { object, memory: RefCell::default() })
+    }
 }
 
 impl<T> Deref for Pooled<T> {
@@ -305,9 +401,24 @@ impl<T> Deref for Pooled<T> {
 const PLACE_BITS: u32 = 16;
 
 impl<T> Pool<T> {
-    fn new(count: usize, make: impl Fn() -> T) -> Self {
-        let pooled = || Pooled { object: make(), memory: RefCell::default() };
-        Self { objects: (0..count).map(|_| Rc::new(pooled())).collect(), claimed: Cell::new(0) }
+    fn new(count: usize, make: fn() -> T) -> Self {
+        let objects = (0..count).map(|_| Pooled::new(make())).collect();
+        Self { objects: RefCell::new(objects), make, claimed: Cell::new(0) }
+    }
+
+    /// Returns the object at `place`, and makes it if the pool is too small for this execution.
+    /// Returns `None` if the exploration has no room for it.
+    fn at(&self, place: usize, world: &World) -> Option<Rc<Pooled<T>>> {
+        if let Some(object) = self.objects.borrow().get(place) {
+            return Some(Rc::clone(object));
+        }
+        if place >= world.limits.objects {
+            return None;
+        }
+        lock(&world.rooms).exceeded = true;
+        let object = Pooled::new((self.make)());
+        self.objects.borrow_mut().push(Rc::clone(&object));
+        Some(object)
     }
 
     /// Returns the object that `claim` has claimed in the execution `world`, and claims one if
@@ -320,13 +431,12 @@ impl<T> Pool<T> {
             claim.held.store(world.number << PLACE_BITS | place as u64, Ordering::Relaxed);
             place
         });
-        let Some(object) = self.objects.get(place) else {
+        let Some(object) = self.at(place, world) else {
             panic!(
                 "this model touches more than {} objects of one kind made by a `const fn new`; \
                  raise the room with `Model::objects`, or make them with `Fresh::fresh` \
                  (this one was made at {})",
-                self.objects.len(),
-                claim.made,
+                world.limits.objects, claim.made,
             )
         };
         let moment = {
@@ -338,7 +448,7 @@ impl<T> Pool<T> {
             memory.1.clone()
         };
         claim.check(moment.as_deref());
-        Rc::clone(object)
+        object
     }
 }
 
