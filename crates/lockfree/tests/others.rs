@@ -1,7 +1,7 @@
 //! State machines of the objects that are not among `all_structures!`: counters, the cell with
 //! links, the objects that are copied whole, and the heap that promises less about its order. Each
-//! answers as a model of one thread does. Most begin with a state of the test's choice, so the tests
-//! name them instead of expanding the table.
+//! answers as a model of one thread does. Most begin with a state of the test's choice, so the
+//! tests name them instead of expanding the table.
 //!
 //! `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test others` is a longer search.
 

@@ -156,8 +156,8 @@ fn test(case: &Case) {
 }
 
 /// Each in a process of its own: what a frozen thread owns is never freed, and there is not enough
-/// simulated memory for the runs of all structures. `STANCHION_STRUCTURE="TreiberStack counts" cargo
-/// test -p stanchion-lockfree-simulated --test progress -- --nocapture` tries one.
+/// simulated memory for the runs of all structures. `STANCHION_STRUCTURE="TreiberStack counts"
+/// cargo test -p stanchion-lockfree-simulated --test progress -- --nocapture` tries one.
 #[test]
 fn every_structure_is_what_it_says() {
     const ONE: &str = "STANCHION_STRUCTURE";
