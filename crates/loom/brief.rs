@@ -2,8 +2,8 @@
 //! whole one.
 //!
 //! Why not always the whole one: these models would take longer than all others together may take.
-//! Each model states both bounds. What two threads do once is explored without a bound in every
-//! run. If WEAKEN.md names such a model for an ordering, then the brief one also fails without it.
+//! Each model states both bounds. If WEAKEN.md names such a model for an ordering, then the brief
+//! one also fails without it.
 //! `crates/loom/explored.txt` has the numbers of the brief runs.
 
 use stanchion_machine::Model;
@@ -11,9 +11,13 @@ use stanchion_machine::Model;
 /// The environment variable that asks for the whole bound. `cargo xtask loom --whole` sets it.
 const MODELS: &str = "STANCHION_MODELS";
 
-/// Returns `model` with at most `brief` preemptions, or with at most `whole` if the environment
-/// asks for it.
-pub(crate) fn bounded(model: Model, brief: usize, whole: usize) -> Model {
+/// Returns `model` with at most `brief` preemptions. If the environment asks for the whole, it has
+/// at most `whole`, or no bound if `whole` is `None`.
+pub(crate) fn bounded(model: Model, brief: usize, whole: impl Into<Option<usize>>) -> Model {
     let all = std::env::var_os(MODELS).is_some_and(|asked| asked == "whole");
-    model.preemptions(if all { whole } else { brief })
+    match whole.into() {
+        None if all => model,
+        Some(whole) if all => model.preemptions(whole),
+        _ => model.preemptions(brief),
+    }
 }

@@ -31,6 +31,9 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 use stanchion_gang_loom::__internal::{ExchangeBuffers, Parker, Preemption, SlotScheduler, Turn};
 use stanchion_gang_loom::barrier::{Barrier, Central};
 use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
@@ -113,7 +116,8 @@ fn in_thread(
 
 #[test]
 fn slot_scheduler_hands_over_bounded() {
-    explore("slot_scheduler_hands_over_bounded", Model::new().preemptions(3).choices(1), || {
+    let model = brief::bounded(Model::new().choices(1), 2, 3);
+    explore("slot_scheduler_hands_over_bounded", model, || {
         let shared = Processors::new(&[[Some(0)], [Some(1)]]);
         let next = in_thread(&shared, |shared| {
             shared.take_turn(1);

@@ -209,7 +209,7 @@ mod treiber_with_hazards {
         a_push_meets_a_pop: push_and_pop::<Treiber>;
         two_threads_pop: two_pop::<Treiber>;
         two_threads_push_and_pop_bounded: two_threads::<Treiber>, 2;
-        reuse_meets_a_slow_pop_bounded: reuse::<Treiber>, 3;
+        reuse_meets_a_slow_pop_bounded: reuse::<Treiber>, 2 of 3;
         pop_all_meets_pushes_bounded: pop_all::<Hazard>, 3;
         three_threads_bounded: three_threads::<Treiber>, 1;
     }
@@ -224,7 +224,7 @@ mod treiber_with_counts {
         a_push_meets_a_pop: push_and_pop::<Treiber>;
         two_threads_pop: two_pop::<Treiber>;
         two_threads_push_and_pop_bounded: two_threads::<Treiber>, 2;
-        reuse_meets_a_slow_pop_bounded: reuse::<Treiber>, 3;
+        reuse_meets_a_slow_pop_bounded: reuse::<Treiber>, 2 of 3;
         pop_all_meets_pushes_bounded: pop_all::<Counted>, 3;
         three_threads_bounded: three_threads::<Treiber>, 2;
     }
@@ -250,8 +250,8 @@ mod herlihy_with_counts {
 
     models! {
         two_threads_push_bounded: two_push::<Herlihy>, 2 of 3;
-        a_push_meets_a_pop_bounded: push_and_pop::<Herlihy>, 3;
-        two_threads_pop_bounded: two_pop::<Herlihy>, 3;
+        a_push_meets_a_pop_bounded: push_and_pop::<Herlihy>, 2 of 3;
+        two_threads_pop_bounded: two_pop::<Herlihy>, 2 of 3;
         two_threads_push_and_pop_bounded: two_threads::<Herlihy>, 1;
         reuse_meets_a_slow_pop_bounded: reuse::<Herlihy>, 1 of 2;
         three_threads_bounded: three_threads_once::<Herlihy>, 1;

@@ -30,7 +30,12 @@
 //! - `sleeping_a_task_that_moves`: a worker that moves two tasks from one queue to another and runs
 //!   one, a worker. It slept while both were in no queue.
 //!
-//! Every model prints `model NAME: N executions`.
+//! The four models that have more than 70,000 executions without a bound are explored so only by
+//! `cargo xtask loom --whole`. `cargo test` explores them with 5 preemptions. Every model prints
+//! `model NAME: N executions`.
+
+#[path = "../../brief.rs"]
+mod brief;
 
 use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use stanchion_machine::sync::Arc;
@@ -137,7 +142,7 @@ fn spawn(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + Send + 'static) -> thread:
 
 #[test]
 fn sleeping_a_task_is_found() {
-    let model = Model::new();
+    let model = brief::bounded(Model::new(), 5, None);
     explore("sleeping_a_task_is_found", model, || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work(0));
@@ -149,7 +154,7 @@ fn sleeping_a_task_is_found() {
 
 #[test]
 fn sleeping_a_lone_task_is_found() {
-    let model = Model::new();
+    let model = brief::bounded(Model::new(), 5, None);
     explore("sleeping_a_lone_task_is_found", model, || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work(0));
@@ -268,7 +273,7 @@ fn sleeping_a_worker_told_by_name_bounded() {
 /// One thread takes both, keeps one and is busy for ever.
 #[test]
 fn sleeping_a_task_that_moves() {
-    let model = Model::new();
+    let model = brief::bounded(Model::new(), 5, None);
     explore("sleeping_a_task_that_moves", model, || {
         let pool = Pool::new();
         pool.ready.fetch_add(2, Relaxed);
@@ -316,7 +321,8 @@ fn sleeping_the_last_searcher_looks_twice_bounded() {
 /// thieves look, and no producer notifies.
 #[test]
 fn sleeping_a_searcher_keeps_a_task() {
-    explore("sleeping_a_searcher_keeps_a_task", Model::new(), || {
+    let model = brief::bounded(Model::new(), 5, None);
+    explore("sleeping_a_searcher_keeps_a_task", model, || {
         let pool = Pool::new();
         pool.sleep.start_searching();
         pool.sleep.start_searching();
