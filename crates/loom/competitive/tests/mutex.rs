@@ -6,13 +6,10 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads…`, `deadlines::…` | 2 | none |
-//! | `a_try_meets_a_holder`, `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
+//! | `two_threads…`, `deadlines::…`, `a_try_…`, `a_forgotten_guard_…` | 2 | none |
 //! | `…_bounded`, all choices | 2, each locking twice; or 3 | 2 to 4 preemptions, as they say |
 //!
-//! Some have a smaller bound than that in `cargo test`, and the longest two of those without a
-//! bound have one there. `cargo xtask loom --whole` explores all of them ([`brief`]).
-//!
+//! In `cargo test` some have a smaller bound, and so have the two longest without one ([`brief`]).
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too.
 //! A thread that sleeps for ever is a deadlock.
 
