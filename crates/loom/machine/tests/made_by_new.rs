@@ -17,7 +17,7 @@ use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 /// Checks `body`, and prints the number of executions.
 fn explore(name: &str, body: impl Fn() + Send + Sync + 'static) {
-    println!("model stanchion_machine::made_by_new::{name}: {}", Model::new().check(body));
+    println!("model machine::made_by_new::{name}: {}", Model::new().check(body));
 }
 
 /// Returns the report on `body`, which must fail.
