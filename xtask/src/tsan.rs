@@ -55,9 +55,6 @@ const REPORT: &str = "WARNING: ThreadSanitizer: data race";
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 const OPTIONS: &str = "halt_on_error=1:exitcode=66";
 
-/// The file of reports that are no races, with the reasons.
-const SUPPRESSIONS: &str = "xtask/src/tsan_suppressions.txt";
-
 /// Builds and runs; says loudly why not where it cannot.
 pub(crate) fn tsan() -> Result {
     let Some((host, library)) = toolchain()? else { return Ok(()) };
@@ -124,7 +121,6 @@ fn threads(host: &str) -> Result<Vec<String>> {
             }
         }
     };
-    let options = format!("{OPTIONS}:suppressions={}", shell::root().join(SUPPRESSIONS).display());
     let test = |names: &[&str]| {
         let arguments = ["test", "-Zbuild-std", "--package", "stanchion-activations"];
         let mut command = match &debian {
@@ -136,7 +132,7 @@ fn threads(host: &str) -> Result<Vec<String>> {
         command.env("CARGO_TARGET_DIR", shell::target().join("tsan")).env("RUSTC_BOOTSTRAP", "1");
         command.env("RUSTFLAGS", format!("--cfg stanchion_tsan {FLAGS}"));
         // Of each panic that is wanted, a backtrace takes a second.
-        command.env("TSAN_OPTIONS", &options).env("RUST_BACKTRACE", "0");
+        command.env("TSAN_OPTIONS", OPTIONS).env("RUST_BACKTRACE", "0");
         command
     };
     let mut wrong = Vec::new();
