@@ -17,7 +17,7 @@ edition = "2024"
 crate-type = ["cdylib"]
 
 [dependencies]
-machine = { package = "stanchion-machine", version = "=VERSION", default-features = false, features = ["std"] }
+stanchion-machine = { version = "=VERSION", default-features = false, features = ["std"] }
 stanchion-competitive = "=VERSION"
 stanchion-spin = { version = "=VERSION", default-features = false, features = ["std"] }
 lock_api = { version = "0.5.0", default-features = false }
