@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// Features and dependencies that only the real machine has: lines with this word are left out.
+/// The feature and the dependency that only the real machine has: lines that begin so are left out.
 const REAL: &str = "mpi";
 
 /// The crates with unit tests that run in their twin too.
@@ -24,8 +24,8 @@ struct Machine {
     /// The lines of a manifest before its library. `{crate}` stands for the crate's name,
     /// `{license}` for its licence, `{include}` for the folders of its package besides `src`.
     head: &'static str,
-    /// The part of every dependency on another twin besides its path.
-    version: &'static str,
+    /// Set if its packages are published: then a dependency on one states a version.
+    is_published: bool,
 }
 
 const MACHINES: [Machine; 2] = [
@@ -40,7 +40,7 @@ rust-version.workspace = true
 publish = false
 build = \"../build.rs\"
 ",
-        version: "",
+        is_published: false,
     },
     Machine {
         name: "simulated",
@@ -60,7 +60,7 @@ include = [\"/src\", {include}\"/build.rs\", \"/README.md\", \"/ABOUT.md\", \"/L
 publish = false
 build = \"../build.rs\"
 ",
-        version: "version = \"0.1.0\", ",
+        is_published: true,
     },
 ];
 
@@ -140,7 +140,7 @@ fn manifest(
     let features = section(original, "features");
     let features: Vec<&str> = features
         .into_iter()
-        .filter(|line| !line.starts_with('#') && !line.contains(REAL))
+        .filter(|line| !line.starts_with('#') && !line.starts_with(REAL))
         .collect();
     let sections =
         ["dependencies", "target.'cfg(unix)'.dependencies"].map(|title| section(original, title));
@@ -175,10 +175,12 @@ fn dependency(machine: &Machine, line: &str, twins: &[String], workspace: &str) 
     let shared = workspace.lines().find(|line| line.starts_with(&format!("{key} = ")));
     let said = if line.contains("workspace = true") { shared.unwrap_or_default() } else { line };
     let bare = said.contains("default-features = false");
+    let version = section(workspace, "workspace.package");
+    let version = version.iter().find(|line| machine.is_published && line.starts_with("version"));
     format!(
         "{key} = {{ package = \"{key}-{}\", {}path = \"../{twin}\"{}{} }}",
         machine.name,
-        machine.version,
+        version.map_or(String::new(), |version| format!("{version}, ")),
         if bare { ", default-features = false" } else { "" },
         features.unwrap_or_default()
     )
@@ -224,7 +226,8 @@ loom.workspace = true
     #[test]
     fn a_twin_depends_on_twins_and_has_nothing_of_the_real_machine() {
         let twins = ["a", "b"].map(str::to_owned);
-        let workspace = "stanchion-b = { path = \"crates/b\", default-features = false }";
+        let workspace = "[workspace.package]\nversion = \"1.2.3\"\n\n[workspace.dependencies]\n\
+            stanchion-b = { path = \"crates/b\", default-features = false }";
         let text = manifest(&MACHINES[0], "a", &twins, CRATE, workspace);
         assert_eq!(section(&text, "features"), ["std = [\"stanchion-b/std\"]"]);
         let expected = [
@@ -239,5 +242,6 @@ loom.workspace = true
         let text = manifest(&MACHINES[1], "a", &twins, CRATE, workspace);
         assert!(text.contains("include = [\"/src\", \"/data\", \"/build.rs\""), "{text}");
         assert!(!text.contains("loom"), "{text}");
+        assert!(text.contains("stanchion-b-simulated\", version = \"1.2.3\", path"), "{text}");
     }
 }

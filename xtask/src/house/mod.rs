@@ -8,6 +8,7 @@
 //!    wants deadlines of that type.
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
+//! 5. The manifest of each twin is the one that [`twins`] writes from that of its crate.
 //!
 //! Other rules are met by some folders and not yet by others. Each folder has a committed figure
 //! for each of them, which never rises: see [`figures`].
