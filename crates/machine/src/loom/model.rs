@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::vec;
 use std::vec::Vec;
 
-use super::world::{Asked, Limits, Rooms, Script, World, lock};
+use super::world::{Asked, Limits, PoolSizes, Script, World, lock};
 
 /// The bounds of an exploration. Unbounded by default.
 ///
@@ -105,19 +105,20 @@ impl Model {
     /// bound.
     pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Explored {
         let body = Arc::new(body);
-        let rooms = Arc::new(Mutex::new(Rooms::learning(self.limits.objects)));
-        let explore = || self.explore_in(&rooms, &body);
+        let sizes = Arc::new(Mutex::new(PoolSizes::learning(self.limits.objects)));
+        let explore = || self.explore_in(&sizes, &body);
         let outcome = catch_unwind(AssertUnwindSafe(explore));
-        if lock(&rooms).exceeded {
-            return self.explore_in(&Arc::new(Mutex::new(Rooms::full(self.limits.objects))), &body);
+        if lock(&sizes).exceeded {
+            let full = Arc::new(Mutex::new(PoolSizes::full(self.limits.objects)));
+            return self.explore_in(&full, &body);
         }
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Explores `body` with pools of the sizes that `rooms` says.
+    /// Explores `body` with pools of these sizes.
     fn explore_in(
         &self,
-        rooms: &Arc<Mutex<Rooms>>,
+        sizes: &Arc<Mutex<PoolSizes>>,
         body: &Arc<impl Fn() + Send + Sync + 'static>,
     ) -> Explored {
         let mut explorer = loom::model::Builder::new();
@@ -135,14 +136,14 @@ impl Model {
             explorer.check({
                 let (limits, script, asked) = (self.limits, script.clone(), Arc::clone(&asked));
                 let (body, executions) = (Arc::clone(body), Arc::clone(&executions));
-                let rooms = Arc::clone(rooms);
+                let sizes = Arc::clone(sizes);
                 move || {
                     // Relaxed: a count, read after the exploration.
                     executions.fetch_add(1, Ordering::Relaxed);
                     let first_frame = 0_u8;
                     let (script, asked) = (script.clone(), Arc::clone(&asked));
                     let first_frame = (&raw const first_frame).cast();
-                    World::begin(limits, &rooms, script, asked, first_frame);
+                    World::begin(limits, &sizes, script, asked, first_frame);
                     body();
                 }
             });

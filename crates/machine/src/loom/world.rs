@@ -8,7 +8,7 @@
 //! the pool's zero reads as `initial`.
 //!
 //! Objects that are never claimed would be most of an execution's work. So after its first
-//! execution, an exploration makes about twice as many objects as were claimed; see [`Rooms`].
+//! execution, an exploration makes about twice as many objects as were claimed; see [`PoolSizes`].
 //!
 //! An atomic that is made while threads run needs more: every use of a claimed object is checked
 //! against the [moment](super::memory) of the memory in which it lies.
@@ -18,7 +18,7 @@
 //! 1. An execution runs on one operating-system thread (loom switches coroutines), so plain cells
 //!    suffice here.
 //! 2. The pool is made before the first spawn: its creation happens before every access. An
-//!    exploration in which one was made later is not believed; see [`Rooms`].
+//!    exploration in which one was made later is not believed; see [`PoolSizes`].
 //! 3. A claim is good for the execution that made it and no other: it carries the execution's
 //!    number.
 
@@ -56,11 +56,11 @@ const KINDS: usize = 4;
 ///
 /// A pool that is too small for an execution grows while threads run. The thread of the first use
 /// then counts as the creator (Invariant 2), so the exploration may report a race that is none.
-/// `Model::check` ignores its outcome and explores anew with [`Rooms::full`]. Code that aborts
+/// `Model::check` ignores its outcome and explores anew with [`PoolSizes::full`]. Code that aborts
 /// where it may not unwind would end the process at such a report, so the pools have spare objects.
 /// Few models of this workspace make a pool grow, and none of these reports anything.
 #[derive(Debug)]
-pub(super) struct Rooms {
+pub(super) struct PoolSizes {
     /// The objects of each kind, at most `most`.
     each: [usize; KINDS],
     /// The most objects of a kind that an execution may claim.
@@ -73,13 +73,13 @@ pub(super) struct Rooms {
     pub(super) exceeded: bool,
 }
 
-impl Rooms {
-    /// Returns rooms that begin with `most` objects of each kind and shrink after an execution.
+impl PoolSizes {
+    /// Returns sizes that begin at `most` for each kind, and are learned after an execution.
     pub(super) fn learning(most: usize) -> Self {
         Self { each: [most; KINDS], most, unknown: true, fixed: false, exceeded: false }
     }
 
-    /// Returns rooms that have `most` objects of each kind in every execution.
+    /// Returns sizes that are `most` for each kind in every execution.
     pub(super) fn full(most: usize) -> Self {
         Self { fixed: true, ..Self::learning(most) }
     }
@@ -89,10 +89,10 @@ impl Rooms {
         if self.fixed {
             return;
         }
-        for (room, claimed) in self.each.iter_mut().zip(claimed) {
+        for (size, claimed) in self.each.iter_mut().zip(claimed) {
             // Another interleaving may claim more: a thread that has to wait, for instance.
             let wanted = (2 * claimed + 4).min(self.most);
-            *room = if self.unknown { wanted } else { wanted.max(*room) };
+            *size = if self.unknown { wanted } else { wanted.max(*size) };
         }
         self.unknown = false;
     }
@@ -119,7 +119,7 @@ pub(super) struct World {
     limits: Limits,
     /// The sizes of the pools of the exploration's executions. The present execution says if one
     /// was too small.
-    rooms: Arc<Mutex<Rooms>>,
+    sizes: Arc<Mutex<PoolSizes>>,
     /// The pool behind `AtomicU8`, and `AtomicBool`.
     pub(super) bytes: Pool<Watched<AtomicU8>>,
     /// The pool behind `AtomicU32`.
@@ -171,7 +171,7 @@ impl World {
     /// dropped late.
     pub(super) fn begin(
         limits: Limits,
-        rooms: &Arc<Mutex<Rooms>>,
+        sizes: &Arc<Mutex<PoolSizes>>,
         script: Script,
         asked: Asked,
         first_frame: *const (),
@@ -181,17 +181,17 @@ impl World {
             if let Some(last) = last {
                 // What this execution makes is not of the last one's memory.
                 last.memory.ignore();
-                if Arc::ptr_eq(&last.rooms, rooms) {
-                    lock(rooms).learn(last.claimed());
+                if Arc::ptr_eq(&last.sizes, sizes) {
+                    lock(sizes).learn(last.claimed());
                 }
             }
         });
-        let [bytes, words, longs, cells] = lock(rooms).each;
+        let [bytes, words, longs, cells] = lock(sizes).each;
         let world = World {
             // Relaxed: only uniqueness matters.
             number: EXECUTIONS.fetch_add(1, Ordering::Relaxed),
             limits,
-            rooms: Arc::clone(rooms),
+            sizes: Arc::clone(sizes),
             bytes: Pool::new(bytes, || Watched::new(AtomicU8::new(0))),
             words: Pool::new(words, || Watched::new(AtomicU32::new(0))),
             longs: Pool::new(longs, || Watched::new(AtomicU64::new(0))),
@@ -415,7 +415,7 @@ impl<T> Pool<T> {
         if place >= world.limits.objects {
             return None;
         }
-        lock(&world.rooms).exceeded = true;
+        lock(&world.sizes).exceeded = true;
         let object = Pooled::new((self.make)());
         self.objects.borrow_mut().push(Rc::clone(&object));
         Some(object)
