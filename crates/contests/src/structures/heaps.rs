@@ -45,7 +45,7 @@ impl<H: PriorityQueue<Key = u64, Value = ()> + Default + Sync> Structure for Our
 
 impl Structure for parking_lot::Mutex<BinaryHeap<Reverse<u64>>> {
     fn make() -> Self {
-        Self::new(BinaryHeap::with_capacity(1024))
+        Self::new(BinaryHeap::new())
     }
 
     fn first(&self, number: u64) {
