@@ -114,7 +114,6 @@ unsafe impl RawMutex for RawBustedWake {
         // Relaxed: only the holder touches the count.
         if self.releases.fetch_add(1, Ordering::Relaxed) % 10_000 != 9_999 {
             // Release: pairs with the Acquire of `take`.
-            // Release: pairs with the Acquire of `take`.
             self.locked.store(false, Ordering::Release);
         }
     }

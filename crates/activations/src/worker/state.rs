@@ -96,7 +96,8 @@ impl Worker {
     }
 
     pub(crate) fn record(&self) -> &WorkerRecord {
-        // SAFETY: `runtime` is never replaced, and its records stay where they are.
+        // SAFETY: `runtime` is never replaced, and `Workers` keeps the boxed slice of records that
+        // it was made with. Only shared references to a record exist.
         unsafe { self.record.as_ref() }
     }
 
