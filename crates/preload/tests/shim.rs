@@ -197,6 +197,12 @@ fn children_of_a_fork_go_on() {
 }
 
 #[test]
+fn a_process_counts_once_though_two_threads_lock_first() {
+    let found = ok("first-locks", None);
+    assert_eq!((found.processes, found.lockers), (201, 200));
+}
+
+#[test]
 fn children_use_conditions_that_threads_of_their_parent_were_within() {
     // Not in the mode that only records: the C library's own condition variables may hang there.
     for policy in ["always-block", "adaptive"] {

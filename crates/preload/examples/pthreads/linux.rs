@@ -439,6 +439,24 @@ fn forks() {
     });
 }
 
+/// Forks children in which two threads lock first at the same moment.
+fn first_locks() {
+    for _ in 0..200 {
+        let child = fork(&|| {
+            let arrived = AtomicU32::new(0);
+            on_threads(2, || {
+                let mutex = Mutex::new();
+                arrived.fetch_add(1, Ordering::Relaxed);
+                while arrived.load(Ordering::Relaxed) < 2 {
+                    std::hint::spin_loop();
+                }
+                mutex.with(|| ());
+            });
+        });
+        wait_for(child);
+    }
+}
+
 extern "C" fn contender(_: *mut libc::c_void) -> *mut libc::c_void {
     for _ in 0..100 {
         STATIC_LOCK.with(|| std::thread::sleep(Duration::from_micros(50)));
@@ -504,6 +522,7 @@ pub(crate) fn main() {
         "conditions" => conditions(),
         "shared" => shared(),
         "forks" => forks(),
+        "first-locks" => first_locks(),
         "forked-conditions" => forked::conditions(),
         "forked-mutexes" => forked::mutexes(),
         "signals" => signals::storm(),

@@ -41,17 +41,19 @@ pub(super) fn open(path: &CStr) -> Result<(), &'static [u8]> {
 /// can be told from a program without contention.
 #[inline]
 pub(super) fn count_locking_process(table: &Shared) {
-    // Relaxed, here and below: two threads that both count the process do no harm.
+    // Relaxed, here and below: the words are numbers by themselves.
     if LOCKED.load(Ordering::Relaxed) != generation() {
         count_first_lock(table);
     }
 }
 
 /// Counts this process as one that locks. If it is the child of a fork, counts it as one that
-/// records too.
+/// records too. Of several threads that lock first at the same time, one counts it.
 #[cold]
 fn count_first_lock(table: &Shared) {
-    LOCKED.store(generation(), Ordering::Relaxed);
+    if LOCKED.swap(generation(), Ordering::Relaxed) == generation() {
+        return;
+    }
     // The child of a fork does not decide again, so it is counted here.
     if COUNTED.swap(generation(), Ordering::Relaxed) != generation() {
         table.process_begins();
