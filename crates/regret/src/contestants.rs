@@ -10,6 +10,7 @@ use stanchion_competitive::policy::{
 use stanchion_competitive::{Policy, RawPolicyMutex};
 
 use super::race::{self, Figures, Race};
+use super::waits::Waits;
 use stanchion_study_locks::contender::{Contender, Raw, Shared};
 
 /// A mutex and its race, compiled for it.
@@ -23,7 +24,7 @@ pub(crate) struct Contestant {
     /// It asks whether the holder is on a processor.
     pub(crate) sees_holder: bool,
     /// Runs a race on a new mutex of this type.
-    pub(crate) race: fn(&Race<'_>) -> Figures,
+    pub(crate) race: fn(&Race<'_>) -> (Figures, Waits),
 }
 
 /// The part of a contestant in the study.
@@ -140,8 +141,8 @@ mod tests {
     use std::time::Duration;
 
     use super::super::race::{Naps, Steps};
+    use super::super::turns::Turns;
     use super::*;
-    use stanchion_study::measure::Placement;
 
     #[test]
     fn each_excludes_is_counted_and_is_timed() {
@@ -150,7 +151,9 @@ mod tests {
             let name = contestant.name;
             let race = |millis| {
                 (contestant.race)(&Race {
-                    place: Placement { processors: &[], threads: 3 },
+                    threads: 3,
+                    pins: &[],
+                    turns: &Turns::default(),
                     laps: [busy, Steps { inside: 500, outside: 0 }],
                     phase: Some(Duration::from_millis(2)),
                     naps: Some(Naps { every: 1_000, length: Duration::from_micros(10) }),
@@ -158,6 +161,7 @@ mod tests {
                     window: Duration::from_millis(millis),
                     timed: Duration::from_millis(millis),
                 })
+                .0
             };
             // On a busy machine no thread may have run in a short window.
             let figures = [5, 50, 500, 5_000]

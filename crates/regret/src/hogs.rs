@@ -1,4 +1,4 @@
-//! Other programs on the machine: processes that compute for ever, one on each of two processors.
+//! Other programs on the machine: processes that compute for ever, each on a processor of its own.
 //!
 //! They are processes of their own, not threads of this one, for two reasons. The processor time of
 //! this process is then that of the threads under test. And a lock that interrupts all running
@@ -15,18 +15,18 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use super::work::work;
 
-/// The number of hogs, on a machine with at least as many processors.
-const HOGS: usize = 2;
+/// The number of hogs of a named cell, on a machine with at least as many processors.
+pub(crate) const HOGS: usize = 2;
 
 /// Running hogs; they end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Hogs(Vec<Child>);
 
 impl Hogs {
-    /// Starts a hog on each of the first two of `processors` and waits until both compute.
-    pub(crate) fn start(processors: &[usize]) -> Result<Self, String> {
+    /// Starts a hog on each of the first `number` of `processors` and waits until all compute.
+    pub(crate) fn start(processors: &[usize], number: usize) -> Result<Self, String> {
         let mut hogs = Self(Vec::new());
-        for processor in processors.iter().take(HOGS) {
+        for processor in processors.iter().take(number) {
             hogs.0.push(start(*processor)?);
         }
         for hog in &mut hogs.0 {

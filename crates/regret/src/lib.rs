@@ -26,9 +26,13 @@ pub mod hogs;
 pub mod options;
 mod others;
 mod race;
+#[cfg_attr(not(test), expect(dead_code, reason = "the grids follow"))]
+mod random;
 mod show;
 mod standing;
 mod trial;
+#[cfg_attr(not(test), expect(dead_code, reason = "random loads follow"))]
+mod turns;
 mod waits;
 mod work;
 

@@ -24,19 +24,24 @@ use std::time::{Duration, Instant};
 
 use stanchion_machine::clock;
 
+use super::turns::{Turns, Walk};
 use super::waits::Waits;
 use super::work::work;
-use stanchion_study::measure::{Placement, StartLine};
-use stanchion_study::measure::{jain, nanos, processor_time};
+use stanchion_machine::topology;
+use stanchion_study::measure::{StartLine, jain, nanos, processor_time};
 use stanchion_study_locks::contender::{Contender, Shared};
 
 /// The parameters of a race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Race<'a> {
-    /// The processors and the number of threads.
-    pub(crate) place: Placement<'a>,
-    /// The work of a lap in the first and the second phase.
+    /// The number of threads.
+    pub(crate) threads: usize,
+    /// The processors that the threads are pinned to, in turn; none if the kernel places them.
+    pub(crate) pins: &'a [usize],
+    /// The mean work of a lap in the first and the second phase.
     pub(crate) laps: [Steps; 2],
+    /// The differences of the laps.
+    pub(crate) turns: &'a Turns,
     /// The length of a phase; without end if the phases are the same.
     pub(crate) phase: Option<Duration>,
     /// Sleeps in critical sections, if there are any.
@@ -47,6 +52,15 @@ pub(crate) struct Race<'a> {
     pub(crate) window: Duration,
     /// The length of the window in which every acquisition is timed.
     pub(crate) timed: Duration,
+}
+
+impl Race<'_> {
+    /// Pins the calling thread, which is thread `index`, for as long as it holds the result. If the
+    /// system refuses, the thread stays where the kernel puts it.
+    fn pin(&self, index: usize) -> Option<topology::Pinned> {
+        let processor = self.pins.get(index % self.pins.len().max(1))?;
+        topology::pin(*processor).ok()
+    }
 }
 
 /// Work in steps of [`work`].
@@ -120,10 +134,10 @@ impl Steps {
     }
 }
 
-/// Runs `race` on a new lock of type `L`.
-pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
+/// Runs `race` on a new lock of type `L`. Returns the waits of the timed window as well.
+pub(crate) fn run<L: Contender>(race: &Race<'_>) -> (Figures, Waits) {
     let lock = L::new();
-    let threads = race.place.threads;
+    let threads = race.threads;
     let orders = Orders::default();
     // Relaxed, here and at every other access to the orders and the words: they order nothing, and
     // joining the threads orders what is added up afterwards.
@@ -137,9 +151,9 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
             .map(|(index, word)| {
                 let (line, lock, orders) = (&line, &lock, &orders);
                 scope.spawn(move || {
-                    let _pinned = race.place.take_place(index);
+                    let _pinned = race.pin(index);
                     line.wait();
-                    laps(lock, orders, word, race.naps)
+                    laps(lock, orders, word, race.turns.walk(index, threads), race.naps)
                 })
             })
             .collect();
@@ -162,16 +176,23 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> Figures {
     figures.p99 = waits.quantile(0.99);
     figures.p999 = waits.quantile(0.999);
     figures.longest = figures.longest.max(waits.longest());
-    figures
+    (figures, waits)
 }
 
 /// Takes the lock until the race is over, on one of its threads. Returns the waits of the timed
 /// window.
-fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>) -> Waits {
+fn laps<L: Contender>(
+    lock: &L,
+    orders: &Orders,
+    word: &Word,
+    mut walk: Walk<'_>,
+    naps: Option<Naps>,
+) -> Waits {
     let mut waits = Waits::default();
     let mut had: u64 = 0;
     loop {
-        let steps = Steps::from_bits(orders.steps.load(Ordering::Relaxed));
+        let mean = Steps::from_bits(orders.steps.load(Ordering::Relaxed));
+        let steps = walk.next().of(mean);
         let order = orders.order.load(Ordering::Relaxed);
         if order == STOP {
             return waits;

@@ -15,14 +15,14 @@ use stanchion_formulas::Random;
 
 use super::contestants::Contestant;
 use super::grid::{Cell, NAP, PHASE};
-use super::hogs::Hogs;
+use super::hogs::{HOGS, Hogs};
 use super::options::Plan;
 use super::others::Account;
 use super::race::{Figures, Naps, Race, Steps};
 use super::standing::{leader, medians, regrets};
+use super::turns::{Turns, shuffle};
 use super::work::Pace;
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::measure::Placement;
 
 /// All figures.
 pub(crate) struct Trial {
@@ -91,16 +91,17 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), S
             plan.contestants.iter().copied().enumerate().collect();
         columns.extend(trial.double.map(|double| (entered, plan.contestants[double])));
         for (cell, row) in plan.cells.iter().zip(&mut trial.rounds) {
-            let race = race(context, plan, cell, pace);
+            let turns = Turns::default();
+            let race = race(context, plan, cell, pace, &turns);
             let hogs = if cell.hogs {
-                Some(Hogs::start(&context.processors).map_err(Stop::Failed)?)
+                Some(Hogs::start(&context.processors, HOGS).map_err(Stop::Failed)?)
             } else {
                 None
             };
             let before = Account::now(&context.processors, hogs.as_ref());
             shuffle(&mut columns, &mut random);
             for &(column, contestant) in &columns {
-                row[column].push((contestant.race)(&race));
+                row[column].push((contestant.race)(&race).0);
                 context.step()?;
             }
             let after = Account::now(&context.processors, hogs.as_ref());
@@ -112,27 +113,30 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), S
     Ok(())
 }
 
-fn race<'a>(context: &'a Context, plan: &Plan, cell: &Cell, pace: Pace) -> Race<'a> {
+fn race<'a>(
+    context: &'a Context,
+    plan: &Plan,
+    cell: &Cell,
+    pace: Pace,
+    turns: &'a Turns,
+) -> Race<'a> {
+    // If each thread has a processor, pinning takes the kernel's balancing out of the figures. If
+    // there are fewer processors, the kernel's balancing is part of the measurement.
+    let enough = cell.threads <= context.processors.len();
     let changes = cell.laps[0] != cell.laps[1];
     Race {
-        place: Placement { processors: &context.processors, threads: cell.threads },
+        threads: cell.threads,
+        pins: if enough { &context.processors } else { &[] },
         laps: cell
             .laps
             .map(|lap| Steps { inside: pace.steps(lap.inside), outside: pace.steps(lap.outside) }),
         // A short window holds both phases too.
         phase: changes.then(|| Duration::from_nanos(PHASE).min(plan.window / 2)),
+        turns,
         naps: cell.naps.map(|every| Naps { every, length: Duration::from_nanos(NAP) }),
         settle: plan.settle(),
         window: plan.window,
         timed: plan.timed(),
-    }
-}
-
-/// Shuffles `values`. Every order is equally likely (Fisher and Yates).
-fn shuffle<T>(values: &mut [T], random: &mut Random) {
-    for last in (1..values.len()).rev() {
-        let other = random.below(last as u64 + 1) as usize;
-        values.swap(last, other);
     }
 }
 
@@ -158,19 +162,5 @@ mod tests {
         let mut third = trial(2, [[3, 2], [2, 1]]);
         third.keep_complete(1);
         assert_eq!((lengths(&third), third.double), (vec![vec![2, 1], vec![2, 1]], Some(0)));
-    }
-
-    #[test]
-    fn a_shuffle_keeps_all_and_leaves_every_place_to_everyone() {
-        let mut random = Random::new(3);
-        let mut first = [0; 4];
-        for _ in 0..4_000 {
-            let mut values = [0, 1, 2, 3];
-            shuffle(&mut values, &mut random);
-            first[values[0]] += 1;
-            values.sort_unstable();
-            assert_eq!(values, [0, 1, 2, 3]);
-        }
-        assert!(first.iter().all(|&times| (850..1_150).contains(&times)), "{first:?}");
     }
 }

@@ -55,8 +55,7 @@ impl Waits {
     /// Returns the time that `share` of all acquisitions did not exceed, in nanoseconds, up to the
     /// width of a class. Returns 0 if there were none.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
-        let all: u64 = self.counts.iter().sum();
-        let wanted = (share * all as f64).ceil().max(1.0);
+        let wanted = (share * self.count() as f64).ceil().max(1.0);
         let mut below = 0;
         for (class, count) in self.counts.iter().enumerate() {
             below += count;
@@ -65,6 +64,11 @@ impl Waits {
             }
         }
         0.0
+    }
+
+    /// Returns the number of waits.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().sum()
     }
 
     /// Returns the longest wait, in nanoseconds.

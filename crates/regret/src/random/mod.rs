@@ -1,0 +1,4 @@
+//! Random grids: cells that are drawn from distributions.
+
+mod draw;
+mod load;
