@@ -63,6 +63,9 @@ Examples:
   stanchion study regret           which mutex is never far from the best: ten minutes
   stanchion study regret --full    the same over the whole grid: an hour
   stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
+  stanchion study regret --random 60
+                                   60 random cells of mutexes: half an hour at most;
+                                   with --quick five minutes
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
 either of them has of the chosen experiments, side by side. Ctrl-C once stops after \
@@ -267,9 +270,25 @@ pub(crate) struct StudyOptions {
         value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub(crate) window_ms: Option<u64>,
 
-    /// Enter our adaptive policies with other steps and limits as well.
+    /// Enter our adaptive policies with other steps and limits as well; with --random, all our
+    /// other policies too.
     #[arg(long, help_heading = REGRET)]
     pub(crate) sweep: bool,
+
+    #[arg(long, value_name = "N", help_heading = REGRET, conflicts_with_all = ["cells", "full"],
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Draw N cells at random from --seed, in place of the named ones. Each takes 12 to 30 seconds,
+    /// so 60 take half an hour at most; with --quick 2 to 5 seconds.
+    pub(crate) random: Option<u32>,
+
+    #[arg(long, value_name = "FAMILY", help_heading = REGRET, requires = "random")]
+    /// Draw the cells of --random for this family; `locks` if none is named.
+    pub(crate) family: Option<String>,
+
+    #[arg(long, value_name = "CELL", help_heading = REGRET,
+        conflicts_with_all = ["random", "cells", "full"])]
+    /// Measure one cell of --random again, by its name: FAMILY:SEED:INDEX, as in locks:1989:17.
+    pub(crate) replay: Option<String>,
 }
 
 const REGRET: &str = "Options of the experiment `regret`";
@@ -284,6 +303,8 @@ impl StudyOptions {
             (self.rounds.is_some(), "--rounds"),
             (self.window_ms.is_some(), "--window-ms"),
             (self.sweep, "--sweep"),
+            (self.random.is_some(), "--random"),
+            (self.replay.is_some(), "--replay"),
         ];
         given.into_iter().find_map(|(given, option)| given.then_some(option))
     }

@@ -46,6 +46,9 @@ pub(crate) enum Error {
     Regret(#[from] stanchion_regret::options::Refusal),
 
     #[error(transparent)]
+    Random(#[from] stanchion_regret::random::Refusal),
+
+    #[error(transparent)]
     Recording(#[from] stanchion_paper_klmo91::waits::pool::Error),
 
     #[error(transparent)]
@@ -61,6 +64,7 @@ impl Error {
             | Self::OnlyForRegret(_)
             | Self::OnlyForTables
             | Self::Regret(_)
+            | Self::Random(_)
             | Self::Recording(_) => 2,
             Self::Study(error) => error.exit_code(),
             Self::Record(refusal) => refusal.exit_code(),

@@ -449,7 +449,7 @@ fn a_section_is_as_long_as_its_name_says() {
 fn what_regret_cannot_mean_is_refused_before_anything_runs() {
     let place = Place::new("regret-refused");
     let out = place.path("out");
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["--cells", "3t"], "`3t`"),
         (&["--cells", "8t-2t"], "8t-1us-4x-hogs"),
         (&["--contestants", "glibc"], "parking_lot"),
@@ -457,6 +457,12 @@ fn what_regret_cannot_mean_is_refused_before_anything_runs() {
         (&["--window-ms", "0"], "--window-ms"),
         (&["--window-ms", "3600000"], "--window-ms"),
         (&["--quick", "--full"], "--full"),
+        (&["--random", "0"], "--random"),
+        (&["--random", "2", "--cells", "8t"], "--cells"),
+        (&["--random", "2", "--family", "latches"], "there are locks"),
+        (&["--family", "locks"], "--random"),
+        (&["--replay", "locks:1"], "FAMILY:SEED:INDEX"),
+        (&["--replay", "latches:1:2"], "there are locks"),
     ];
     for (more, part) in cases {
         let refused = regret(&out, more);

@@ -108,20 +108,34 @@ pub(crate) static CONTESTANTS: &[Contestant] = stanchion_competitive::__policies
 /// A filter is a name, or else a part of one, or one of the words `ours` (the steps left out unless
 /// asked for) and `peers`. Case does not matter.
 pub(crate) fn choose(filters: &[String], steps: bool) -> Result<Vec<&'static Contestant>, String> {
-    let entered = |contestant: &&Contestant| steps || contestant.role != Role::Step;
+    let all: Vec<(&'static str, Role)> =
+        CONTESTANTS.iter().map(|contestant| (contestant.name, contestant.role)).collect();
+    let chosen = choose_among(&all, filters, |role| steps || role != Role::Step)?;
+    let all = CONTESTANTS.iter().zip(chosen);
+    Ok(all.filter_map(|(contestant, chosen)| chosen.then_some(contestant)).collect())
+}
+
+/// Says for each of `all`, given by name and role, whether any of `filters` matches it. Returns the
+/// filter that matches none otherwise. Only those with a role that is `entered` take part without
+/// filters, and in `ours`.
+pub(crate) fn choose_among(
+    all: &[(&'static str, Role)],
+    filters: &[String],
+    entered: impl Fn(Role) -> bool,
+) -> Result<Vec<bool>, String> {
     if filters.is_empty() {
-        return Ok(CONTESTANTS.iter().filter(entered).collect());
+        return Ok(all.iter().map(|(_, role)| entered(*role)).collect());
     }
-    let mut chosen = vec![false; CONTESTANTS.len()];
+    let mut chosen = vec![false; all.len()];
     for filter in filters {
         let wanted = filter.to_lowercase();
-        let whole = CONTESTANTS.iter().any(|contestant| contestant.name.to_lowercase() == wanted);
+        let whole = all.iter().any(|(name, _)| name.to_lowercase() == wanted);
         let mut found = false;
-        for (contestant, chosen) in CONTESTANTS.iter().zip(&mut chosen) {
-            let name = contestant.name.to_lowercase();
+        for ((name, role), chosen) in all.iter().zip(&mut chosen) {
+            let name = name.to_lowercase();
             let meant = match wanted.as_str() {
-                "ours" => contestant.role != Role::Peer && entered(&contestant),
-                "peers" => contestant.role == Role::Peer,
+                "ours" => *role != Role::Peer && entered(*role),
+                "peers" => *role == Role::Peer,
                 _ if whole => name == wanted,
                 _ => name.contains(&wanted),
             };
@@ -132,16 +146,16 @@ pub(crate) fn choose(filters: &[String], steps: bool) -> Result<Vec<&'static Con
             return Err(filter.clone());
         }
     }
-    let all = CONTESTANTS.iter().zip(chosen);
-    Ok(all.filter_map(|(contestant, chosen)| chosen.then_some(contestant)).collect())
+    Ok(chosen)
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::super::race::{Naps, Steps};
+    use super::super::race::Naps;
     use super::super::turns::Turns;
+    use super::super::work::Steps;
     use super::*;
 
     #[test]

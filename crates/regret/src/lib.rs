@@ -11,6 +11,8 @@
 //!                  medians ──standing──▶ regrets ──▶ bars, show
 //! ```
 //!
+//! [`random`] draws the cells of a grid, and judges our defaults against their peers only.
+//!
 //! Why regret and not a mean of throughputs: the cells with the largest figures decide a mean. A
 //! lock that is best in half of the cells may be thirty times slower in the cell that resembles a
 //! user's program. The worst regret is the most that choosing this lock without knowing the program
@@ -26,12 +28,10 @@ pub mod hogs;
 pub mod options;
 mod others;
 mod race;
-#[cfg_attr(not(test), expect(dead_code, reason = "the grids follow"))]
-mod random;
+pub mod random;
 mod show;
 mod standing;
 mod trial;
-#[cfg_attr(not(test), expect(dead_code, reason = "random loads follow"))]
 mod turns;
 mod waits;
 mod work;
@@ -40,7 +40,8 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Experiment, Paper};
 use stanchion_study::outcome::Outcome;
 
-/// The experiment `regret`; it is given a [`Plan`](options::Plan).
+/// The experiment `regret`; it is given a [`Plan`](options::Plan), or one of a
+/// [random grid](random::Plan).
 pub const EXPERIMENT: Experiment = Experiment {
     id: "regret",
     paper: Paper::Klmo91,
@@ -55,6 +56,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
+    if let Some(plan) = context.given::<random::Plan>() {
+        return random::run(context, plan);
+    }
     let Some(plan) = context.given::<options::Plan>() else {
         return Err(Stop::Failed("it was given no plan".to_owned()));
     };

@@ -22,6 +22,14 @@ pub struct Options {
     pub window_ms: Option<u64>,
     /// Enters our adaptive policies with other steps and limits as well.
     pub sweep: bool,
+    /// Draws so many cells, in place of the named ones.
+    pub random: Option<u32>,
+    /// The family that the cells are drawn for; mutexes if there is none.
+    pub family: Option<String>,
+    /// The name of the one drawn cell to measure again.
+    pub replay: Option<String>,
+    /// The seed that the cells are drawn from.
+    pub seed: u64,
 }
 
 /// The reason why options make no plan.
@@ -150,7 +158,7 @@ impl Plan {
 
 /// The window that fills `seconds` with so many races; from 40 ms, two phases, to half a second,
 /// beyond which little is won.
-fn window(seconds: u64, races: usize) -> Duration {
+pub(crate) fn window(seconds: u64, races: usize) -> Duration {
     let each = Duration::from_secs(seconds) / u32::try_from(races.max(1)).unwrap_or(u32::MAX);
     // With the settling before it and the timed window after it, a window takes 35/24 of itself.
     (each.saturating_sub(START) * 24 / 35)

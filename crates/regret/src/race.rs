@@ -26,7 +26,7 @@ use stanchion_machine::clock;
 
 use super::turns::{Turns, Walk};
 use super::waits::Waits;
-use super::work::work;
+use super::work::{Steps, work};
 use stanchion_machine::topology;
 use stanchion_study::measure::{StartLine, jain, nanos, processor_time};
 use stanchion_study_locks::contender::{Contender, Shared};
@@ -61,15 +61,6 @@ impl Race<'_> {
         let processor = self.pins.get(index % self.pins.len().max(1))?;
         topology::pin(*processor).ok()
     }
-}
-
-/// Work in steps of [`work`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Steps {
-    /// Steps under the lock.
-    pub(crate) inside: u32,
-    /// Steps between an unlock and the next lock.
-    pub(crate) outside: u32,
 }
 
 /// The holder of one section in `every` sleeps for `length`.

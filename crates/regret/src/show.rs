@@ -384,7 +384,8 @@ fn capital(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-fn figures(figures: &Figures) -> Value {
+/// Returns the figures of a race for programs.
+pub(crate) fn figures(figures: &Figures) -> Value {
     json!({
         "throughput": figures.throughput,
         "processor_ns": figures.cost,

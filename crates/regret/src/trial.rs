@@ -18,10 +18,10 @@ use super::grid::{Cell, NAP, PHASE};
 use super::hogs::{HOGS, Hogs};
 use super::options::Plan;
 use super::others::Account;
-use super::race::{Figures, Naps, Race, Steps};
+use super::race::{Figures, Naps, Race};
 use super::standing::{leader, medians, regrets};
 use super::turns::{Turns, shuffle};
-use super::work::Pace;
+use super::work::{Pace, Steps};
 use stanchion_study::context::{Context, Stop};
 
 /// All figures.

@@ -6,7 +6,7 @@
 
 use stanchion_formulas::Random;
 
-use super::race::Steps;
+use super::work::Steps;
 
 /// The distribution of the lengths of sections, and of the work outside. The mean is given apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ const ROWS: usize = 1_000;
 const ONE: u32 = 1 << 10;
 
 /// One lap, as factors of the mean lengths.
+#[cfg_attr(not(test), expect(dead_code, reason = "locks for readers and writers follow"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     /// The factor of the section, in parts of [`ONE`].
@@ -62,7 +63,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// The lap of a race whose laps are all alike.
+    /// The lap of a race in which all laps are alike.
     const PLAIN: Self = Self { inside: ONE as u16, outside: ONE as u16, reads: false };
 
     /// Returns the lengths of this lap, where `mean` are those of the mean lap.
@@ -78,7 +79,7 @@ impl Turn {
     }
 }
 
-/// A table of laps.
+/// A table of laps; empty if all laps are alike.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns(Vec<Turn>);
 

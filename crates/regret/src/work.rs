@@ -15,6 +15,15 @@ pub(crate) struct Pace {
     steps_a_nano: f64,
 }
 
+/// Work in steps of [`work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    /// Steps under the lock.
+    pub(crate) inside: u32,
+    /// Steps between an unlock and the next lock.
+    pub(crate) outside: u32,
+}
+
 impl Pace {
     /// Measures the pace by the fastest of 50 runs, which was disturbed least. Takes about 20 ms.
     pub(crate) fn measure() -> Self {

@@ -87,6 +87,11 @@ impl Context {
         self.part.plan(steps);
     }
 
+    /// Announces that there are more steps than was planned.
+    pub fn plan_more(&self, steps: usize) {
+        self.part.plan_more(steps);
+    }
+
     /// Counts one step as done. Ends the experiment if the user has asked to stop.
     pub fn step(&self) -> Result<(), Stop> {
         self.part.step();

@@ -86,6 +86,11 @@ impl Part {
         self.done.store(0, Ordering::Relaxed);
     }
 
+    /// Announces that there are more steps than was planned.
+    pub fn plan_more(&self, steps: usize) {
+        self.steps.fetch_add(steps as u64, Ordering::Relaxed);
+    }
+
     /// Counts one step as done.
     pub fn step(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -126,6 +131,9 @@ mod tests {
         second.step();
         second.step();
         assert_eq!(progress.bar.position(), 3_000);
+        second.plan_more(3);
+        second.step();
+        assert_eq!(progress.bar.position(), 2_500);
         drop(second);
         assert_eq!(progress.bar.position(), 3_000);
     }

@@ -11,6 +11,7 @@ mod times;
 use stanchion_competitive::waits::Recording;
 use stanchion_paper_klmo91::waits::pool;
 use stanchion_regret::options::{Options, Plan};
+use stanchion_regret::random;
 use stanchion_study::context::Given;
 use stanchion_study::experiment::Experiment;
 use stanchion_study::select::select;
@@ -35,8 +36,11 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     // Before anything is opened: a report of nothing must not take the place of one of something.
     let tasks = target::plan(&chosen, &target)?;
     let mut given = Given::default();
-    if let Some(plan) = regret_plan(&chosen, options, &target)? {
-        given.give(plan);
+    if let Some(options) = regret_options(&chosen, options, &target)? {
+        match random::Plan::new(&options)? {
+            Some(plan) => given.give(plan),
+            None => given.give(Plan::new(&options)?),
+        }
     }
     given.give(recordings(&chosen, options, &target)?);
     let settings = Settings {
@@ -51,24 +55,24 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     Ok(session::run(&tasks, &target, &settings)?)
 }
 
-/// The plan of `regret`, if that is chosen; what is said about it must mean something, before
+/// The options of `regret`, if that is chosen; what is said about it must mean something, before
 /// anything runs.
-fn regret_plan(
+fn regret_options(
     chosen: &[&Experiment],
     options: &StudyOptions,
     target: &Target,
-) -> Result<Option<Plan>, Error> {
+) -> Result<Option<Options>, Error> {
     let regret = stanchion_regret::EXPERIMENT.id;
     let is_chosen = chosen.iter().any(|experiment| experiment.id == regret);
     match (is_chosen && target.is_real(), options.only_for_regret()) {
-        (true, _) => Ok(Some(Plan::new(&regret_options(options))?)),
+        (true, _) => Ok(Some(of_regret(options))),
         (false, Some(option)) if !target.is_real() => Err(Error::OnlyOnReal(option)),
         (false, Some(option)) => Err(Error::OnlyForRegret(option)),
         (false, None) => Ok(None),
     }
 }
 
-fn regret_options(options: &StudyOptions) -> Options {
+fn of_regret(options: &StudyOptions) -> Options {
     Options {
         quick: options.quick,
         full: options.full,
@@ -77,6 +81,10 @@ fn regret_options(options: &StudyOptions) -> Options {
         rounds: options.rounds,
         window_ms: options.window_ms,
         sweep: options.sweep,
+        random: options.random,
+        family: options.family.clone(),
+        replay: options.replay.clone(),
+        seed: options.seed,
     }
 }
 

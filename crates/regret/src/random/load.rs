@@ -20,7 +20,7 @@ const OUTSIDE: (f64, f64) = (0.1, 10.0);
 /// The most threads, in multiples of the processors.
 const MOST_THREADS: usize = 8;
 
-/// What the threads of a cell do, and what else runs.
+/// The work of a cell's threads, and the programs beside them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Load {
     /// The number of threads.
