@@ -18,6 +18,7 @@
 //! over both windows. In the counted window it is known to within 20 ms, and there a starved thread
 //! leaves no other trace. Two stores to a line that no other thread writes cost about a nanosecond.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +31,45 @@ use super::work::{Steps, work};
 use stanchion_machine::topology;
 use stanchion_study::measure::{StartLine, jain, nanos, processor_time};
 use stanchion_study_locks::contender::{Contender, Shared};
+
+/// A lock that races: a mutex, or a lock that threads take to read or to write.
+pub(crate) trait Subject: Send + Sync {
+    /// Makes a free lock.
+    fn new() -> Self;
+
+    /// Runs `section` under the lock. `reads` says that the section only reads; a mutex need not
+    /// care.
+    fn enter<R>(&self, reads: bool, section: impl FnOnce(Held<'_>) -> R) -> R;
+}
+
+/// The data that a section may use.
+pub(crate) enum Held<'a> {
+    /// The section holds the lock alone.
+    Write(&'a mut Shared),
+    /// The section may have others beside it.
+    Read(&'a Shared),
+}
+
+impl Held<'_> {
+    /// Returns the data, to read.
+    fn shared(&self) -> &Shared {
+        match self {
+            Self::Write(shared) => shared,
+            Self::Read(shared) => shared,
+        }
+    }
+}
+
+impl<L: Contender> Subject for L {
+    fn new() -> Self {
+        Contender::new()
+    }
+
+    #[inline(always)]
+    fn enter<R>(&self, _: bool, section: impl FnOnce(Held<'_>) -> R) -> R {
+        self.with(|shared| section(Held::Write(shared)))
+    }
+}
 
 /// The parameters of a race.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +166,7 @@ impl Steps {
 }
 
 /// Runs `race` on a new lock of type `L`. Returns the waits of the timed window as well.
-pub(crate) fn run<L: Contender>(race: &Race<'_>) -> (Figures, Waits) {
+pub(crate) fn run<L: Subject>(race: &Race<'_>) -> (Figures, Waits) {
     let lock = L::new();
     let threads = race.threads;
     let orders = Orders::default();
@@ -155,14 +195,17 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> (Figures, Waits) {
         orders.order.store(TIME, Ordering::Relaxed);
         watch.during(race.timed);
         orders.order.store(STOP, Ordering::Relaxed);
-        let mut waits = Waits::default();
+        let (mut waits, mut writes) = (Waits::default(), 0);
         for runner in runners {
-            waits.add(&runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let (own, wrote) =
+                runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            waits.add(&own);
+            writes += wrote;
         }
+        let counter = lock.enter(false, |held| held.shared().counter);
+        assert_eq!(counter, writes, "the lock let two threads in at once");
         (Figures { longest: watch.longest, ..figures }, waits)
     });
-    let had: u64 = words.iter().map(|word| word.0.load(Ordering::Relaxed) / 2).sum();
-    assert_eq!(lock.with(|shared| shared.counter), had, "the lock let two threads in at once");
     figures.p50 = waits.quantile(0.5);
     figures.p99 = waits.quantile(0.99);
     figures.p999 = waits.quantile(0.999);
@@ -171,36 +214,38 @@ pub(crate) fn run<L: Contender>(race: &Race<'_>) -> (Figures, Waits) {
 }
 
 /// Takes the lock until the race is over, on one of its threads. Returns the waits of the timed
-/// window.
-fn laps<L: Contender>(
+/// window, and the number of sections that wrote.
+fn laps<L: Subject>(
     lock: &L,
     orders: &Orders,
     word: &Word,
     mut walk: Walk<'_>,
     naps: Option<Naps>,
-) -> Waits {
+) -> (Waits, u64) {
     let mut waits = Waits::default();
-    let mut had: u64 = 0;
+    let (mut had, mut writes): (u64, u64) = (0, 0);
     loop {
         let mean = Steps::from_bits(orders.steps.load(Ordering::Relaxed));
-        let steps = walk.next().of(mean);
+        let turn = walk.next();
+        let steps = turn.of(mean);
         let order = orders.order.load(Ordering::Relaxed);
         if order == STOP {
-            return waits;
+            return (waits, writes);
         }
         word.0.store(2 * had + 1, Ordering::Relaxed);
         had += 1;
+        writes += u64::from(!turn.reads);
         if order == COUNT {
-            lock.with(|shared| {
+            lock.enter(turn.reads, |held| {
                 word.0.store(2 * had, Ordering::Relaxed);
-                section(shared, steps.inside, naps);
+                section(held, steps.inside, naps);
             });
         } else {
             let asked = clock::now();
-            let entered = lock.with(|shared| {
+            let entered = lock.enter(turn.reads, |held| {
                 let entered = clock::now();
                 word.0.store(2 * had, Ordering::Relaxed);
-                section(shared, steps.inside, naps);
+                section(held, steps.inside, naps);
                 entered
             });
             waits.note(entered.nanos_since(asked));
@@ -210,12 +255,19 @@ fn laps<L: Contender>(
 }
 
 #[inline]
-fn section(shared: &mut Shared, steps: u32, naps: Option<Naps>) {
-    shared.counter += 1;
-    if let Some(naps) = naps
-        && shared.counter.is_multiple_of(naps.every)
-    {
-        thread::sleep(naps.length);
+fn section(held: Held<'_>, steps: u32, naps: Option<Naps>) {
+    match held {
+        Held::Write(shared) => {
+            shared.counter += 1;
+            if let Some(naps) = naps
+                && shared.counter.is_multiple_of(naps.every)
+            {
+                thread::sleep(naps.length);
+            }
+        }
+        Held::Read(shared) => {
+            black_box(shared.counter);
+        }
     }
     work(steps);
 }

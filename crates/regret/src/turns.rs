@@ -51,7 +51,6 @@ const ROWS: usize = 1_000;
 const ONE: u32 = 1 << 10;
 
 /// One lap, as factors of the mean lengths.
-#[cfg_attr(not(test), expect(dead_code, reason = "locks for readers and writers follow"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     /// The factor of the section, in parts of [`ONE`].

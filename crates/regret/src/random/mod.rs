@@ -20,6 +20,7 @@ mod judge;
 mod load;
 mod locks;
 mod plan;
+mod rwlocks;
 mod show;
 mod trial;
 
@@ -53,7 +54,7 @@ pub(crate) struct Family {
 }
 
 /// All families.
-static FAMILIES: &[Family] = &[locks::FAMILY];
+static FAMILIES: &[Family] = &[locks::FAMILY, rwlocks::FAMILY];
 
 /// The largest regrets of our default that meet the bars. A figure without a limit is not judged.
 struct Limits {
