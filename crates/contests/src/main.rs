@@ -9,23 +9,23 @@ use stanchion_contests::{CONTESTS, Effort, Options, find};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// The contests to run
     #[arg(required_unless_present = "list", value_name = "NAME")]
+    /// The contests to run
     names: Vec<String>,
+    #[arg(long)]
     /// Lists all contests
-    #[arg(long)]
     list: bool,
-    /// Runs only the contestants with TEXT in their `cell/contestant`; several are or'ed
     #[arg(long, value_name = "TEXT")]
+    /// Runs only the contestants with TEXT in their `cell/contestant`; several are or'ed
     only: Vec<String>,
-    /// The number of rounds; without it, each contest's own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// The number of rounds; without it, each contest's own
     rounds: Option<u32>,
-    /// The share of the usual time or operations of each run, in per cent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// The share of the usual time or operations of each run, in per cent
     scale: Option<u32>,
-    /// Runs one round with a fifth of the time or operations
     #[arg(long)]
+    /// Runs one round with a fifth of the time or operations
     quick: bool,
 }
 

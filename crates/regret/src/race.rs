@@ -132,6 +132,19 @@ pub(crate) struct Figures {
     pub(crate) longest: f64,
 }
 
+impl Figures {
+    /// Returns the figures with those of the waits of the timed window.
+    pub(crate) fn with_waits(self, waits: &Waits) -> Self {
+        Self {
+            p50: waits.quantile(0.5),
+            p99: waits.quantile(0.99),
+            p999: waits.quantile(0.999),
+            longest: self.longest.max(waits.longest()),
+            ..self
+        }
+    }
+}
+
 /// The words that all threads read before each lap. The thread that runs the race writes them a few
 /// times a second.
 #[derive(Default)]
@@ -175,7 +188,7 @@ pub(crate) fn run<L: Subject>(race: &Race<'_>) -> (Figures, Waits) {
     orders.steps.store(race.laps[0].to_bits(), Ordering::Relaxed);
     let words: Vec<Word> = (0..threads).map(|_| Word::default()).collect();
     let line = StartLine::default();
-    let (mut figures, waits) = thread::scope(|scope| {
+    let (figures, waits) = thread::scope(|scope| {
         let runners: Vec<_> = words
             .iter()
             .enumerate()
@@ -206,11 +219,7 @@ pub(crate) fn run<L: Subject>(race: &Race<'_>) -> (Figures, Waits) {
         assert_eq!(counter, writes, "the lock let two threads in at once");
         (Figures { longest: watch.longest, ..figures }, waits)
     });
-    figures.p50 = waits.quantile(0.5);
-    figures.p99 = waits.quantile(0.99);
-    figures.p999 = waits.quantile(0.999);
-    figures.longest = figures.longest.max(waits.longest());
-    (figures, waits)
+    (figures.with_waits(&waits), waits)
 }
 
 /// Takes the lock until the race is over, on one of its threads. Returns the waits of the timed

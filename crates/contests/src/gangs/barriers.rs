@@ -12,9 +12,9 @@ use std::time::Duration;
 use stanchion_gang::Waiter;
 use stanchion_gang::barrier::Barrier;
 
-use super::crossing::{self, Circumstances, Member};
+use super::crossing::{self, Circumstances, Crossing, Member};
 use super::{ROUNDS, in_words};
-use crate::cell::{Against, Cell, Column, Contestant, Figures};
+use crate::cell::{Against, Cell, Column, Contestant};
 use crate::race::race;
 use crate::{Effort, Options, Report};
 
@@ -26,7 +26,7 @@ const COLUMNS: &[Column] =
 const LASTING: Duration = Duration::from_millis(60);
 
 /// A function that measures a barrier for a time.
-type Run = fn(Circumstances, Duration) -> Figures;
+type Run = fn(Circumstances, Duration) -> Crossing;
 
 /// Expands to the name of each barrier of the table at which members sleep, and the function that
 /// measures it.
@@ -44,16 +44,40 @@ macro_rules! entrants {
 /// The barriers of this workspace.
 const OURS: &[(&str, Run)] = stanchion_gang::__barriers!(entrants);
 
-/// The barriers of others.
-const PEERS: &[(&str, Run)] = &[
-    ("hurdles", hurdles),
-    ("std", standard),
-    ("spin", spin),
-    ("spin-then-yield", spin_then_yield),
+/// The barriers of others, and whether members that wait for long sleep.
+const PEERS: &[(&str, bool, Run)] = &[
+    ("hurdles", false, hurdles),
+    ("std", true, standard),
+    ("spin", false, spin),
+    ("spin-then-yield", false, spin_then_yield),
 ];
 
 /// The barrier that stands first: the one to take if nothing is known.
 const FIRST: &str = "CoResident";
+
+/// A barrier that can be measured in any circumstances.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrant {
+    /// The name in tables.
+    pub name: &'static str,
+    /// True if the barriers of this workspace are compared with it.
+    pub is_peer: bool,
+    /// True if members that wait for long sleep.
+    pub sleeps: bool,
+    /// Measures the barrier for a time.
+    pub run: fn(Circumstances, Duration) -> Crossing,
+}
+
+/// Returns all barriers. The first is the one to take if nothing is known.
+#[must_use]
+pub fn entrants() -> Vec<Entrant> {
+    let (first, others): (Vec<_>, Vec<_>) = OURS.iter().partition(|(name, _)| *name == FIRST);
+    let ours = first.into_iter().chain(others);
+    let ours = ours.map(|&(name, run)| Entrant { name, is_peer: false, sleeps: true, run });
+    let peers = PEERS.iter();
+    let peers = peers.map(|&(name, sleeps, run)| Entrant { name, is_peer: true, sleeps, run });
+    ours.chain(peers).collect()
+}
 
 impl<B: Barrier> Member for Waiter<Arc<B>> {
     fn cross(&mut self) {
@@ -61,7 +85,7 @@ impl<B: Barrier> Member for Waiter<Arc<B>> {
     }
 }
 
-fn ours<B: Barrier>(cell: Circumstances, lasting: Duration) -> Figures {
+fn ours<B: Barrier>(cell: Circumstances, lasting: Duration) -> Crossing {
     let barrier = Arc::new(B::with_members(cell.threads).expect("so many are possible"));
     crossing::run(Waiter::all(barrier), cell, lasting)
 }
@@ -72,7 +96,7 @@ impl Member for hurdles::Barrier {
     }
 }
 
-fn hurdles(cell: Circumstances, lasting: Duration) -> Figures {
+fn hurdles(cell: Circumstances, lasting: Duration) -> Crossing {
     let barrier = hurdles::Barrier::new(cell.threads);
     crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
@@ -83,7 +107,7 @@ impl Member for Arc<std::sync::Barrier> {
     }
 }
 
-fn standard(cell: Circumstances, lasting: Duration) -> Figures {
+fn standard(cell: Circumstances, lasting: Duration) -> Crossing {
     let barrier = Arc::new(std::sync::Barrier::new(cell.threads));
     crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
@@ -94,7 +118,7 @@ impl Member for Arc<peer_spin::Barrier> {
     }
 }
 
-fn spin(cell: Circumstances, lasting: Duration) -> Figures {
+fn spin(cell: Circumstances, lasting: Duration) -> Crossing {
     let barrier = Arc::new(peer_spin::Barrier::new(cell.threads));
     crossing::run(vec![barrier; cell.threads], cell, lasting)
 }
@@ -132,7 +156,7 @@ impl Member for Arc<SpinThenYield> {
     }
 }
 
-fn spin_then_yield(cell: Circumstances, lasting: Duration) -> Figures {
+fn spin_then_yield(cell: Circumstances, lasting: Duration) -> Crossing {
     let barrier = Arc::new(SpinThenYield {
         arrived: stanchion_machine::topology::CachePadded::new(AtomicUsize::new(0)),
         crossed: stanchion_machine::topology::CachePadded::new(AtomicUsize::new(0)),
@@ -143,7 +167,7 @@ fn spin_then_yield(cell: Circumstances, lasting: Duration) -> Figures {
 
 /// Returns the circumstances of two threads, each on a processor of its own.
 fn pair() -> Circumstances {
-    Circumstances { threads: 2, grain: 0, hogs: 0, pinned: true }
+    Circumstances { threads: 2, grain: 0, skewed: false, hogs: 0, pinned: true }
 }
 
 /// Returns all other circumstances.
@@ -151,22 +175,29 @@ fn grid() -> impl Iterator<Item = Circumstances> {
     [0, 2].into_iter().flat_map(|hogs| {
         [2, 4, 8, 16].into_iter().flat_map(move |threads| {
             let grains = [0, 1_000, 10_000, 100_000, 1_000_000].into_iter();
-            grains.map(move |grain| Circumstances { threads, grain, hogs, pinned: false })
+            grains.map(move |grain| Circumstances {
+                threads,
+                grain,
+                skewed: false,
+                hogs,
+                pinned: false,
+            })
         })
     })
 }
 
 fn cell(section: &str, circumstances: Circumstances) -> Cell {
-    let Circumstances { threads, grain, hogs, pinned } = circumstances;
+    let Circumstances { threads, grain, hogs, pinned, .. } = circumstances;
     let pinned = if pinned { ", pinned" } else { "" };
     let grain = in_words(grain);
     let title = format!("{section}, {threads} threads, grain {grain}, {hogs} hogs{pinned}");
-    let measure = |run: Run| move |effort: Effort| run(circumstances, effort.time(LASTING));
-    let (first, others): (Vec<_>, Vec<_>) = OURS.iter().partition(|(name, _)| *name == FIRST);
-    let ours = first.into_iter().chain(others);
-    let ours = ours.map(|&(name, run)| Contestant::new(name, measure(run)));
-    let peers = PEERS.iter().map(|&(name, run)| Contestant::peer(name, measure(run)));
-    Cell::new(title, COLUMNS, Against::Best, ours.chain(peers).collect()).sampled(0.5)
+    let measure =
+        |run: Run| move |effort: Effort| run(circumstances, effort.time(LASTING)).figures();
+    let contestants = entrants().into_iter().map(|entrant| match entrant.is_peer {
+        true => Contestant::peer(entrant.name, measure(entrant.run)),
+        false => Contestant::new(entrant.name, measure(entrant.run)),
+    });
+    Cell::new(title, COLUMNS, Against::Best, contestants.collect()).sampled(0.5)
 }
 
 /// Returns the cells without work and without hogs.

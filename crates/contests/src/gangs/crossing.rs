@@ -14,15 +14,47 @@ use crate::work::{Work, thread_time};
 
 /// The circumstances of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances {
+pub struct Circumstances {
     /// The number of members.
-    pub(crate) threads: usize,
-    /// The computation between two crossings, in ns.
-    pub(crate) grain: u64,
+    pub threads: usize,
+    /// The computation between two crossings, in ns: the mean of all members.
+    pub grain: u64,
+    /// True if the computation rises evenly from none for the first member to twice the mean for
+    /// the last one.
+    pub skewed: bool,
     /// The number of threads that compute all the time.
-    pub(crate) hogs: usize,
-    /// True if each member is pinned to a processor of its own.
-    pub(crate) pinned: bool,
+    pub hogs: usize,
+    /// True if each member is pinned to a processor, in turn.
+    pub pinned: bool,
+}
+
+impl Circumstances {
+    /// Returns the computation of a member.
+    fn work(self, member: usize) -> Work {
+        let last = self.threads as u64 - 1;
+        match self.skewed && last > 0 {
+            true => Work::of(2 * self.grain * member as u64 / last),
+            false => Work::of(self.grain),
+        }
+    }
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Crossing {
+    /// The time for each crossing, in nanoseconds.
+    pub nanos: f64,
+    /// The processor time of all members for each crossing, in nanoseconds.
+    pub processor: f64,
+    /// Waits of the first member, in nanoseconds.
+    pub waits: Vec<f64>,
+}
+
+impl Crossing {
+    /// Returns the time, the processor time, and the 99th percentile of the waits.
+    pub(crate) fn figures(mut self) -> Figures {
+        vec![self.nanos, self.processor, quantile(&mut self.waits, 0.99)]
+    }
 }
 
 /// A member's way to cross.
@@ -30,18 +62,19 @@ pub(crate) trait Member {
     fn cross(&mut self);
 }
 
-/// One of this many waits is timed.
+/// One of this many waits is timed, if waits are short.
 const TIMED: u64 = 8;
 
-/// Runs `members` for about `lasting`. Returns, in nanoseconds, the time and the processor time of
-/// all members for each crossing, and the 99th percentile of one member's waits.
+/// Each wait is timed after one of this many nanoseconds.
+const LONG: f64 = 100_000.0;
+
+/// Runs `members` for about `lasting`.
 pub(crate) fn run<M: Member + Send>(
     members: Vec<M>,
     cell: Circumstances,
     lasting: Duration,
-) -> Figures {
+) -> Crossing {
     let processors = topology::processors();
-    let work = Work::of(cell.grain);
     let begin = Barrier::new(members.len() + cell.hogs);
     // The crossing after which all members end. The member that sets it has not come to that
     // crossing yet, so all members see the value after that crossing.
@@ -64,6 +97,7 @@ pub(crate) fn run<M: Member + Send>(
             .enumerate()
             .map(|(index, mut member)| {
                 let processor = processors[index % processors.len()];
+                let work = cell.work(index);
                 scope.spawn(move || {
                     let _pinned = cell.pinned.then(|| topology::pin(processor));
                     begin.wait();
@@ -74,30 +108,30 @@ pub(crate) fn run<M: Member + Send>(
                 })
             })
             .collect();
-        let figures: Vec<_> =
+        let mut figures: Vec<_> =
             handles.into_iter().map(|handle| handle.join().expect("a member ended")).collect();
         over.store(true, Relaxed);
-        let (crossings, nanos, p99) = figures[0];
+        let (crossings, nanos, waits) = figures.swap_remove(0);
         let crossings = crossings as f64;
-        vec![nanos / crossings, cpu.load(Relaxed) as f64 / crossings, p99]
+        let processor = cpu.load(Relaxed) as f64 / crossings;
+        Crossing { nanos: nanos / crossings, processor, waits }
     })
 }
 
 /// Takes part until member 0, which leads, has measured for long enough. Returns the number of
-/// crossings, their time, and the 99th percentile of the waits, which is 0 for all members but the
-/// leader.
+/// crossings, their time, and some waits; nothing for all members but the leader.
 pub(crate) fn take_part(
     member: &mut impl Member,
     leads: bool,
     work: Work,
     last: &AtomicU64,
     lasting: Duration,
-) -> (u64, f64, f64) {
+) -> (u64, f64, Vec<f64>) {
     if leads {
         return lead(member, work, last, lasting);
     }
     follow(member, work, last);
-    (0, 0.0, 0.0)
+    (0, 0.0, Vec::new())
 }
 
 fn follow(member: &mut impl Member, work: Work, last: &AtomicU64) {
@@ -116,12 +150,13 @@ fn lead(
     work: Work,
     last: &AtomicU64,
     lasting: Duration,
-) -> (u64, f64, f64) {
-    let mut waits = Vec::with_capacity(1 << 17);
+) -> (u64, f64, Vec<f64>) {
+    let mut waits: Vec<f64> = Vec::with_capacity(1 << 17);
     let begun = Instant::now();
     for crossing in 0.. {
         work.compute();
-        if crossing % TIMED == 0 || work.loops > 1_000 {
+        let slow = work.loops > 1_000 || waits.last().is_some_and(|&wait| wait > LONG);
+        if crossing % TIMED == 0 || slow {
             if begun.elapsed() >= lasting {
                 last.store(crossing, Relaxed);
             }
@@ -135,7 +170,7 @@ fn lead(
         }
         if crossing >= last.load(Relaxed) {
             let nanos = begun.elapsed().as_nanos() as f64;
-            return (crossing + 1, nanos, quantile(&mut waits, 0.99));
+            return (crossing + 1, nanos, waits);
         }
     }
     unreachable!("crossings are counted without end")

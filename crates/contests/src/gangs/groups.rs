@@ -126,10 +126,10 @@ fn gangs(groups: usize, grain: u64, lasting: Duration) -> f64 {
 }
 
 /// Returns the time of a crossing, of all groups together.
-fn each(figures: &[(u64, f64, f64)]) -> f64 {
+fn each(figures: &[(u64, f64, Vec<f64>)]) -> f64 {
     1.0 / figures
         .iter()
-        .map(|&(crossings, nanos, _)| crossings as f64 / nanos.max(1.0))
+        .map(|(crossings, nanos, _)| *crossings as f64 / nanos.max(1.0))
         .sum::<f64>()
 }
 

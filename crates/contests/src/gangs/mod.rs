@@ -13,6 +13,9 @@ pub(crate) mod groups;
 pub(crate) mod slots;
 mod yields;
 
+pub use barriers::{Entrant, entrants};
+pub use crossing::{Circumstances, Crossing};
+
 use crate::cell::Cell;
 
 /// The number of rounds of a contest.

@@ -18,7 +18,7 @@ const LEAST: f64 = 25.0;
 const OUTSIDE: (f64, f64) = (0.1, 10.0);
 
 /// The most threads, in multiples of the processors.
-const MOST_THREADS: usize = 8;
+pub(super) const MOST_THREADS: usize = 8;
 
 /// The work of a cell's threads, and the programs beside them.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,8 @@
 //! brings a name, the limits of its bars, its contestants, and a function that draws a cell. A
 //! drawn cell brings its description and the race of each contestant in it.
 
+#[cfg(target_os = "linux")]
+mod barriers;
 mod draw;
 mod judge;
 mod load;
@@ -54,7 +56,13 @@ pub(crate) struct Family {
 }
 
 /// All families.
-static FAMILIES: &[Family] = &[locks::FAMILY, rwlocks::FAMILY];
+static FAMILIES: &[Family] = &[
+    locks::FAMILY,
+    rwlocks::FAMILY,
+    // The contests that have their races are for Linux.
+    #[cfg(target_os = "linux")]
+    barriers::FAMILY,
+];
 
 /// The largest regrets of our default that meet the bars. A figure without a limit is not judged.
 struct Limits {
