@@ -104,6 +104,12 @@ impl Turns {
         Self(turns)
     }
 
+    /// Returns the factors of the work outside.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn outside(&self) -> Vec<f32> {
+        self.0.iter().map(|turn| f32::from(turn.outside) / ONE as f32).collect()
+    }
+
     /// Returns the laps of thread `index` of `threads`.
     pub(crate) fn walk(&self, index: usize, threads: usize) -> Walk<'_> {
         Walk { turns: &self.0, at: index * self.0.len() / threads }

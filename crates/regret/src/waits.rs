@@ -44,6 +44,13 @@ impl Waits {
         self.longest = self.longest.max(nanos);
     }
 
+    /// Counts several acquisitions that took `nanos` nanoseconds each.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn note_many(&mut self, nanos: u64, times: u64) {
+        self.counts[class(nanos)] += times;
+        self.longest = self.longest.max(nanos);
+    }
+
     /// Adds the waits of another thread.
     pub(crate) fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {

@@ -20,43 +20,49 @@ pub(crate) fn family() -> Family {
 struct Ours<C>(C);
 
 impl<C: Counter + Default + Sync> Structure for Ours<C> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self(C::default())
     }
 
-    fn first(&self, _number: u64) {
+    fn first(&self, _number: u64) -> bool {
         self.0.increment();
+        true
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         self.0.increment();
+        true
     }
 }
 
 impl Structure for AtomicU64 {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self::new(0)
     }
 
-    fn first(&self, _number: u64) {
+    fn first(&self, _number: u64) -> bool {
         self.fetch_add(1, Relaxed);
+        true
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         self.fetch_add(1, Relaxed);
+        true
     }
 }
 
 impl Structure for parking_lot::Mutex<u64> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self::new(0)
     }
 
-    fn first(&self, _number: u64) {
+    fn first(&self, _number: u64) -> bool {
         *self.lock() += 1;
+        true
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         *self.lock() += 1;
+        true
     }
 }

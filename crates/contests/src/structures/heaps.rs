@@ -30,29 +30,31 @@ pub(crate) fn key(number: u64) -> u64 {
 struct Ours<H>(H);
 
 impl<H: PriorityQueue<Key = u64, Value = ()> + Default + Sync> Structure for Ours<H> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self(H::default())
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         self.0.push(key(number), ());
+        true
     }
 
-    fn second(&self) {
-        black_box(self.0.pop_min());
+    fn second(&self) -> bool {
+        black_box(self.0.pop_min()).is_some()
     }
 }
 
 impl Structure for parking_lot::Mutex<BinaryHeap<Reverse<u64>>> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self::new(BinaryHeap::new())
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         self.lock().push(Reverse(key(number)));
+        true
     }
 
-    fn second(&self) {
-        black_box(self.lock().pop());
+    fn second(&self) -> bool {
+        black_box(self.lock().pop()).is_some()
     }
 }

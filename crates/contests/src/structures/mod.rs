@@ -42,7 +42,8 @@ use crate::cell::{Against, Cell, Column, Contestant};
 use crate::race::race;
 use crate::work::in_threads;
 use crate::{Effort, Options, Report};
-use window::{Load, Structure, Window, other_work, window};
+pub use window::{Load, Window};
+use window::{Structure, other_work, window};
 
 /// The columns of a window's figures.
 const COLUMNS: &[Column] = &[
@@ -54,6 +55,9 @@ const COLUMNS: &[Column] = &[
     Column::median("granted, %", 0),
 ];
 
+/// The capacity of a bounded queue in a contest, and the first size of locked arrays.
+const ROOM: usize = 1024;
+
 /// The length of a window.
 const WINDOW: Duration = Duration::from_millis(20);
 
@@ -63,14 +67,18 @@ const ROUNDS: usize = 15;
 /// The numbers of threads.
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 
-/// A structure that runs under one name.
-struct Entrant {
+/// A function that measures a structure in one window.
+type Run = fn(Load<'_>, Duration) -> Window;
+
+/// A structure that can be measured under any load.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrant {
     /// The name in tables.
-    name: &'static str,
+    pub name: &'static str,
     /// True if the structures of this workspace are compared with it.
-    is_peer: bool,
+    pub is_peer: bool,
     /// Measures the structure in one window.
-    run: fn(Load, Duration) -> Window,
+    pub run: Run,
 }
 
 /// Structures with the same task.
@@ -99,7 +107,7 @@ impl Family {
         self
     }
 
-    fn cell(&self, title: String, load: Load) -> Cell {
+    fn cell(&self, title: String, load: Load<'static>) -> Cell {
         let contestants = self.entrants.iter().map(|entrant| {
             let run = entrant.run;
             let run = move |effort: Effort| run(load, effort.time(WINDOW)).figures();
@@ -125,13 +133,31 @@ fn families() -> [Family; 6] {
     ]
 }
 
+/// Returns the queues: those with a bound, or those that grow.
+#[must_use]
+pub fn queues(bounded: bool) -> Vec<Entrant> {
+    if bounded { queues::bounded() } else { queues::unbounded() }.entrants
+}
+
+/// Returns the stacks.
+#[must_use]
+pub fn stacks() -> Vec<Entrant> {
+    stacks::family().entrants
+}
+
+/// Returns the priority queues.
+#[must_use]
+pub fn heaps() -> Vec<Entrant> {
+    heaps::family().entrants
+}
+
 /// Returns the cells without other work.
 #[must_use]
 pub fn cells() -> Vec<Cell> {
     let of = |family: &Family| {
         THREADS.map(|threads| {
             let title = format!("{}, {}", family.name, in_threads(threads));
-            family.cell(title, Load { threads, work_ns: 0 })
+            family.cell(title, Load::pairs(threads, 0))
         })
     };
     families().iter().flat_map(of).collect()
@@ -143,7 +169,7 @@ pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Repo
     for family in families() {
         let loads = THREADS
             .into_iter()
-            .flat_map(|threads| [0, 500].map(|work_ns| Load { threads, work_ns }));
+            .flat_map(|threads| [0, 500].map(|work_ns| Load::pairs(threads, work_ns)));
         let cells = loads
             .map(|load| family.cell(format!("{}, {}", family.name, load.name()), load))
             .collect();

@@ -15,11 +15,8 @@ use stanchion_lockfree::queue::{
     PrakashLeeJohnsonQueue, TwoLockQueue,
 };
 
-use super::Family;
 use super::window::Structure;
-
-/// The capacity of a bounded queue.
-const ROOM: usize = 1024;
+use super::{Family, ROOM};
 
 /// Returns the bounded queues, and a mutex around a sequential queue.
 pub(crate) fn bounded() -> Family {
@@ -27,10 +24,10 @@ pub(crate) fn bounded() -> Family {
         .ours::<LockedRing<u64>>("LockedRing")
         .ours::<LockedRing<u64, RawPolicyMutex>>("LockedRing<RawPolicyMutex>")
         .ours::<NikolaevQueue<u64>>("NikolaevQueue")
-        .ours::<stanchion_competitive::Mutex<VecDeque<u64>>>("Mutex<VecDeque>")
+        .ours::<Ring<stanchion_competitive::Mutex<VecDeque<u64>>>>("Mutex<VecDeque>")
         .peer::<crossbeam_queue::ArrayQueue<u64>>("crossbeam ArrayQueue")
         .peer::<Bounded>("concurrent-queue, bounded")
-        .peer::<parking_lot::Mutex<VecDeque<u64>>>("parking_lot Mutex<VecDeque>")
+        .peer::<Ring<parking_lot::Mutex<VecDeque<u64>>>>("parking_lot Mutex<VecDeque>")
 }
 
 /// Returns the queues that grow.
@@ -49,132 +46,128 @@ pub(crate) fn unbounded() -> Family {
         .peer::<parking_lot::Mutex<VecDeque<u64>>>("parking_lot Mutex<VecDeque>")
 }
 
-/// Consumes the result of a pop. It may be `None`, because a pop does not wait for a push.
-fn found(value: Option<u64>) {
-    black_box(value);
+/// Consumes the result of a pop, and returns whether there was a value.
+fn found(value: Option<u64>) -> bool {
+    black_box(value).is_some()
 }
 
 /// Implements the interface for a queue of this workspace, with the expression that makes it.
 macro_rules! ours {
-    ($($queue:ty => $make:expr;)+) => {$(
+    ($($queue:ty => |$room:pat_param| $make:expr;)+) => {$(
         impl Structure for $queue {
-            fn make() -> Self {
+            fn make($room: usize) -> Self {
                 $make
             }
 
-            fn first(&self, number: u64) {
-                _ = black_box(self.try_push(number));
+            fn first(&self, number: u64) -> bool {
+                black_box(self.try_push(number)).is_ok()
             }
 
-            fn second(&self) {
-                found(self.pop());
+            fn second(&self) -> bool {
+                found(self.pop())
             }
         }
     )+};
 }
 
 ours! {
-    LockedRing<u64> => Self::with_capacity(ROOM);
+    LockedRing<u64> => |room| Self::with_capacity(room);
     LockedRing<u64, RawPolicyMutex> =>
-        Self::with_capacity_and_lock(ROOM, RawPolicyMutex::new());
-    NikolaevQueue<u64> => Self::with_capacity(ROOM);
-    LockedQueue<u64, Barging> => Self::with_capacity_and_lock(ROOM, Barging::with_policy());
-    LockedQueue<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
-    FaaArrayQueue<u64> => Self::new();
-    TwoLockQueue<u64> => Self::new();
-    MichaelScottQueue<u64, Counted> => Self::with_capacity_and_memory(ROOM, Counted);
-    MichaelScottQueue<u64, Hazard> => Self::new();
-    PrakashLeeJohnsonQueue<u64, Counted> => Self::with_capacity_and_memory(ROOM, Counted);
+        |room| Self::with_capacity_and_lock(room, RawPolicyMutex::new());
+    NikolaevQueue<u64> => |room| Self::with_capacity(room);
+    LockedQueue<u64, Barging> => |_| Self::with_capacity_and_lock(ROOM, Barging::with_policy());
+    LockedQueue<u64, RawPolicyMutex> => |_| Self::with_capacity(ROOM);
+    FaaArrayQueue<u64> => |_| Self::new();
+    TwoLockQueue<u64> => |_| Self::new();
+    MichaelScottQueue<u64, Counted> => |_| Self::with_capacity_and_memory(ROOM, Counted);
+    MichaelScottQueue<u64, Hazard> => |_| Self::new();
+    PrakashLeeJohnsonQueue<u64, Counted> => |_| Self::with_capacity_and_memory(ROOM, Counted);
+}
+
+/// Implements the interface for a queue of others, or for a type around one: how to make it, the
+/// result of a push, and that of a pop.
+macro_rules! peers {
+    ($($queue:ty => |$room:pat_param| $make:expr, $push:expr, $pop:expr;)+) => {$(
+        impl Structure for $queue {
+            fn make($room: usize) -> Self {
+                $make
+            }
+
+            fn first(&self, number: u64) -> bool {
+                $push(self, number)
+            }
+
+            fn second(&self) -> bool {
+                found($pop(self))
+            }
+        }
+    )+};
 }
 
 struct Bounded(concurrent_queue::ConcurrentQueue<u64>);
 
-impl Structure for Bounded {
-    fn make() -> Self {
-        Self(concurrent_queue::ConcurrentQueue::bounded(ROOM))
-    }
-
-    fn first(&self, number: u64) {
-        _ = black_box(self.0.push(number));
-    }
-
-    fn second(&self) {
-        found(self.0.pop().ok());
-    }
-}
-
 struct Unbounded(concurrent_queue::ConcurrentQueue<u64>);
 
-impl Structure for Unbounded {
-    fn make() -> Self {
-        Self(concurrent_queue::ConcurrentQueue::unbounded())
-    }
-
-    fn first(&self, number: u64) {
-        _ = black_box(self.0.push(number));
-    }
-
-    fn second(&self) {
-        found(self.0.pop().ok());
-    }
+peers! {
+    Bounded => |room| Self(concurrent_queue::ConcurrentQueue::bounded(room)),
+        |queue: &Self, number| black_box(queue.0.push(number)).is_ok(),
+        |queue: &Self| queue.0.pop().ok();
+    Unbounded => |_| Self(concurrent_queue::ConcurrentQueue::unbounded()),
+        |queue: &Self, number| black_box(queue.0.push(number)).is_ok(),
+        |queue: &Self| queue.0.pop().ok();
+    crossbeam_queue::ArrayQueue<u64> => |room| Self::new(room),
+        |queue: &Self, number| black_box(queue.push(number)).is_ok(),
+        Self::pop;
+    crossbeam_queue::SegQueue<u64> => |_| Self::new(),
+        |queue: &Self, number| { queue.push(number); true },
+        Self::pop;
+    scc::Queue<u64> => |_| Self::default(),
+        |queue: &Self, number| { queue.push(number); true },
+        |queue: &Self| queue.pop().map(|entry| **entry);
 }
 
-impl Structure for crossbeam_queue::ArrayQueue<u64> {
-    fn make() -> Self {
-        Self::new(ROOM)
-    }
-
-    fn first(&self, number: u64) {
-        _ = black_box(self.push(number));
-    }
-
-    fn second(&self) {
-        found(self.pop());
-    }
+/// A mutex around a sequential queue with a bound.
+struct Ring<M> {
+    /// The values in the queue.
+    values: M,
+    /// The most values in the queue.
+    room: usize,
 }
 
-impl Structure for crossbeam_queue::SegQueue<u64> {
-    fn make() -> Self {
-        Self::new()
-    }
-
-    fn first(&self, number: u64) {
-        self.push(number);
-    }
-
-    fn second(&self) {
-        found(self.pop());
-    }
-}
-
-impl Structure for scc::Queue<u64> {
-    fn make() -> Self {
-        Self::default()
-    }
-
-    fn first(&self, number: u64) {
-        self.push(number);
-    }
-
-    fn second(&self) {
-        found(self.pop().map(|entry| **entry));
-    }
-}
-
-/// A mutex around a sequential queue.
+/// Mutexes around a sequential queue, without a bound and with one.
 macro_rules! locked {
     ($($mutex:ty),+) => {$(
         impl Structure for $mutex {
-            fn make() -> Self {
+            fn make(_: usize) -> Self {
                 Self::new(VecDeque::with_capacity(ROOM))
             }
 
-            fn first(&self, number: u64) {
+            fn first(&self, number: u64) -> bool {
                 self.lock().push_back(number);
+                true
             }
 
-            fn second(&self) {
-                found(self.lock().pop_front());
+            fn second(&self) -> bool {
+                found(self.lock().pop_front())
+            }
+        }
+
+        impl Structure for Ring<$mutex> {
+            fn make(room: usize) -> Self {
+                Self { values: <$mutex>::new(VecDeque::with_capacity(room)), room }
+            }
+
+            fn first(&self, number: u64) -> bool {
+                let mut values = self.values.lock();
+                let has_room = values.len() < self.room;
+                if has_room {
+                    values.push_back(number);
+                }
+                has_room
+            }
+
+            fn second(&self) -> bool {
+                found(self.values.lock().pop_front())
             }
         }
     )+};

@@ -42,11 +42,11 @@ struct EpochNode {
 struct Epoch(Atomic<EpochNode>);
 
 impl Structure for Epoch {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self(Atomic::null())
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         let guard = crossbeam_epoch::pin();
         let mut node = Owned::new(EpochNode { value: number, next: Atomic::null() });
         let mut backoff = Backoff::new();
@@ -54,21 +54,21 @@ impl Structure for Epoch {
             let top = self.0.load(Ordering::Relaxed, &guard);
             node.next.store(top, Ordering::Relaxed);
             match self.0.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed, &guard) {
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(failed) => node = failed.new,
             }
             backoff.spin();
         }
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         let guard = crossbeam_epoch::pin();
         let mut backoff = Backoff::new();
         loop {
             let top = self.0.load(Ordering::Acquire, &guard);
             // SAFETY: if a thread can reach a node while it is pinned, the node is not freed before
             // the thread is unpinned.
-            let Some(node) = (unsafe { top.as_ref() }) else { return };
+            let Some(node) = (unsafe { top.as_ref() }) else { return false };
             let next = node.next.load(Ordering::Relaxed, &guard);
             let taken =
                 self.0.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed, &guard);
@@ -76,7 +76,7 @@ impl Structure for Epoch {
                 black_box(node.value);
                 // SAFETY: the exchange removed the only path to the node.
                 unsafe { guard.defer_destroy(top) };
-                return;
+                return true;
             }
             backoff.spin();
         }
@@ -111,12 +111,12 @@ impl Node {
 struct Haphazard(haphazard::AtomicPtr<Node>);
 
 impl Structure for Haphazard {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         // SAFETY: null is not dereferenced.
         Self(unsafe { haphazard::AtomicPtr::new(ptr::null_mut()) })
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         let node = Node::boxed(number);
         let mut backoff = Backoff::new();
         loop {
@@ -125,18 +125,18 @@ impl Structure for Haphazard {
             unsafe { (*node).next = top };
             // SAFETY: the node comes from a box, and is published once.
             if unsafe { self.0.compare_exchange_ptr(top, node) }.is_ok() {
-                return;
+                return true;
             }
             backoff.spin();
         }
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         let mut hazard = haphazard::HazardPointer::new();
         let mut backoff = Backoff::new();
         loop {
             // SAFETY: nodes are retired in the global domain only, after the exchange below.
-            let Some(node) = (unsafe { self.0.load(&mut hazard) }) else { return };
+            let Some(node) = (unsafe { self.0.load(&mut hazard) }) else { return false };
             let (value, next) = (node.value, node.next);
             let top = ptr::from_ref(node).cast_mut();
             // SAFETY: what is below the top is a node or null.
@@ -144,7 +144,7 @@ impl Structure for Haphazard {
                 black_box(value);
                 // SAFETY: the exchange removed the only path to the node.
                 unsafe { taken.retire() };
-                return;
+                return true;
             }
             backoff.spin();
         }
@@ -165,11 +165,11 @@ struct Seize {
 }
 
 impl Structure for Seize {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self { top: AtomicPtr::new(ptr::null_mut()), collector: seize::Collector::new() }
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         let node = Node::boxed(number);
         let mut backoff = Backoff::new();
         loop {
@@ -178,26 +178,26 @@ impl Structure for Seize {
             unsafe { (*node).next = top };
             let pushed = self.top.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed);
             if pushed.is_ok() {
-                return;
+                return true;
             }
             backoff.spin();
         }
     }
 
-    fn second(&self) {
+    fn second(&self) -> bool {
         let guard = self.collector.enter();
         let mut backoff = Backoff::new();
         loop {
             let top = guard.protect(&self.top, Ordering::Acquire);
             // SAFETY: a protected node is not freed before the guard is dropped.
-            let Some(node) = (unsafe { top.as_ref() }) else { return };
+            let Some(node) = (unsafe { top.as_ref() }) else { return false };
             let taken =
                 self.top.compare_exchange(top, node.next, Ordering::Relaxed, Ordering::Relaxed);
             if taken.is_ok() {
                 black_box(node.value);
                 // SAFETY: the exchange removed the only path to the node.
                 unsafe { guard.defer_retire(top, seize::reclaim::boxed) };
-                return;
+                return true;
             }
             backoff.spin();
         }

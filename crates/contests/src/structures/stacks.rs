@@ -6,8 +6,8 @@ use stanchion_lockfree::ConcurrentStack;
 use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::stack::LockedStack;
 
-use super::Family;
 use super::window::Structure;
+use super::{Family, ROOM};
 
 /// Returns all stacks.
 pub(crate) fn family() -> Family {
@@ -22,43 +22,46 @@ pub(crate) fn family() -> Family {
 pub(crate) struct Ours<S>(S);
 
 impl<S: ConcurrentStack<Item = u64> + Default + Sync> Structure for Ours<S> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self(S::default())
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         self.0.push(number);
+        true
     }
 
-    fn second(&self) {
-        black_box(self.0.pop());
+    fn second(&self) -> bool {
+        black_box(self.0.pop()).is_some()
     }
 }
 
 impl Structure for scc::Stack<u64> {
-    fn make() -> Self {
+    fn make(_: usize) -> Self {
         Self::default()
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         self.push(number);
+        true
     }
 
-    fn second(&self) {
-        black_box(self.pop().map(|entry| **entry));
+    fn second(&self) -> bool {
+        black_box(self.pop().map(|entry| **entry)).is_some()
     }
 }
 
 impl Structure for parking_lot::Mutex<Vec<u64>> {
-    fn make() -> Self {
-        Self::new(Vec::with_capacity(1024))
+    fn make(_: usize) -> Self {
+        Self::new(Vec::with_capacity(ROOM))
     }
 
-    fn first(&self, number: u64) {
+    fn first(&self, number: u64) -> bool {
         self.lock().push(number);
+        true
     }
 
-    fn second(&self) {
-        black_box(self.lock().pop());
+    fn second(&self) -> bool {
+        black_box(self.lock().pop()).is_some()
     }
 }

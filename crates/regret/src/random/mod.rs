@@ -24,6 +24,8 @@ mod locks;
 mod plan;
 mod rwlocks;
 mod show;
+#[cfg(target_os = "linux")]
+mod structures;
 mod trial;
 
 use std::time::Duration;
@@ -62,6 +64,12 @@ static FAMILIES: &[Family] = &[
     // The contests that have their races are for Linux.
     #[cfg(target_os = "linux")]
     barriers::FAMILY,
+    #[cfg(target_os = "linux")]
+    structures::QUEUES,
+    #[cfg(target_os = "linux")]
+    structures::STACKS,
+    #[cfg(target_os = "linux")]
+    structures::HEAPS,
 ];
 
 /// The largest regrets of our default that meet the bars. A figure without a limit is not judged.
