@@ -63,9 +63,10 @@ Examples:
   stanchion study regret           which mutex is never far from the best: ten minutes
   stanchion study regret --full    the same over the whole grid: an hour
   stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
-  stanchion study regret --random 60
-                                   60 random cells of mutexes: half an hour at most;
-                                   with --quick five minutes
+  stanchion study regret --random 60 --family locks
+                                   60 random cells of mutexes: half an hour at most; with --quick
+                                   five minutes; families: locks, rwlocks, barriers, queues,
+                                   stacks, heaps, pools
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
 either of them has of the chosen experiments, side by side. Ctrl-C once stops after \

@@ -28,6 +28,9 @@ static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if stanchion_regret::random::serve_run() {
+        return ExitCode::SUCCESS;
+    }
     let args = args::Args::parse();
     let done = match args.command {
         args::Command::Study(options) => study::run(&options).map(|()| 0),

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Runs random cells with short windows and returns the experiment's data.
 fn random(place: &Place, more: &[&str]) -> Value {
     let out = place.path("out");
-    let short = ["--contestants", "std", "--rounds", "1", "--window-ms", "2", "--out", &out];
+    let short = ["--rounds", "1", "--window-ms", "2", "--out", &out];
     let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
     command.args(["study", "regret"]).args(more).args(short);
     let done = command.output().expect("it can be started");
@@ -29,7 +29,7 @@ fn random(place: &Place, more: &[&str]) -> Value {
 #[test]
 fn regret_over_random_cells_which_can_be_measured_again() {
     let place = Place::new("random");
-    let grid = random(&place, &["--random", "3", "--seed", "7"]);
+    let grid = random(&place, &["--random", "3", "--seed", "7", "--contestants", "std"]);
     let cells = grid["cells"].as_array().unwrap();
     let regret = |cell: &Value| cell["contestants"][0]["regret"].as_f64().unwrap();
     assert!(cells.windows(2).all(|pair| regret(&pair[0]) >= regret(&pair[1])), "worst first");
@@ -46,4 +46,23 @@ fn regret_over_random_cells_which_can_be_measured_again() {
     let again = random(&place, &["--replay", cell["cell"].as_str().unwrap()]);
     assert_eq!(again["cells"].as_array().unwrap().len(), 1);
     assert_eq!(again["cells"][0]["parameters"], cell["parameters"]);
+}
+
+/// The families with races of the contests, of which one starts this program once more.
+#[cfg(target_os = "linux")]
+#[test]
+fn other_families_have_cells() {
+    for family in ["barriers", "queues", "pools"] {
+        let place = Place::new(family);
+        let grid = random(&place, &["--random", "1", "--seed", "5", "--quick", "--family", family]);
+        assert_eq!(grid["family"], family);
+        let contestants = grid["cells"][0]["contestants"].as_array().unwrap();
+        let last = contestants.last().unwrap()["contestant"].as_str().unwrap();
+        assert!(last.ends_with(" again"), "{last}");
+        assert!(contestants.len() >= 3, "{family}: {contestants:?}");
+        for contestant in contestants {
+            assert!(contestant["regret"].as_f64().unwrap() > 0.0, "{family}: {contestant}");
+            assert!(contestant["median"]["throughput"].as_f64().unwrap() > 0.0, "{contestant}");
+        }
+    }
 }

@@ -89,7 +89,7 @@ impl Scale {
 }
 
 /// The time of a race beside its counted window: the threads' start and end, and the other windows.
-const START: Duration = Duration::from_millis(12);
+pub(crate) const START: Duration = Duration::from_millis(12);
 
 impl Plan {
     /// Makes the plan for `options`. Refuses a filter that matches nothing.

@@ -66,13 +66,13 @@ fn machine_wide(stat: &str, processors: &[usize]) -> Option<(u64, u64)> {
     Some((total, busy))
 }
 
-/// Ticks that a process has had, from its `stat`.
+/// Ticks that a process and its children that have ended have had, from its `stat`.
 fn process(stat: &str) -> Option<u64> {
     // The name, in parentheses, may contain anything.
     let (_, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
-    // Fields 14 and 15 of all; the one after the name is the third.
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+    // Fields 14 to 17 of all; the one after the name is the third.
+    fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum()
 }
 
 #[cfg(test)]
@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(machine_wide(STAT, &[0, 1]), Some((402, 72)));
         assert_eq!(machine_wide(STAT, &[2]), None);
         assert_eq!(machine_wide("cpu0 1 2 x", &[0]), None);
-        let fields = "12 (a) b) R 1 1 1 0 -1 0 0 0 0 0 70 7 0 0 20 0";
-        assert_eq!(process(fields), Some(77));
+        let fields = "12 (a) b) R 1 1 1 0 -1 0 0 0 0 0 70 7 3 2 20 0";
+        assert_eq!(process(fields), Some(82));
         assert_eq!(process("12 (a) R 1"), None);
     }
 

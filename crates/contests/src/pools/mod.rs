@@ -11,6 +11,8 @@
 //! | `CPU ns` | the processor time of the process, divided by the items |
 //! | `regret` | `ns/item`, divided by that of the best peer in the same cell |
 
+mod apart;
+mod batches;
 mod halves;
 mod joins;
 mod latency;
@@ -18,6 +20,8 @@ mod load;
 mod made;
 mod tasks;
 mod workload;
+
+pub use batches::{BLOCK, Batch, Entrant, Ran, entrants};
 
 use crate::cell::Cell;
 use crate::race;
@@ -31,9 +35,13 @@ const ROUNDS: usize = 5;
 /// that runs contests calls this function before all else in `main`, and ends if it returns true.
 #[must_use]
 pub fn serve_run() -> bool {
-    workload::serve(|| {
-        [throughput(), latencies(), vec![load::idle()]].into_iter().flatten().collect()
-    })
+    let Some(told) = apart::told() else { return false };
+    if !batches::serve(&told) {
+        let workloads: Vec<Workload> =
+            [throughput(), latencies(), vec![load::idle()]].into_iter().flatten().collect();
+        workload::serve(&told, &workloads);
+    }
+    true
 }
 
 /// Returns the workloads that time all items together.

@@ -1,7 +1,6 @@
 //! Workloads, and runs of them in processes of their own.
 
-use std::process::{Command, Stdio};
-
+use super::apart::run_apart;
 use crate::Effort;
 use crate::cell::{Against, Cell, Column, Contestant, Figures};
 use crate::work::in_threads;
@@ -87,33 +86,18 @@ impl Workload {
     }
 }
 
-/// The variable of the environment that tells a child process its workload, contestant, threads and
-/// items.
-const CHILD: &str = "STANCHION_CONTESTS_RUN";
-
 /// Does one run in a process of its own, where no other pool has left threads behind.
 fn apart(workload: &str, name: &str, threads: usize, items: usize) -> Figures {
     let told = format!("{workload}|{name}|{threads}|{items}");
-    let program = std::env::current_exe().expect("the path of this program");
-    let output = Command::new(program).env(CHILD, &told).stderr(Stdio::inherit()).output();
-    let output = output.expect("this program, run once more");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let figures: Figures = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    assert!(
-        output.status.success() && figures.len() == COLUMNS.len(),
-        "the run {told} ended with {} and said {text:?}: does main call serve_run?",
-        output.status
-    );
+    let figures = run_apart(&told);
+    assert_eq!(figures.len(), COLUMNS.len(), "the run {told} says something else");
     figures
 }
 
-/// Does the run for which this process was started, if it was started for one of these workloads.
-/// Returns whether it was.
-pub(crate) fn serve(workloads: impl FnOnce() -> Vec<Workload>) -> bool {
-    let Ok(told) = std::env::var(CHILD) else { return false };
+/// Does the run of one of `workloads` that this process was told.
+pub(crate) fn serve(told: &str, workloads: &[Workload]) {
     let parts: Vec<&str> = told.split('|').collect();
-    let [workload, name, threads, items] = parts[..] else { panic!("{CHILD}={told}") };
-    let workloads = workloads();
+    let [workload, name, threads, items] = parts[..] else { panic!("{told}") };
     let workload = workloads.iter().find(|known| known.name == workload);
     let mut entrants = workload.into_iter().flat_map(|workload| &workload.entrants);
     let entrant = entrants.find(|known| known.name == name);
@@ -121,5 +105,4 @@ pub(crate) fn serve(workloads: impl FnOnce() -> Vec<Workload>) -> bool {
     let run = entrant.expect("a workload and a contestant of this program").run;
     let Times { ns, p99, cpu } = run(number(threads), number(items));
     println!("{ns} {p99} {cpu}");
-    true
 }

@@ -22,6 +22,8 @@ mod judge;
 mod load;
 mod locks;
 mod plan;
+#[cfg(target_os = "linux")]
+mod pools;
 mod rwlocks;
 mod show;
 #[cfg(target_os = "linux")]
@@ -70,6 +72,8 @@ static FAMILIES: &[Family] = &[
     structures::STACKS,
     #[cfg(target_os = "linux")]
     structures::HEAPS,
+    #[cfg(target_os = "linux")]
+    pools::FAMILY,
 ];
 
 /// The largest regrets of our default that meet the bars. A figure without a limit is not judged.
@@ -122,6 +126,17 @@ struct Stage<'a> {
     window: Duration,
     /// The length of the window in which every wait is timed.
     timed: Duration,
+}
+
+/// Does the run for which this process was started, if a race of pools has started it: each of them
+/// has a process of its own. A program that runs the study calls this function before all else in
+/// `main`, and ends if it returns true.
+#[must_use]
+pub fn serve_run() -> bool {
+    #[cfg(target_os = "linux")]
+    return stanchion_contests::serve_run();
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 /// Runs the plan.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Entrant, FAMILIES, Family};
 use crate::contestants::{Role, choose_among};
-use crate::options::{Options, window};
+use crate::options::{Options, START, window};
 
 /// The reason why options make no random grid.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +104,11 @@ impl Plan {
         };
         let time = Duration::from_secs(time) * u32::try_from(cells.len()).unwrap_or(u32::MAX);
         Ok(Some(Self { family, cells, entrants, columns, rounds, window, time }))
+    }
+
+    /// Returns the time that a race should take.
+    pub(super) fn race(&self) -> Duration {
+        self.window * 35 / 24 + START
     }
 
     /// Returns the name of a cell.
@@ -211,7 +216,7 @@ mod tests {
         let plan = plan(&options(60));
         assert!(plan.time <= Duration::from_secs(30 * 60));
         let races = (plan.columns.len() + 1) * plan.rounds;
-        let visit = (plan.window * 35 / 24 + Duration::from_millis(12)) * races as u32;
+        let visit = plan.race() * races as u32;
         assert!(visit * 60 < plan.time / 2, "each cell can be measured twice: {visit:?}");
     }
 }
