@@ -9,8 +9,9 @@
 //!   2,000, and else nothing.
 //! - *Noise*: the same figures of the default, of which its double's are the factor away.
 //! - *Bar*: a figure of our default meets it if it is at most the limit, or at most the same figure
-//!   of the noise if that is higher. In a marked cell the regret is first divided by the factor
-//!   between the default and its double there, down to 1.
+//!   of the noise in the clean cells if that is higher. In a marked cell the regret is first
+//!   divided by the factor between the default and its double there, down to 1. So no bar is wider
+//!   for a cell because another one is noisy.
 
 use super::plan::Plan;
 use super::trial::{Settled, factor};
@@ -87,7 +88,7 @@ pub(super) struct Bar {
     pub(super) figure: &'static str,
     /// The limit of the family.
     pub(super) limit: f64,
-    /// The same figure of the noise.
+    /// The same figure of the noise in clean cells; 1 if there are none.
     pub(super) noise: f64,
     /// The figure of our default, after the allowance of marked cells.
     pub(super) here: f64,
@@ -157,13 +158,15 @@ impl<'a> Judgement<'a> {
             let noise = self.noise[measure as usize][cell].filter(|_| self.cells[cell].marked);
             Some(noise.map_or(regret, |noise| allow(regret, noise)))
         });
-        let (ours, noise) = (spread(allowed)?, self.noise_of(measure)?);
+        let ours = spread(allowed)?;
+        let clean = self.noise[measure as usize].iter().zip(self.cells);
+        let noise = spread(clean.map(|(noise, cell)| noise.filter(|_| !cell.marked)));
         let pick = |spread: &Spread| match figure {
             "mean" => spread.mean,
             "p90" => spread.p90,
             _ => spread.worst,
         };
-        let (here, noise) = (pick(&ours), pick(&noise));
+        let (here, noise) = (pick(&ours), noise.as_ref().map_or(1.0, pick));
         let at = (figure == "worst").then_some(ours.at);
         Some(Bar { measure, figure, limit, noise, here, at })
     }
@@ -308,7 +311,7 @@ mod tests {
         let [mean, _, worst, _] = met(&[cell(row(120.0, 120.0), 0), marked()])[..] else {
             panic!("four bars");
         };
-        assert_eq!((mean, worst), ((true, 1.06), (true, 1.13)));
+        assert_eq!((mean, worst), ((false, 1.06), (true, 1.13)));
     }
 
     #[test]

@@ -346,7 +346,7 @@ impl Shown<'_> {
                  as well. A visit is clean if that is at most {STEADY} and other programs had at \
                  most {} of the processors' time. A cell is visited up to {VISITS} times. A cell \
                  without a clean visit counts with all its visits, is marked, and is allowed its \
-                 noise. No cell is dropped.",
+                 own noise. All bars are allowed the noise of the clean cells. No cell is dropped.",
                 percent(DISTURBED)
             ),
         ];
