@@ -21,6 +21,7 @@ mod reentrant_mutex;
 mod rw_lock;
 mod semaphore;
 mod sleepers;
+mod turns;
 
 pub mod cost;
 #[doc(hidden)]

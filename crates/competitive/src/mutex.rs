@@ -39,12 +39,13 @@ use lock_api::{GuardNoSend, RawMutex, RawMutexFair, RawMutexTimed};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::clock::{self, Deadline, Instant};
 use stanchion_machine::park;
-use stanchion_machine::wait::{Spin, WaitPolicy, retry_for, retry_on};
+use stanchion_machine::wait::{Spin, WaitPolicy, retry_closely, retry_for, retry_on};
 
 use crate::cost;
 use crate::owner::Owner;
 use crate::parking::{self, Node, Slept, Waiter};
-use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
+use crate::policy::{Adaptive, Contention, Policy, Wait};
+use crate::turns::{Came, Turns};
 
 /// A mutual exclusion lock with waiters that spin, then sleep, for as long as `P` decides.
 ///
@@ -52,8 +53,8 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 ///   [`membarrier`](stanchion_machine::asymmetric) is to be had).
 /// - Order: none, a running thread may overtake sleepers. A release hands the lock to a thread that
 ///   has waited for 10 ms, at most every 5 ms, unless another thread is quicker.
-/// - Size: 8 bytes and the policy's. With the policies of [`policy`](crate::policy) it is at most
-///   12 in all.
+/// - Size: 12 bytes and the policy's. With the policies of [`policy`](crate::policy) it is at most
+///   16 in all.
 /// - With more threads than processors it keeps working: waiters sleep.
 /// - It has deadlines.
 ///
@@ -79,6 +80,8 @@ pub struct RawPolicyMutex<P = Adaptive> {
     /// The numbers of spinners (lower half) and sleepers (upper half), for policies. Counted by
     /// waiters.
     waiting: AtomicU32,
+    /// The turns of the threads so far. Counted by the holder.
+    turns: Turns,
     /// The policy. Adjusted by the holder.
     policy: P,
 }
@@ -115,14 +118,16 @@ pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPo
 const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
-/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short
-/// sections do best if the one that was late stays away for several sections of the other, because
-/// each change of hands costs the transfer of a line; a long wait has lost an eighth of C.
-const FIRST_PAUSE: u64 = 8;
+/// A spinner is counted once it has waited for this part of C: counting takes the lock's line away
+/// from its holder twice.
+const UNCOUNTED: u64 = 2;
 
-/// A thread that waits for no longer than this, in nanoseconds, is not counted: counting takes
-/// the lock's line away from its holder twice.
-const BRIEF_NS: u64 = 500;
+/// The questions of [`retry_closely`] in a brief wait: it ends after some 30 pause hints.
+const BRIEF: u32 = 4;
+
+/// The first pause of a waiter that stays away is this part of C, and it doubles up to C. So it
+/// loses no more than a waiter that sleeps.
+const FIRST_PAUSE: u64 = 2;
 
 impl RawPolicyMutex {
     /// Returns a free lock with the default policy, [`Adaptive`].
@@ -143,7 +148,12 @@ impl<P> RawPolicyMutex<P> {
     /// ```
     #[must_use]
     pub const fn with_policy(policy: P) -> Self {
-        Self { word: AtomicU32::new(Owner::NOBODY), waiting: AtomicU32::new(0), policy }
+        Self {
+            word: AtomicU32::new(Owner::NOBODY),
+            waiting: AtomicU32::new(0),
+            turns: Turns::new(),
+            policy,
+        }
     }
 
     /// Returns the policy, with the state that it has learnt.
@@ -178,6 +188,28 @@ impl<P: Policy> RawPolicyMutex<P> {
             .is_ok()
     }
 
+    /// Takes the lock if it looks free.
+    #[inline]
+    fn try_when_free(&self, me: Owner) -> Option<()> {
+        // Relaxed: only a hint to try.
+        let free = self.word.load(Ordering::Relaxed) == Owner::NOBODY;
+        (free && self.try_acquire(me)).then_some(())
+    }
+
+    /// Returns the state of the lock for the policy, at the beginning of a wait.
+    #[inline]
+    fn contention(&self) -> Contention {
+        // Relaxed, here and below: hints.
+        let others = self.waiting.load(Ordering::Relaxed);
+        Contention {
+            holder: Owner::index_in(self.word.load(Ordering::Relaxed)),
+            spinners: others % SLEEPER,
+            sleepers: others / SLEEPER,
+            blocks: 0,
+            cost: cost::current(),
+        }
+    }
+
     /// Waits for the lock; `false` if the deadline came first.
     #[cold]
     #[inline(never)]
@@ -187,11 +219,26 @@ impl<P: Policy> RawPolicyMutex<P> {
         if me.is(self.word.load(Ordering::Relaxed)) {
             return self.lock_again(deadline);
         }
-        let mut arrival = Arrival::new(self);
+        let came = self.turns.come();
+        let contention = self.contention();
+        let mut threshold = self.policy.threshold(&contention);
+        if !P::TIMES_ALL_WAITS && came.looks_closely() && threshold > 0 {
+            // Nothing else before these looks, and nothing after them: both would make the other
+            // waiters wait.
+            let mut questions = BRIEF;
+            let again = || {
+                questions -= 1;
+                questions > 0 && !deadline.passed()
+            };
+            if retry_closely(|| self.try_when_free(me), again).is_some() {
+                self.turns.count_after(came, false);
+                return true;
+            }
+        }
+        let mut arrival = Arrival::new(self, came, contention);
         let node = Node::new(&self.word, me, arrival.since);
         let mut waiter = Waiter::new(&node);
         loop {
-            let threshold = self.policy.threshold(&arrival.contention);
             if self.spin(me, threshold, deadline, &mut arrival, &waiter) {
                 break;
             }
@@ -208,8 +255,10 @@ impl<P: Policy> RawPolicyMutex<P> {
                 Slept::Woken { at, mode } => arrival.woken(at, mode),
                 Slept::TimedOut => return false,
             }
+            threshold = self.policy.threshold(&arrival.contention);
         }
         waiter.acquired();
+        self.turns.count_after(arrival.came, arrival.contention.blocks > 0);
         let wait = arrival.ended();
         let held = Held(self);
         self.policy.adjust(&wait);
@@ -247,16 +296,24 @@ impl<P: Policy> RawPolicyMutex<P> {
             let mut contention = arrival.contention;
             let began = arrival.until;
             // A clock that has begun anew, as after a suspend, is outside too.
-            let (time, brief) =
-                (began..began.plus_nanos(threshold), began..began.plus_nanos(BRIEF_NS));
-            retry_for(attempt, contention.cost / FIRST_PAUSE..STRIDE_NS, || {
+            let time = began..began.plus_nanos(threshold);
+            let brief = began..began.plus_nanos(contention.cost / UNCOUNTED);
+            let again = || {
                 let now = clock::now();
                 if !brief.contains(&now) {
                     arrival.count_as(SPINNER);
                 }
                 contention.holder = Owner::index_in(holder.get());
                 time.contains(&now) && !deadline.passed() && self.policy.keep_spinning(&contention)
-            })
+            };
+            // With brief looks a try is over by now.
+            let tries = P::TIMES_ALL_WAITS && arrival.came.looks_closely();
+            if tries || arrival.came.keeps_looking() {
+                retry_closely(attempt, again)
+            } else {
+                let cost = arrival.contention.cost;
+                retry_for(attempt, cost / FIRST_PAUSE..cost, again)
+            }
         };
         arrival.spun(holder.get(), changes);
         match found {
@@ -326,6 +383,8 @@ struct Arrival<'l> {
     holder: u32,
     /// The number of times that the holder was seen to change.
     holder_changes: u32,
+    /// The turns of the threads when it began.
+    came: Came,
     /// The waiters when it began.
     others: u32,
     /// The state of the lock, for the policy.
@@ -333,18 +392,10 @@ struct Arrival<'l> {
 }
 
 impl<'l> Arrival<'l> {
-    fn new<P>(lock: &'l RawPolicyMutex<P>) -> Self {
+    fn new<P>(lock: &'l RawPolicyMutex<P>, came: Came, contention: Contention) -> Self {
         let now = clock::now();
-        // Relaxed, here and below: hints for the policy.
-        let others = lock.waiting.load(Ordering::Relaxed);
+        // Relaxed: a hint.
         let holder = lock.word.load(Ordering::Relaxed);
-        let contention = Contention {
-            holder: Owner::index_in(holder),
-            spinners: others % SLEEPER,
-            sleepers: others / SLEEPER,
-            blocks: 0,
-            cost: cost::current(),
-        };
         Self {
             waiting: &lock.waiting,
             counted: Cell::new(0),
@@ -355,6 +406,7 @@ impl<'l> Arrival<'l> {
             wake_latency: None,
             holder,
             holder_changes: 0,
+            came,
             others: contention.spinners + contention.sleepers,
             contention,
         }
@@ -437,7 +489,9 @@ unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
     #[inline]
     fn lock(&self) -> GuardNoSend {
         let me = Owner::me();
-        if !self.try_acquire(me) {
+        if self.try_acquire(me) {
+            self.turns.count();
+        } else {
             // Without a deadline it returns only with the lock.
             self.lock_slow(me, Deadline::NEVER);
         }
@@ -446,7 +500,10 @@ unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
 
     #[inline]
     fn try_lock(&self) -> Option<GuardNoSend> {
-        self.try_acquire(Owner::me()).then(GuardNoSend::new)
+        self.try_acquire(Owner::me()).then(|| {
+            self.turns.count();
+            GuardNoSend::new()
+        })
     }
 
     #[inline]

@@ -67,8 +67,8 @@ assert_default!(
 );
 
 // The sizes that the guide's page of this crate compares.
-const_assert!(size_of::<Mutex<()>>() == 12);
-const_assert!(size_of::<RwLock<()>>() == 24);
+const_assert!(size_of::<Mutex<()>>() == 16);
+const_assert!(size_of::<RwLock<()>>() == 28);
 
 /// Code as users of `parking_lot` write it. That it compiles is the test.
 mod written_for_parking_lot {

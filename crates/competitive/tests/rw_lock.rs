@@ -32,7 +32,7 @@ assert_not_impl_any!(RwLockWriteGuard<'static, u32>: Send);
 assert_not_impl_any!(RwLockWriteGuard<'static, Cell<u32>>: Send, Sync);
 assert_not_impl_any!(MappedRwLockWriteGuard<'static, u32>: Send);
 assert_not_impl_any!(RwLockUpgradableReadGuard<'static, u32>: Send);
-const_assert!(size_of::<RwLock<()>>() <= 24);
+const_assert!(size_of::<RwLock<()>>() <= 28);
 
 type RwLockUpgradableReadGuardOf<'a, P> =
     lock_api::RwLockUpgradableReadGuard<'a, RawRwLock<RawPolicyMutex<P>>, (u64, u64)>;

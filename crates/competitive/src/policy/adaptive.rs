@@ -96,6 +96,7 @@ impl Processors {
 
 impl<const LIMIT: u32> Policy for Adaptive<LIMIT> {
     const INIT: Self = Self { threshold: AtomicU32::new(100) };
+    const TIMES_ALL_WAITS: bool = false;
 
     #[inline]
     fn threshold(&self, contention: &Contention) -> u64 {

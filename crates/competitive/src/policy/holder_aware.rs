@@ -76,6 +76,7 @@ fn is_away(holder: Option<usize>) -> bool {
 
 impl<const LIMIT: u32> Policy for HolderAware<LIMIT> {
     const INIT: Self = Self { limit: Adaptive::INIT };
+    const TIMES_ALL_WAITS: bool = false;
 
     #[inline]
     fn threshold(&self, contention: &Contention) -> u64 {

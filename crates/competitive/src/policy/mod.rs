@@ -97,13 +97,18 @@ pub trait Policy: Send + Sync {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
 
+    /// True if [`adjust`](Self::adjust) receives all waits. If false, a wait that ends within its
+    /// first looks is not timed and not reported. So it neither looks later nor holds the lock
+    /// longer because of the policy.
+    const TIMES_ALL_WAITS: bool = true;
+
     /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it
     /// takes, without [`keep_spinning`](Self::keep_spinning) being asked. Asked when the wait
     /// begins, and again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
     /// Returns whether a wait goes on spinning. It is asked at every look that found the lock held,
-    /// while the threshold is not reached. Looks are at most [`STRIDE_NS`] apart.
+    /// while the threshold is not reached. Looks are at most C apart.
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
@@ -122,10 +127,6 @@ pub trait Policy: Send + Sync {
         None
     }
 }
-
-/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an
-/// eighth of C up to this.
-pub const STRIDE_NS: u64 = 1_500;
 
 /// The state of a lock, as a waiter sees it.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +183,7 @@ impl Contention {
     }
 
     /// Returns how many other threads were spinning for this lock: those that have done so for more
-    /// than half a microsecond. A hint.
+    /// than half of C. A hint.
     #[inline]
     #[must_use]
     pub fn spinners(&self) -> u32 {
@@ -287,7 +288,7 @@ impl Wait {
     }
 
     /// Returns how many other threads waited when it began: slept, or had been spinning for more
-    /// than half a microsecond.
+    /// than half of C.
     #[inline]
     #[must_use]
     pub fn others(&self) -> u32 {

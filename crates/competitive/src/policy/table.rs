@@ -34,7 +34,7 @@ macro_rules! __policies {
                 always_block: $crate::policy::AlwaysBlock,
                 name: "AlwaysBlock",
                 public: [AlwaysBlock],
-                bytes: 8,
+                bytes: 12,
                 race: [ours, "AlwaysBlock"],
                 command: ["always-block", "the paper's: sleeps at once"],
             }
@@ -42,7 +42,7 @@ macro_rules! __policies {
                 always_spin: $crate::policy::AlwaysSpin,
                 name: "AlwaysSpin",
                 public: [AlwaysSpin],
-                bytes: 8,
+                bytes: 12,
                 race: [spinning, "AlwaysSpin"],
                 command: ["always-spin", "the paper's: never sleeps"],
             }
@@ -50,7 +50,7 @@ macro_rules! __policies {
                 fixed_spin: $crate::policy::FixedSpin,
                 name: "FixedSpin",
                 public: [FixedSpin::new],
-                bytes: 8,
+                bytes: 12,
                 race: [ours, "FixedSpin C"],
                 command: [
                     "fixed-spin", "the paper's: spins for as long as blocking costs, then sleeps"
@@ -60,7 +60,7 @@ macro_rules! __policies {
                 fixed_spin_of_half: $crate::policy::FixedSpin<50>,
                 name: "FixedSpin<50>",
                 public: [],
-                bytes: 8,
+                bytes: 12,
                 race: [ours, "FixedSpin C/2"],
                 command: ["half-spin", "the paper's: spins for half as long"],
             }
@@ -68,7 +68,7 @@ macro_rules! __policies {
                 optimal_online: $crate::policy::OptimalOnline,
                 name: "OptimalOnline",
                 public: [OptimalOnline::new],
-                bytes: 12,
+                bytes: 16,
                 race: [],
                 command: [],
             }
@@ -76,7 +76,7 @@ macro_rules! __policies {
                 optimal_online_approximation: $crate::policy::OptimalOnlineApproximation,
                 name: "OptimalOnlineApproximation",
                 public: [OptimalOnlineApproximation::new],
-                bytes: 12,
+                bytes: 16,
                 race: [ours, "OptimalOnlineApproximation"],
                 command: [
                     "optimal-online-approximation",
@@ -87,7 +87,7 @@ macro_rules! __policies {
                 last_three_samples: $crate::policy::LastThreeSamples,
                 name: "LastThreeSamples",
                 public: [LastThreeSamples::new],
-                bytes: 12,
+                bytes: 16,
                 race: [ours, "LastThreeSamples"],
                 command: [
                     "last-three", "the paper's: the best threshold for this lock's last three waits"
@@ -97,7 +97,7 @@ macro_rules! __policies {
                 random_walk: $crate::policy::RandomWalk,
                 name: "RandomWalk",
                 public: [RandomWalk::new],
-                bytes: 12,
+                bytes: 16,
                 race: [ours, "RandomWalk"],
                 command: [
                     "random-walk", "the paper's: up a step after a short wait, down after a long one"
@@ -107,7 +107,7 @@ macro_rules! __policies {
                 randomized: $crate::policy::Randomized,
                 name: "Randomized",
                 public: [Randomized],
-                bytes: 8,
+                bytes: 12,
                 race: [ours, "Randomized"],
                 command: [
                     "randomized", "a random threshold, against which no sequence of waits is bad"
@@ -117,7 +117,7 @@ macro_rules! __policies {
                 holder_aware: $crate::policy::HolderAware,
                 name: "HolderAware",
                 public: [HolderAware::new],
-                bytes: 12,
+                bytes: 16,
                 race: [seeing, "HolderAware"],
                 command: ["holder-aware", "spins while the holder is on a processor"],
             }
@@ -125,7 +125,7 @@ macro_rules! __policies {
                 adaptive: $crate::policy::Adaptive,
                 name: "Adaptive",
                 public: [Adaptive::new],
-                bytes: 12,
+                bytes: 16,
                 race: [],
                 command: ["default", "what a Mutex without a policy has"],
             }

@@ -111,7 +111,7 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 ///   at most the next one, leaves. Then all sleeping readers are in at once.
 /// - The gate has the order and the bound of its mutex. With [`RawPolicyMutex`] a writer that has
 ///   slept for 10 ms is next, at most every 5 ms. A policy that never sleeps has no bound.
-/// - Size: the mutex's and 12 bytes: 20 to 24.
+/// - Size: the mutex's and 12 bytes: 24 to 28.
 /// - It has deadlines, downgrade and upgrade.
 ///
 /// There is no poison. Read guards may go to other threads if the data may. Write guards and

@@ -74,7 +74,7 @@ const PERMIT: u32 = 8;
 /// - Order: the first in line is not overtaken, however many permits it wants. The line is a mutex,
 ///   and has its order and its bound. With [`RawPolicyMutex`] a thread that has slept for 10 ms is
 ///   next, at most every 5 ms.
-/// - Size: the mutex's and 8 bytes: 20.
+/// - Size: the mutex's and 8 bytes: 24.
 /// - Waiting: the first in line spins for C, see [`cost`], then sleeps. The others wait for the
 ///   mutex, as its policy decides.
 ///

@@ -22,7 +22,7 @@ use crate::policy::{Contention, Policy, Wait};
 /// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins
 /// anew there.
 ///
-/// The lock grows by a pointer, a length and 4 bytes.
+/// The lock grows by a pointer, a length and 8 bytes.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::LastThreeSamples};

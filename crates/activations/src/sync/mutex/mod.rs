@@ -59,7 +59,7 @@ use core::time::Duration;
 
 use lock_api::{GuardNoSend, RawMutex as _, RawMutexFair, RawMutexTimed};
 use stanchion_competitive::cost;
-use stanchion_competitive::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
+use stanchion_competitive::policy::{Adaptive, Contention, Policy, Wait};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::bomb::AbortOnUnwind;
 use stanchion_machine::clock::{self, Deadline, Instant, Ticks};
@@ -97,7 +97,7 @@ const USER_COST_NS: u64 = cost::MIN_NS;
 /// parked, and need this very processor.
 const LONGEST_SPIN_NS: u64 = 1_000_000;
 
-/// The first pause of a spinning waiter is this fraction of C.
+/// The first pause of a spinning waiter is this fraction of C; pauses double up to C.
 const FIRST_PAUSE: u64 = 8;
 
 /// A raw mutex for user-level and kernel threads. Its waiters spin for as long as the policy `P`
@@ -332,7 +332,7 @@ impl<P: Policy> RawMutex<P> {
         let nanos = self.policy.threshold(&this.contention(word)).min(LONGEST_SPIN_NS);
         let time = began..began.plus_nanos(nanos);
         let attempt = || self.try_take(this.me, this.awake).then_some(());
-        let got = retry_for(attempt, this.cost / FIRST_PAUSE..STRIDE_NS, || {
+        let got = retry_for(attempt, this.cost / FIRST_PAUSE..this.cost, || {
             let word = self.word.load(Ordering::Relaxed);
             time.contains(&clock::now())
                 && !deadline.passed()
