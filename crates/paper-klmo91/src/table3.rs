@@ -51,7 +51,7 @@ const HALF: [f64; 2] = [1.0 / 3.0, 2.0 / 3.0];
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
-    let regsim = Regsim::new(&place::here(context), context.pick(100, 400))?;
+    let regsim = Regsim::new(&place::here(context), context.length(100, 400).into())?;
     let recorded = record("Regsim", &regsim, context)?;
     context.step()?;
     let standings = real::run(context, &regsim, &recorded, rounds)?;

@@ -47,7 +47,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
-    let hanoi = Hanoi::new(&place::here(context), context.pick(10, 50));
+    let hanoi = Hanoi::new(&place::here(context), context.length(10, 50));
     let recorded = record("Hanoi", &hanoi, context)?;
     context.step()?;
     let standings = real::run(context, &hanoi, &recorded, rounds)?;
