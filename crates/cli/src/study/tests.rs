@@ -152,7 +152,7 @@ fn simulated(seed: u64) -> String {
     serde_json::to_string_pretty(&results).unwrap()
 }
 
-/// The output of another process with the same seed is compared in `tests/command.rs`.
+/// The output of another process with the same seed is compared in `tests/together/command.rs`.
 #[test]
 fn the_same_seed_gives_the_same_bytes_twice_in_one_process() {
     let first = simulated(1);

@@ -1,12 +1,10 @@
 //! `stanchion advise` as a user runs it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::Place;
+use crate::common::Place;
 use stanchion_competitive::waits::{Distribution, Observation, Recording, Thresholds};
 
 fn advise(arguments: &[&str]) -> Output {
@@ -19,7 +17,7 @@ fn advise(arguments: &[&str]) -> Output {
 
 /// With ordinary spaces: numbers and their units are not parted.
 fn text(bytes: &[u8]) -> String {
-    common::text(bytes).replace('\u{a0}', " ")
+    crate::common::text(bytes).replace('\u{a0}', " ")
 }
 
 impl Place {

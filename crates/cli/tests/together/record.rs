@@ -1,15 +1,13 @@
 //! `stanchion record` as a user runs it, before the program of `crates/preload/examples`.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use stanchion_competitive::waits::Recording;
 
 /// Where cargo put the command: the shim lies beside it.
@@ -203,7 +201,10 @@ fn without_a_shim_it_says_how_to_get_one() {
     // The command alone, in a folder of its own.
     fs::create_dir(place.path("bin")).unwrap();
     let alone = place.path("bin/stanchion");
-    fs::copy(env!("CARGO_BIN_EXE_stanchion"), &alone).unwrap();
+    // By another process: a program cannot be started while it is open for writing, and each
+    // process that another test starts keeps a file of ours open until it executes its program.
+    let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_stanchion"), &alone]).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&alone);
     command.args(["record", "--", "sh"]);
     // It would build the shim, and finds nothing to build it with.

@@ -1,12 +1,10 @@
 //! The queueing model's projections, as a user gets them.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use serde_json::Value;
 
 fn results(place: &Place, name: &str, figures: &[&str]) -> Value {

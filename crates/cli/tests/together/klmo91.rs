@@ -1,12 +1,10 @@
 //! The experiments of Karlin and others, as a user runs them.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use serde_json::Value;
 use stanchion_competitive::waits::{Distribution, Observation, Recording};
 

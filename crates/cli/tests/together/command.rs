@@ -1,12 +1,10 @@
 //! The command as a user runs it.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use serde_json::Value;
 
 fn stanchion(arguments: &[&str]) -> Output {

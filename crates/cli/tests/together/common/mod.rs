@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Returns what was printed.
 pub(crate) fn text(bytes: &[u8]) -> String {
@@ -12,10 +13,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
-    /// `name` is the test's, among those of its file.
+    /// Makes a directory. Its name has `name` in it, which several tests may choose.
     pub(crate) fn new(name: &str) -> Self {
-        let (file, process) = (env!("CARGO_CRATE_NAME"), std::process::id());
-        let path = std::env::temp_dir().join(format!("stanchion-{file}-{name}-{process}"));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), MADE.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(format!("stanchion-{name}-{process}-{number}"));
         fs::create_dir_all(&path).expect("a directory for the test");
         Self(path)
     }

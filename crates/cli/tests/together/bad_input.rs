@@ -1,13 +1,11 @@
 //! The messages of the command where it cannot do what was asked: a full disk, a device, one
 //! processor, a pipe.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use serde_json::Value;
 
 fn stanchion(arguments: &[&str]) -> Output {

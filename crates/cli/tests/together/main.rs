@@ -1,0 +1,9 @@
+//! Tests that may run beside each other, in one program: linking each by itself takes longer.
+
+mod advise;
+mod bad_input;
+mod command;
+mod common;
+mod klmo91;
+mod projections;
+mod record;
