@@ -35,7 +35,7 @@ pub struct Options {
     /// The least number of bodies that are computed at once; 0 is 1. The force on a body takes
     /// microseconds, and a fork that no thread takes costs a pool nanoseconds. Sixteen would leave
     /// four processors waiting for each other a quarter of the time (`cargo test -p
-    /// stanchion-applications-simulated --test nbody -- --nocapture`).
+    /// stanchion-applications-simulated --test together nbody -- --nocapture`).
     pub grain: usize,
     /// The time that a simulated machine takes for an instruction, in nanoseconds. It has no effect
     /// on the real one.

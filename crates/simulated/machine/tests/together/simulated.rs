@@ -14,13 +14,9 @@ use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{self, Patient, Spin, WaitPolicy, wait_until};
 use stanchion_machine::{Model, park, thread, topology};
 use stanchion_machine_simulated as stanchion_machine;
-use stanchion_simulator::{Arena, Failure, Run, Simulation, machines};
+use stanchion_simulator::{Failure, Run, Simulation, machines};
 
 use Ordering::{Acquire, Relaxed, Release};
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 fn on<R: 'static>(
     processors: usize,

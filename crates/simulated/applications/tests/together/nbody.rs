@@ -2,13 +2,9 @@
 //! same virtual time every time, and in less of it with more processors.
 
 use stanchion_applications_simulated::nbody::{Fork, Options, Sequential, Simulation, plummer};
-use stanchion_simulator::{Arena, Simulation as Machine, Statistics, machines};
+use stanchion_simulator::{Simulation as Machine, Statistics, machines};
 use stanchion_threadpool::strategy::{IdleQueue, LocalReadyQueue, SingleLock, WorkStealing};
 use stanchion_threadpool::{Strategy, ThreadPool, ThreadPoolBuilder};
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 /// A pool as what forks and joins.
 struct OnPool<'p, S: Strategy>(&'p ThreadPool<S>);

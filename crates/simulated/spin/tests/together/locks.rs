@@ -17,13 +17,9 @@ use stanchion_machine::atomic::{AtomicBool, Ordering};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::Spin;
 use stanchion_machine::{clock, thread, topology};
-use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
+use stanchion_simulator::{Failure, Machine, Simulation, Statistics, Time, machines};
 use stanchion_spin_simulated::contention::{Exchange, Read};
 use stanchion_spin_simulated::{Anderson, Clh, TestAndSet};
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 /// The protected data. A holder works between its two writes to `held`, so that another thread can
 /// run in between.

@@ -5,7 +5,7 @@ use stanchion_applications_simulated::null_threads::{
     Costs, Latency, Options, Path, Run, Sweep, latency, run,
 };
 use stanchion_machine::wait::Spin;
-use stanchion_simulator::{Arena, Simulation, machines};
+use stanchion_simulator::{Simulation, machines};
 use stanchion_spin::TestAndSet;
 use stanchion_spin::contention::Ethernet;
 use stanchion_threadpool::Strategy;
@@ -13,10 +13,6 @@ use stanchion_threadpool::strategy::{
     Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
     WorkStealing,
 };
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 type Lock = TestAndSet<Ethernet, Spin>;
 type Ready = LocalReadyQueue<Lock, Fifo, Random>;

@@ -23,11 +23,7 @@ use stanchion_competitive_simulated as stanchion_competitive;
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{clock, thread};
-use stanchion_simulator::{Arena, Machine, Simulation, Statistics, Time, machines};
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
+use stanchion_simulator::{Machine, Simulation, Statistics, Time, machines};
 
 /// The scene on some machines, with slices that end in the middle of everything; twice on one of
 /// them.

@@ -8,12 +8,8 @@ use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
 use stanchion_machine::{thread, topology};
 use stanchion_machine_simulated as stanchion_machine;
-use stanchion_simulator::{Arena, Simulation, machines};
+use stanchion_simulator::{Simulation, machines};
 use std::time::Duration;
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 fn on<R: 'static>(processors: usize, body: impl FnOnce() -> R + 'static) -> R {
     Simulation::new(machines::modern(processors)).run(body).unwrap().result

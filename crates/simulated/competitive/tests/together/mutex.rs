@@ -10,11 +10,7 @@ use stanchion_competitive_simulated::policy::{AlwaysBlock, AlwaysSpin, Policy};
 use stanchion_competitive_simulated::{Mutex, PolicyMutex, cost, waits};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{clock, thread};
-use stanchion_simulator::{Activity, Arena, Machine, Run, Simulation, Statistics, Time, machines};
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
+use stanchion_simulator::{Activity, Machine, Run, Simulation, Statistics, Time, machines};
 
 /// The data under the lock. Its work gives the other threads time to break in.
 struct Payload {

@@ -11,13 +11,9 @@ use lock_api::{Mutex, RawMutex};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::Spin;
 use stanchion_machine::{thread, topology};
-use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
+use stanchion_simulator::{Machine, Simulation, Time, machines};
 use stanchion_spin_simulated::TestAndSet;
 use stanchion_spin_simulated::contention::{Exchange, Read};
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 /// Times that a processor takes the lock, on average.
 const TIMES: u64 = 1_000;

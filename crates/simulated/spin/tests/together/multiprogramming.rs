@@ -12,13 +12,9 @@ use lock_api::{Mutex, RawMutex};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::Spin;
 use stanchion_machine::{preemption, thread, topology};
-use stanchion_simulator::{Arena, Machine, Simulation, Statistics, machines};
+use stanchion_simulator::{Machine, Simulation, Statistics, machines};
 use stanchion_spin_simulated::contention::Polling;
 use stanchion_spin_simulated::{PreemptionSafe, Recovering, TestAndSet};
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 /// The first lock of the paper's figures. It makes no request.
 type Ordinary = TestAndSet<Polling, Spin>;

@@ -9,12 +9,8 @@ use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::queue::{LockedQueue, MichaelScottQueue};
 use stanchion_lockfree::stack::{LockedStack, TreiberStack};
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
-use stanchion_simulator::{Arena, Simulation, Statistics, machines};
+use stanchion_simulator::{Simulation, Statistics, machines};
 use stanchion_spin::TestAndSet;
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 const THREADS: usize = 4;
 

@@ -7,11 +7,7 @@ use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed};
 use stanchion_machine::stack::{Guards, Size, Slab, Stack, guards};
 use stanchion_machine::thread;
 use stanchion_machine_simulated as stanchion_machine;
-use stanchion_simulator::{Arena, Simulation, machines};
-
-/// Addresses in a run must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
+use stanchion_simulator::{Simulation, machines};
 
 /// A stack of `machine` as corosensei takes it.
 struct On(Stack);

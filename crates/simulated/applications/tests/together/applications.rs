@@ -7,12 +7,8 @@ use lock_api::RawMutex;
 use stanchion_applications_simulated::{galaxy, hanoi, regsim};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin};
-use stanchion_simulator::{Arena, Machine, Simulation, Statistics, machines};
+use stanchion_simulator::{Machine, Simulation, Statistics, machines};
 use stanchion_spin::{Mcs, TestAndSet};
-
-/// Addresses must not depend on this process.
-#[global_allocator]
-static ARENA: Arena = Arena;
 
 /// The paper's machine with one processor, fewer than threads and more, and one of today.
 fn on_machines(body: impl Fn() + Clone + 'static) {

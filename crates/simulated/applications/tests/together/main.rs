@@ -1,0 +1,12 @@
+//! Tests that may run beside each other, in one program: linking each by itself takes longer.
+
+mod applications;
+mod nbody;
+mod null_threads;
+mod structures;
+
+use stanchion_simulator::Arena;
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;

@@ -1,0 +1,11 @@
+//! Tests that may run beside each other, in one program: linking each by itself takes longer.
+
+mod simulated;
+mod stack;
+mod watch;
+
+use stanchion_simulator::Arena;
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
