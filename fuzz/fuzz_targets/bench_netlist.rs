@@ -3,7 +3,7 @@
 //!
 //! `cargo +nightly fuzz run bench_netlist fuzz/corpus/bench_netlist examples/data`. The same
 //! property runs over mutations of real netlists in every `cargo test`
-//! (`crates/applications/tests/reprint.rs`).
+//! (`crates/applications/tests/together/reprint.rs`).
 
 #![no_main]
 

@@ -3,8 +3,8 @@
 //!
 //! Tests, models of counters, contests and costs expand the table with
 //! [`__structures!`](crate::__structures). Each of them takes the kinds and the fields that it
-//! needs. `tests/listed.rs` fails if a structure of the crate has no row. A list that names
-//! structures itself says in its header why.
+//! needs. `tests/together/listed.rs` fails if a structure of the crate has no row. A list that
+//! names structures itself says in its header why.
 //!
 //! # The kinds
 //!

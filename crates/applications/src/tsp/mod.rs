@@ -53,9 +53,9 @@ pub use tsplib::{MAX_CITIES, MAX_LINE};
 /// 17 cities, as many as the paper's. The shortest tour is 2938 long.
 ///
 /// They are points of a square, and a road between two of them is up to a fifth longer than the
-/// line. `tests/tsp.rs` has the program that draws them, and a proof of the shortest tour by
-/// another method. The number that they are made from was chosen so that the search is as long as
-/// that of TSPLIB's `gr17`, which has no licence: 1.22 million bounds by spanning trees, against
+/// line. `tests/together/tsp.rs` has the program that draws them, and a proof of the shortest tour
+/// by another method. The number that they are made from was chosen so that the search is as long
+/// as that of TSPLIB's `gr17`, which has no licence: 1.22 million bounds by spanning trees, against
 /// 1.24 million.
 ///
 /// ```

@@ -2,7 +2,7 @@
 //!
 //! Tests, benchmarks, races, costs, the calibration and the examples expand the table with
 //! [`__policies!`](crate::__policies). Each of them takes the fields that it needs.
-//! `tests/policies.rs` fails if a policy of the crate has no row.
+//! `tests/together/policies.rs` fails if a policy of the crate has no row.
 //!
 //! # The fields of a row
 //!

@@ -343,7 +343,7 @@ macro_rules! cases {
     };
 }
 
-/// The structures, and the counters. `MultiQueue` has its own tests, in `tests/heaps.rs`.
+/// The structures, and the counters. `MultiQueue` has its own tests, in `tests/together/heaps.rs`.
 pub(crate) fn all() -> Vec<Case> {
     let mut all = Vec::new();
     all_structures!(cases all);

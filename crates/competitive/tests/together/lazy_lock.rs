@@ -10,8 +10,7 @@ use std::time::Duration;
 use stanchion_competitive::LazyLock;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(LazyLock<u32>: Send, Sync, UnwindSafe, RefUnwindSafe, Default);
 // The function goes to the thread that calls it; it need not be shared.

@@ -8,8 +8,7 @@ use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin};
 use stanchion_competitive::{Permits, Policy, RawPolicyMutex, Semaphore};
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(Semaphore: Send, Sync);
 assert_impl_all!(Permits<'static>: Send, Sync);

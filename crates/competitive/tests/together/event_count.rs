@@ -8,8 +8,7 @@ use stanchion_competitive::{EventCount, Key};
 use stanchion_machine::clock::Deadline;
 use static_assertions::{assert_impl_all, const_assert};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(EventCount: Send, Sync, Default);
 assert_impl_all!(Key<'static>: Send, Sync);

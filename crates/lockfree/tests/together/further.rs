@@ -5,9 +5,6 @@
 //! The operations that all have for their only owner (`push_mut`, `pop_mut`, `peek_mut`,
 //! `pop_if_mut`) are in the state machine (`tests/state_machine.rs`).
 
-#[path = "common/values.rs"]
-mod values;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
@@ -16,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::values::Ledger;
 use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
 use stanchion_lockfree::iter::{Drain, IntoIter};
 use stanchion_lockfree::memory::Counted;
@@ -25,7 +23,6 @@ use stanchion_lockfree::queue::{
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use stanchion_lockfree::{Blocking, Herlihy, LinkedCell};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
-use values::Ledger;
 
 /// Items need not be unwind safe, as jobs that are boxed closures are not.
 type Job = Box<dyn FnOnce() + Send>;

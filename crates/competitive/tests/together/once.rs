@@ -10,8 +10,7 @@ use std::time::Duration;
 use stanchion_competitive::{Once, OnceLock, OnceState};
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(Once: Send, Sync, UnwindSafe, RefUnwindSafe, Default);
 assert_impl_all!(OnceLock<u32>: Send, Sync, UnwindSafe, RefUnwindSafe, Default, Clone, Eq);

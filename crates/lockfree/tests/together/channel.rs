@@ -1,8 +1,5 @@
 //! Channels: halves that close when they are dropped, iterators, and messages without a receiver.
 
-#[path = "common/values.rs"]
-mod values;
-
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Barrier;
@@ -10,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::values::Ledger;
 use stanchion_lockfree::blocking::IntoIter;
 use stanchion_lockfree::queue::{FaaArrayQueue, NikolaevQueue};
 use stanchion_lockfree::{
@@ -17,7 +15,6 @@ use stanchion_lockfree::{
     TrySendError, channel, channel_with_queue, sync_channel,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
-use values::Ledger;
 
 // A message need not be shared, only sent.
 assert_impl_all!(Sender<std::cell::Cell<u32>>: Send, Sync, Clone, UnwindSafe, RefUnwindSafe);
@@ -168,7 +165,7 @@ fn messages_without_a_receiver_are_dropped() {
 /// The message would own itself, were it not dropped with the last receiver.
 #[test]
 fn a_message_may_own_a_sender_of_its_channel() {
-    struct Message(Option<Sender<Message>>, values::Value);
+    struct Message(Option<Sender<Message>>, crate::values::Value);
     let ledger = Ledger::new(2);
     let (sender, receiver) = channel();
     let message = Message(Some(sender.clone()), ledger.value(0));

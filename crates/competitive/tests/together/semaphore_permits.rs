@@ -9,8 +9,7 @@ use stanchion_competitive::policy::{Adaptive, AlwaysBlock, AlwaysSpin};
 use stanchion_competitive::{Closed, OwnedPermits, Permits, Policy, RawPolicyMutex, Semaphore};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(Semaphore: UnwindSafe, RefUnwindSafe);
 assert_impl_all!(OwnedPermits: Send, Sync, UnwindSafe, RefUnwindSafe);

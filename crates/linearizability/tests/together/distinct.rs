@@ -1,9 +1,7 @@
 //! Containers with distinct values: the polynomial algorithms against the search, on small
 //! histories, right ones and ones with an error planted.
 
-mod common;
-
-use common::{Calls, Shape, explains, history};
+use crate::common::{Calls, Shape, explains, history};
 use stanchion_linearizability::specification::Operation::{IsEmpty, Pop, Push};
 use stanchion_linearizability::specification::{Operation, Outcome, PriorityQueue, Queue, Stack};
 use stanchion_linearizability::{CheckError, History, Random, Specification, check};

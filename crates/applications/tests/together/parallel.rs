@@ -1,10 +1,8 @@
 //! The parallel simulator against the sequential one, whatever the threads, buckets and locks; and
 //! what happens when a lock panics.
 
-mod common;
-
-use common::faulty::Faulty;
-use common::random_netlist;
+use crate::common::faulty::Faulty;
+use crate::common::random_netlist;
 use proptest::prelude::*;
 use stanchion_applications::regsim::{self, Netlist, Options, Run, circuits, sequential};
 use std::panic::{AssertUnwindSafe, catch_unwind};

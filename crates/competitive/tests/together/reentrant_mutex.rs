@@ -14,8 +14,7 @@ use stanchion_competitive::{
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(ReentrantMutex<Cell<u32>>: Send, Sync);
 assert_not_impl_any!(ReentrantMutex<std::rc::Rc<u32>>: Send, Sync);

@@ -26,7 +26,7 @@ fn structures(source: &str) -> Vec<&str> {
 /// Returns the structures of the source that have no row.
 fn missing(source: &str) -> Vec<&str> {
     // A type of the table is `$crate::KIND::NAME`.
-    let paths = include_str!("../src/table.rs").split("$crate::");
+    let paths = include_str!("../../src/table.rs").split("$crate::");
     let rows: Vec<_> = paths.filter_map(|path| Some(name(path.split_once("::")?.1))).collect();
     let mut missing = structures(source);
     missing.retain(|structure| !rows.contains(structure) && *structure != ALIASED);

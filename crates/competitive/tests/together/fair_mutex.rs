@@ -11,8 +11,7 @@ use stanchion_competitive::{
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(FairMutex<u32>: Send, Sync, Default);
 assert_impl_all!(RawFairMutex: Send, Sync, Default, std::panic::RefUnwindSafe);

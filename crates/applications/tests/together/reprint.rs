@@ -2,9 +2,7 @@
 //! refuses cause no panic. The tests use random netlists and mutations of real ones. The fuzz
 //! target `bench_netlist` looks for the same without an end.
 
-mod common;
-
-use common::random_netlist;
+use crate::common::random_netlist;
 use proptest::prelude::*;
 use stanchion_applications::regsim::{Netlist, circuits};
 

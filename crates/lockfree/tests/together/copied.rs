@@ -6,17 +6,14 @@
 //! One call breaks in each run: the first, the second, and so on, until a run has fewer. Calls that
 //! break in the structures that do not copy are in `advisories.rs` and `drops.rs`.
 
-#[path = "common/values.rs"]
-mod values;
-
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use crate::values::{Ledger, Value};
 use stanchion_lockfree::Herlihy;
 use stanchion_lockfree::heap::CopiedHeap;
-use values::{Ledger, Value};
 
 /// The kind of call that breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use stanchion_competitive::{Condvar, Mutex, Policy, PolicyMutex, RawCondvar, loc
 use stanchion_spin::{Mcs, TestAndSetMutex};
 use static_assertions::{assert_impl_all, const_assert};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(Condvar: Send, Sync, Default);
 // It holds nothing of what its mutex protects, not even of a mutex that stays with its thread.

@@ -1,9 +1,7 @@
 //! Galaxy: the same stars at the same positions, to the last bit, whatever the threads, chunks and
 //! locks; and what happens when a lock panics.
 
-mod common;
-
-use common::faulty::Faulty;
+use crate::common::faulty::Faulty;
 use proptest::prelude::*;
 use stanchion_applications::galaxy::{
     self, Encounter, HEIGHT, Options, Refused, Run, STEP, Scene, WIDTH, sequential,

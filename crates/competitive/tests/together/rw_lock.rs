@@ -13,8 +13,7 @@ use stanchion_competitive::{
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
-mod common;
-use common::within;
+use crate::common::within;
 
 assert_impl_all!(RwLock<u32>: Send, Sync, Default);
 assert_impl_all!(RwLock<Cell<u32>>: Send);

@@ -1,9 +1,7 @@
 //! The travelling salesman: the shortest tour, whatever the threads, the bound and the start; and
 //! what happens when a structure is out of order.
 
-mod common;
-
-use common::structures::{Count, Heap, Stack};
+use crate::common::structures::{Count, Heap, Stack};
 use proptest::prelude::*;
 use stanchion_applications::Around;
 use stanchion_applications::tsp::{

@@ -1,9 +1,7 @@
 //! Hanoi: every disk arrives, in as many moves as the schedule has, whatever the threads and locks;
 //! and what happens when a lock panics.
 
-mod common;
-
-use common::faulty::Faulty;
+use crate::common::faulty::Faulty;
 use proptest::prelude::*;
 use stanchion_applications::hanoi::{self, MAX_THREADS, Options, Refused, Run, closed_form};
 use stanchion_applications::{Waits, groups};

@@ -1,9 +1,7 @@
 //! Quicksort: the numbers are in order, whatever the structure, the threads and the numbers; and
 //! what happens with a structure that is out of order.
 
-mod common;
-
-use common::structures::{Queue, Stack};
+use crate::common::structures::{Queue, Stack};
 use proptest::prelude::*;
 use stanchion_applications::Around;
 use stanchion_applications::quicksort::{
