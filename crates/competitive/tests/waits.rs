@@ -145,11 +145,15 @@ fn the_record_outlives_the_lock_and_locks_of_one_name_are_one() {
 
 #[test]
 fn a_lock_that_shares_its_slot_counts_all_the_same() {
+    let met = |lock: &PolicyMutex<u64, Recorder<RandomWalk>>| meet(lock, 3, 200);
+    // Their slots lie before those of the crowd, and come free before its last locks want one.
+    let before: Vec<_> = (0..4).map(|_| recorded::<RandomWalk>("before the crowd")).collect();
+    before.iter().for_each(met);
     // More of one name than may have a slot each.
     let locks: Vec<_> = (0..20).map(|_| recorded::<RandomWalk>("crowd")).collect();
-    for lock in &locks {
-        meet(lock, 3, 200);
-    }
+    locks[..16].iter().for_each(met);
+    drop(before);
+    locks[16..].iter().for_each(met);
     let [own, shared] = [0..16, 16..20]
         .map(|range| locks[range].iter().map(|lock| lock.waits().count()).collect::<Vec<_>>());
     assert!(shared.windows(2).all(|pair| pair[0] == pair[1]), "one slot: {shared:?}");

@@ -23,6 +23,8 @@
 //! 3. Two threads that take a name at once may take one each for the same text. The reader of the
 //!    counts adds them up.
 //! 4. Only the lock that has a slot counts there. As it is dropped, the counts go to its name.
+//! 5. `Name::slots` is at least the number of slots of the name: a lock is counted before it takes
+//!    one, and until it has given it back.
 //!
 //! # Orderings
 //!
@@ -54,12 +56,14 @@ pub const UNNAMED: &str = "unnamed";
 pub const OTHERS: &str = "(others)";
 
 /// One name may have so many slots at a time: a thousand locks of one name leave room for others.
-const SLOTS_OF_ONE_NAME: usize = 16;
+const SLOTS_OF_ONE_NAME: u32 = 16;
 
 struct Name {
     /// Free, being written, or the length of the text and 2. Written by the thread that takes the
     /// name.
     state: AtomicU32,
+    /// The number of slots of its locks. Written by locks that take one or give one back.
+    slots: AtomicU32,
     /// The text. Written by the thread that takes the name.
     text: UnsafeCell<[u8; MAX_NAME]>,
     /// The counts. Written by locks that share them.
@@ -112,6 +116,7 @@ impl Name {
     const fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
+            slots: AtomicU32::new(0),
             text: UnsafeCell::new([0; MAX_NAME]),
             counters: CachePadded::new(Counters::new()),
         }
@@ -177,34 +182,22 @@ impl Target {
     /// [`leave`](Self::leave).
     pub(super) fn own(name: &str) -> Self {
         let Some(index) = named(name) else { return beyond() };
-        let mut have = 0;
-        for (slot, number) in OWN.iter().zip(FIRST_SLOT..) {
-            // Relaxed: a look before the exchange.
-            match slot.name.load(Ordering::Relaxed) {
-                0 => {}
-                taken if taken == FIRST_NAME + index as u32 => {
-                    have += 1;
-                    if have >= SLOTS_OF_ONE_NAME {
-                        break;
-                    }
-                    continue;
+        let (shared, slots) = (Self(FIRST_NAME + index as u32), &TABLE[index].slots);
+        // Relaxed, here and below: a number by itself, and the exchange decides whose a slot is.
+        if slots.fetch_add(1, Ordering::Relaxed) < SLOTS_OF_ONE_NAME {
+            for (slot, number) in OWN.iter().zip(FIRST_SLOT..) {
+                // Relaxed: a look before the exchange. Acquire: pairs with the Release of `leave`.
+                if slot.name.load(Ordering::Relaxed) == 0
+                    && (slot.name)
+                        .compare_exchange(0, shared.0, Ordering::Acquire, Ordering::Relaxed)
+                        .is_ok()
+                {
+                    return Self(number);
                 }
-                _ => continue,
-            }
-            // Acquire: pairs with the Release of `leave`.
-            if (slot.name)
-                .compare_exchange(
-                    0,
-                    FIRST_NAME + index as u32,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                )
-                .is_ok()
-            {
-                return Self(number);
             }
         }
-        Self(FIRST_NAME + index as u32)
+        slots.fetch_sub(1, Ordering::Relaxed);
+        shared
     }
 
     pub(super) fn counters(self) -> (&'static Counters, Writers) {
@@ -224,11 +217,16 @@ impl Target {
         }
         let slot = &OWN[(self.0 - FIRST_SLOT) as usize % SLOTS];
         let name = slot.name.load(Ordering::Relaxed).saturating_sub(FIRST_NAME) as usize;
-        if let Some(name) = TABLE.get(name) {
+        let name = TABLE.get(name);
+        if let Some(name) = name {
             name.counters.drain(&slot.counters);
         }
         // Release: pairs with the Acquire of `own`.
         slot.name.store(0, Ordering::Release);
+        if let Some(name) = name {
+            // After the slot is free (Invariant 5). Relaxed: a number by itself.
+            name.slots.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
