@@ -14,8 +14,8 @@
 
 use std::fmt;
 use std::panic::panic_any;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,10 @@ use stanchion_threadpool::strategy::{LocalReadyQueue, SingleLock};
 
 use crate::phase::Torture;
 use crate::random::Random;
-use crate::tormentor;
+use crate::victims::Victims;
+
+/// The time between two stalls of workers.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// A fault of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,16 +83,9 @@ struct Books {
     dropped: AtomicU64,
     /// The number of steps that threads have done.
     steps: AtomicU64,
-    /// True once the round only drops its runtime. Workers are not stalled any more.
-    over: AtomicBool,
-    /// The kernel threads that have carried a thread, by the kernel's numbers.
-    carriers: Mutex<Vec<i32>>,
-}
-
-impl Books {
-    fn carriers(&self) -> std::sync::MutexGuard<'_, Vec<i32>> {
-        self.carriers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// The kernel threads that have carried a thread. They are spared once the round only drops its
+    /// runtime.
+    carriers: Victims,
 }
 
 /// The capture of a thread, which the thread also returns.
@@ -104,11 +100,7 @@ impl Slip {
 
     fn run(&self) {
         self.0.run.fetch_add(1, Relaxed);
-        let here = tormentor::this_thread();
-        let mut carriers = self.0.carriers();
-        if !carriers.contains(&here) {
-            carriers.push(here);
-        }
+        self.0.carriers.add();
     }
 
     fn step(&self) {
@@ -137,7 +129,11 @@ pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault
         let time = torture.time.min(Duration::from_millis(300));
         let runner = thread::spawn(move || round(seed, &mine, time));
         let under = format!("seed {seed}");
-        figures.stalls += watch(&books, &runner, torture, &under)?;
+        let counts = [&books.steps, &books.run, &books.dropped];
+        let steps = || counts.iter().map(|count| count.load(Relaxed)).sum();
+        let stalls = books.carriers.stall_until_end(&runner, torture, PAUSE, steps);
+        let stuck = || ActivationsFault::NoProgress(torture.stuck_after, under.clone());
+        figures.stalls += stalls.ok_or_else(stuck)?;
         let panicked = runner.join().is_err();
         // A runtime that one of its threads dropped ends by itself.
         let ended = Instant::now();
@@ -155,34 +151,6 @@ pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault
         figures.threads += run;
     }
     Ok(figures)
-}
-
-/// Stalls workers until the round has ended.
-fn watch(
-    books: &Books,
-    runner: &thread::JoinHandle<()>,
-    torture: &Torture,
-    under: &str,
-) -> Result<u64, ActivationsFault> {
-    let mut random = Random::new(torture.seed, u64::MAX);
-    let mut last = (0, Instant::now());
-    let mut stalls = 0;
-    while !runner.is_finished() {
-        let carriers = books.carriers().clone();
-        if !carriers.is_empty() && !books.over.load(Relaxed) {
-            let victim = carriers[random.below(carriers.len() as u64) as usize];
-            stalls += u64::from(tormentor::stall(victim));
-        }
-        thread::sleep(Duration::from_micros(500));
-        let counts = [&books.steps, &books.run, &books.dropped];
-        let done = counts.iter().map(|count| count.load(Relaxed)).sum();
-        if done != last.0 {
-            last = (done, Instant::now());
-        } else if last.1.elapsed() >= torture.stuck_after {
-            return Err(ActivationsFault::NoProgress(torture.stuck_after, under.to_owned()));
-        }
-    }
-    Ok(stalls)
 }
 
 /// Builds the kind of runtime that the seed selects.
@@ -217,7 +185,7 @@ fn round(seed: u64, books: &Arc<Books>, time: Duration) {
             });
         }
     });
-    books.over.store(true, Relaxed);
+    books.carriers.spare();
     if seed % 4 == 3 {
         let (sends, receives) = mpsc::channel::<Runtime>();
         let slip = Slip::of(books);

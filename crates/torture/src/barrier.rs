@@ -5,8 +5,8 @@
 //! the barrier. Each phase must have had one leader.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,10 @@ use stanchion_gang::barrier::{Barrier, BitMask};
 
 use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
-use crate::tormentor;
+use crate::victims::Victims;
+
+/// The time between two stalls of members.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// A fault of a barrier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,8 +65,8 @@ impl fmt::Display for BarrierFigures {
 struct Books {
     /// The number of crossings of all members. Each member adds its own.
     crossed: AtomicU64,
-    /// The members that run, by the kernel's numbers. Each member adds and removes itself.
-    members: Mutex<Vec<i32>>,
+    /// The members that run. Each member adds and removes itself.
+    members: Victims,
 }
 
 /// The number of phases that each member crossed, and the number of crossings as the leader.
@@ -107,7 +110,10 @@ pub fn torment(torture: &Torture) -> Result<BarrierFigures, BarrierFault> {
         let members = 2 + seed as usize % (members - 1);
         let mine = Arc::clone(&books);
         let runner = thread::spawn(move || run(seed, members, &mine, time));
-        figures.stalls += watch(&books, &runner, torture, name)?;
+        // Relaxed: shows only whether the barrier still moves.
+        let crossed = || books.crossed.load(Relaxed);
+        let stalls = books.members.stall_until_end(&runner, torture, PAUSE, crossed);
+        figures.stalls += stalls.ok_or(BarrierFault::NoProgress(torture.stuck_after, name))?;
         let Ok(Some((crossed, led))) = runner.join() else {
             return Err(BarrierFault::Panicked(name));
         };
@@ -120,43 +126,13 @@ pub fn torment(torture: &Torture) -> Result<BarrierFigures, BarrierFault> {
     Ok(figures)
 }
 
-/// Stalls members until the round has ended.
-fn watch(
-    books: &Books,
-    runner: &thread::JoinHandle<Outcome>,
-    torture: &Torture,
-    name: &'static str,
-) -> Result<u64, BarrierFault> {
-    let mut random = Random::new(torture.seed, u64::MAX);
-    let mut last = (0, Instant::now());
-    let mut stalls = 0;
-    while !runner.is_finished() {
-        let members = books.members.lock().unwrap_or_else(PoisonError::into_inner);
-        if !members.is_empty() {
-            let victim = members[random.below(members.len() as u64) as usize];
-            stalls += u64::from(tormentor::stall(victim));
-        }
-        drop(members);
-        thread::sleep(Duration::from_micros(500));
-        // Relaxed: shows only whether the barrier still moves.
-        let crossed = books.crossed.load(Relaxed);
-        if crossed != last.0 {
-            last = (crossed, Instant::now());
-        } else if last.1.elapsed() >= torture.stuck_after {
-            return Err(BarrierFault::NoProgress(torture.stuck_after, name));
-        }
-    }
-    Ok(stalls)
-}
-
 /// Runs one barrier until a member leaves or a deadline passes. Every other round has deadlines.
 fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -> Outcome {
     let barrier = B::with_members(members).expect("few enough for all");
     let begin = Instant::now();
     let led = AtomicU64::new(0);
     let member = |mut waiter: Waiter<&B>| {
-        let me = tormentor::this_thread();
-        books.members.lock().unwrap_or_else(PoisonError::into_inner).push(me);
+        books.members.add();
         let index = waiter.index() as u64;
         let leaves = index == seed % members as u64;
         let mut random = Random::new(seed, index);
@@ -174,7 +150,7 @@ fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -
             books.crossed.fetch_add(1, Relaxed);
             led.fetch_add(u64::from(crossing.is_leader()), Relaxed);
         }
-        books.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != me);
+        books.members.remove();
         crossed
     };
     let crossed: Option<Vec<u64>> = thread::scope(|scope| {

@@ -16,7 +16,7 @@ use stanchion_gang::{Ended, GangError, GangExecutor, GangHandle, Member, Switchi
 
 use crate::phase::Torture;
 use crate::random::Random;
-use crate::tormentor;
+use crate::victims::Victims;
 
 /// The length of a turn: the shortest that is a few times the cost of a switch.
 const QUANTUM: Duration = Duration::from_micros(200);
@@ -24,6 +24,9 @@ const QUANTUM: Duration = Duration::from_micros(200);
 const GANGS: usize = 6;
 /// The number of steps of a member that ends by itself.
 const STEPS: u64 = 40;
+
+/// The time between two stalls of members.
+const PAUSE: Duration = Duration::from_micros(1_000);
 
 /// A fault of the gangs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,15 +84,15 @@ const KINDS: [Kind; 5] = [Kind::Allocates, Kind::Locks, Kind::Panics, Kind::Canc
 
 /// The state that all members of a round share.
 #[derive(Default)]
-/// The number of steps of all members. Each member adds its own.
 struct Books {
-    /// The number of increments of `counter`. Members add one after each.
+    /// The number of steps of all members. Each member adds its own.
     steps: AtomicU64,
-    /// The number of increments under the lock.
+    /// The number of increments of `counter`. Members add one after each.
     counted: AtomicU64,
+    /// The number of increments under the lock.
     counter: Mutex<u64>,
-    /// The members that run, by the kernel's numbers. Each member adds and removes itself.
-    members: Mutex<Vec<i32>>,
+    /// The members that run. Each member adds and removes itself.
+    members: Victims,
 }
 
 /// The role of a gang's members: its kind, and one chosen member.
@@ -106,12 +109,10 @@ struct Part {
 impl Part {
     /// Runs one member.
     fn play(self, member: &mut Member, books: &Books) -> Result<u64, Ended> {
-        let me = tormentor::this_thread();
-        books.members.lock().unwrap_or_else(PoisonError::into_inner).push(me);
-        // A member that panics leaves its number in the list. A stall of that number fails, which
-        // does no harm.
+        books.members.add();
+        // A member that panics leaves its number in the list.
         let outcome = self.steps(member, books);
-        books.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != me);
+        books.members.remove();
         outcome
     }
 
@@ -187,41 +188,15 @@ pub fn torment(torture: &Torture) -> Result<GangFigures, GangFault> {
         let mine = Arc::clone(&books);
         let seats = torture.threads;
         let runner = thread::spawn(move || round(seed, seats, &mine));
-        figures.stalls += watch(&books, &runner, torture)?;
+        let steps = || books.steps.load(Relaxed);
+        let stalls = books.members.stall_until_end(&runner, torture, PAUSE, steps);
+        figures.stalls += stalls.ok_or(GangFault::NoProgress(torture.stuck_after))?;
         let ended = runner.join().unwrap_or_else(|_| Err("the round panicked".to_owned()));
         figures.switches += ended.map_err(|what| GangFault::Books { round: number, what })?;
         figures.rounds += 1;
         figures.steps += books.steps.load(Relaxed);
     }
     Ok(figures)
-}
-
-/// Stalls members until the round has ended.
-fn watch(
-    books: &Books,
-    runner: &thread::JoinHandle<Result<u64, String>>,
-    torture: &Torture,
-) -> Result<u64, GangFault> {
-    let mut random = Random::new(torture.seed, u64::MAX);
-    let mut last = (0, Instant::now());
-    let mut stalls = 0;
-    while !runner.is_finished() {
-        // Do not wait: a member that has been switched off may hold this lock.
-        if let Ok(members) = books.members.try_lock()
-            && !members.is_empty()
-        {
-            let victim = members[random.below(members.len() as u64) as usize];
-            stalls += u64::from(tormentor::stall(victim));
-        }
-        thread::sleep(Duration::from_millis(1));
-        let steps = books.steps.load(Relaxed);
-        if steps != last.0 {
-            last = (steps, Instant::now());
-        } else if last.1.elapsed() >= torture.stuck_after {
-            return Err(GangFault::NoProgress(torture.stuck_after));
-        }
-    }
-    Ok(stalls)
 }
 
 /// Runs an executor and its gangs. Returns the number of switches.

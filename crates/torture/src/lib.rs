@@ -35,3 +35,5 @@ pub mod random;
 pub mod subject;
 #[cfg(feature = "command")]
 pub mod tormentor;
+#[cfg(feature = "command")]
+mod victims;

@@ -11,8 +11,8 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,14 @@ use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, Wait, blocking, join, 
 
 use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
-use crate::tormentor;
+use crate::victims::Victims;
 
 /// A round with one strategy. Its arguments are the way to wait, a seed, the counts, and the time
 /// that it lasts.
 type Round = fn(Wait, u64, &Arc<Books>, Duration);
+
+/// The time between two stalls of workers.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// A fault of the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,10 +78,8 @@ struct Books {
     run: AtomicU64,
     /// The number of slips that were dropped.
     dropped: AtomicU64,
-    /// True once the pool is shut down. Workers are not stalled any more.
-    over: AtomicBool,
-    /// The workers, by the kernel's numbers. Each worker adds itself when it starts.
-    workers: Mutex<Vec<i32>>,
+    /// The workers. They are spared once the pool is shut down.
+    workers: Victims,
 }
 
 /// The capture of a task.
@@ -127,7 +128,10 @@ pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
         let (seed, mine) = (torture.seed + figures.rounds, books.clone());
         let time = each.min(Duration::from_millis(500));
         let runner = thread::spawn(move || run(wait, seed, &mine, time));
-        figures.stalls += watch(&books, &runner, torture, &under)?;
+        let steps = || books.run.load(Relaxed) + books.dropped.load(Relaxed);
+        let stalls = books.workers.stall_until_end(&runner, torture, PAUSE, steps);
+        let stuck = || PoolFault::NoProgress(torture.stuck_after, under.clone());
+        figures.stalls += stalls.ok_or_else(stuck)?;
         let (made, run, dropped) =
             (books.made.load(Relaxed), books.run.load(Relaxed), books.dropped.load(Relaxed));
         let drained = !shuts_down_now(seed);
@@ -146,34 +150,6 @@ fn shuts_down_now(seed: u64) -> bool {
     seed % 4 == 3
 }
 
-/// Stalls workers until the round has ended.
-fn watch(
-    books: &Books,
-    runner: &thread::JoinHandle<()>,
-    torture: &Torture,
-    under: &str,
-) -> Result<u64, PoolFault> {
-    let mut random = Random::new(torture.seed, u64::MAX);
-    let mut last = (0, Instant::now());
-    let mut stalls = 0;
-    while !runner.is_finished() {
-        let workers = books.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !workers.is_empty() && !books.over.load(Relaxed) {
-            let victim = workers[random.below(workers.len() as u64) as usize];
-            stalls += u64::from(tormentor::stall(victim));
-        }
-        drop(workers);
-        thread::sleep(Duration::from_micros(500));
-        let done = books.run.load(Relaxed) + books.dropped.load(Relaxed);
-        if done != last.0 {
-            last = (done, Instant::now());
-        } else if last.1.elapsed() >= torture.stuck_after {
-            return Err(PoolFault::NoProgress(torture.stuck_after, under.to_owned()));
-        }
-    }
-    Ok(stalls)
-}
-
 /// Runs one pool, from its first thread to its last.
 fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration) {
     let crowd = CROWDING * thread::available_parallelism().map_or(1, usize::from);
@@ -182,10 +158,7 @@ fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration)
         .num_threads(crowd)
         .max_threads(crowd)
         .wait(wait)
-        .start_handler(move |_| {
-            let mut workers = mine.workers.lock().unwrap_or_else(PoisonError::into_inner);
-            workers.push(tormentor::this_thread());
-        })
+        .start_handler(move |_| mine.workers.add())
         .build_with::<S>()
         .expect("so many threads can be had");
     let begin = Instant::now();
@@ -205,7 +178,7 @@ fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration)
     } else {
         pool.shutdown();
     }
-    books.over.store(true, Relaxed);
+    books.workers.spare();
 }
 
 /// Does something at random from outside the pool.
