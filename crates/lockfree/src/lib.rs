@@ -7,6 +7,7 @@ pub mod barging;
 pub mod blocking;
 pub mod counter;
 mod dropping;
+mod guarded;
 pub mod heap;
 mod herlihy;
 pub mod iter;

@@ -1,53 +1,66 @@
 //! Implementations that a structure gets because it can put one item in and take one out, and those
 //! of its kind's trait.
 
-/// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and
-/// `UnwindSafe`.
+/// Gives a structure `drain`, `into_iter`, `Debug` and `UnwindSafe`; and if it is not bounded, also
+/// `Default`, `Extend` and `FromIterator`.
 ///
 /// ```text
 /// conveniences! {
 ///     impl[T, M: Memory] TreiberStack<T, M>;
-///     item: T;                                        the type that comes out
-///     take: |stack| stack.pop();                      one out, or None
-///     take_mut: |stack| stack.pop_mut();              the same by the only owner
-///     put: |stack, value| stack.push(value);          one in
+///     value: T;                                       or `entry: K, V;` for a heap
 ///     new: TreiberStack::with_memory(M::default());   an empty one
 ///     debug: |stack| empty = stack.is_empty();        shown by Debug, without blocking
 /// }
 /// ```
 ///
-/// A bounded structure leaves `put` out, and gets no `Extend` and no `FromIterator`. A structure
-/// that cannot be made without arguments leaves `new` out, and gets no `Default` and no
-/// `FromIterator`. `debug` may be left out.
+/// A structure that is bounded, and cannot be made without a capacity, leaves `new` out. `debug`
+/// may be left out.
 ///
-/// The structure's own `Send`, `Sync` and `Drop` stay with it.
+/// Items come out by the structure's own `pop` and `pop_mut`, or by `pop_min` and `pop_min_mut`,
+/// and go in by `push`. The structure's own `Send`, `Sync` and `Drop` stay with it.
 macro_rules! conveniences {
     (
         impl[$($generics:tt)*] $structure:ident<$($parameter:ident),+>;
-        item: $item:ty;
-        take: |$from:ident| $take:expr;
-        take_mut: |$alone:ident| $take_mut:expr;
-        $(put: |$into:ident, $value:ident| $put:expr;)?
+        value: $value:ty;
+        $($rest:tt)*
+    ) => {
+        conveniences!(
+            @all [$($generics)*] $structure [$structure<$($parameter),+>] [$value]
+            pop, pop_mut, value => push(value); $($rest)*
+        );
+    };
+    (
+        impl[$($generics:tt)*] $structure:ident<$($parameter:ident),+>;
+        entry: $key:ty, $value:ty;
+        $($rest:tt)*
+    ) => {
+        conveniences!(
+            @all [$($generics)*] $structure [$structure<$($parameter),+>] [($key, $value)]
+            pop_min, pop_min_mut, (key, value) => push(key, value); $($rest)*
+        );
+    };
+
+    (
+        @all [$($generics:tt)*] $name:ident [$structure:ty] [$item:ty]
+        $pop:ident, $pop_mut:ident, $pushed:pat => $push:ident($($argument:ident),+);
         $(new: $new:expr;)?
         $(debug: |$debugged:ident| $($shown:ident = $with:expr),+;)?
     ) => {
-        impl<$($generics)*> $crate::iter::Take for $structure<$($parameter),+> {
+        impl<$($generics)*> $crate::iter::Take for $structure {
             type Item = $item;
 
             #[inline]
             fn take(&self) -> Option<$item> {
-                let $from = self;
-                $take
+                self.$pop()
             }
 
             #[inline]
             fn take_mut(&mut self) -> Option<$item> {
-                let $alone = self;
-                $take_mut
+                self.$pop_mut()
             }
         }
 
-        impl<$($generics)*> $structure<$($parameter),+> {
+        impl<$($generics)*> $structure {
             /// Takes out the items that are there, one at a time, until a look finds nothing. Other
             /// threads may go on meanwhile: the items that they put in come out too.
             ///
@@ -60,10 +73,10 @@ macro_rules! conveniences {
         // An operation that panics, in a comparison or a closure of the caller's, leaves every item
         // in its place or takes it out whole. Items need not be `RefUnwindSafe`: the structure
         // gives out no reference that outlives a call.
-        impl<$($generics)*> ::core::panic::UnwindSafe for $structure<$($parameter),+> {}
-        impl<$($generics)*> ::core::panic::RefUnwindSafe for $structure<$($parameter),+> {}
+        impl<$($generics)*> ::core::panic::UnwindSafe for $structure {}
+        impl<$($generics)*> ::core::panic::RefUnwindSafe for $structure {}
 
-        impl<$($generics)*> IntoIterator for $structure<$($parameter),+> {
+        impl<$($generics)*> IntoIterator for $structure {
             type Item = $item;
             type IntoIter = $crate::iter::IntoIter<Self>;
 
@@ -72,57 +85,53 @@ macro_rules! conveniences {
             }
         }
 
-        impl<$($generics)*> ::core::fmt::Debug for $structure<$($parameter),+> {
+        impl<$($generics)*> ::core::fmt::Debug for $structure {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 $(let $debugged = self;)?
-                f.debug_struct(stringify!($structure))
+                f.debug_struct(stringify!($name))
                     $($(.field(stringify!($shown), &$with))+)?
                     .finish_non_exhaustive()
             }
         }
 
-        conveniences!(@put [$($generics)*] [$structure<$($parameter),+>] $item $(, |$into, $value| $put)?);
-        conveniences!(@new [$($generics)*] [$structure<$($parameter),+>] $item $(, $new)?);
-        conveniences!(@both [$($generics)*] [$structure<$($parameter),+>] $item $(, [$put])? $(, [$new])?);
+        conveniences!(
+            @unbounded [$($generics)*] [$structure] [$item]
+            $pushed => $push($($argument),+); $($new)?
+        );
     };
 
-    (@put [$($generics:tt)*] [$structure:ty] $item:ty) => {};
-    (@put [$($generics:tt)*] [$structure:ty] $item:ty, |$into:ident, $value:ident| $put:expr) => {
+    (
+        @unbounded [$($generics:tt)*] [$structure:ty] [$item:ty]
+        $pushed:pat => $push:ident($($argument:ident),+); $new:expr
+    ) => {
+        impl<$($generics)*> Default for $structure {
+            fn default() -> Self {
+                $new
+            }
+        }
+
         impl<$($generics)*> Extend<$item> for $structure {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, items: I) {
-                let $into = &*self;
-                items.into_iter().for_each(|$value| $put);
+                (&*self).extend(items);
             }
         }
 
         /// Other threads may use the structure meanwhile.
         impl<$($generics)*> Extend<$item> for &$structure {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, items: I) {
-                let $into: &$structure = self;
-                items.into_iter().for_each(|$value| $put);
+                items.into_iter().for_each(|$pushed| self.$push($($argument),+));
             }
         }
-    };
 
-    (@new [$($generics:tt)*] [$structure:ty] $item:ty) => {};
-    (@new [$($generics:tt)*] [$structure:ty] $item:ty, $new:expr) => {
-        impl<$($generics)*> Default for $structure {
-            fn default() -> Self {
-                $new
-            }
-        }
-    };
-
-    (@both [$($generics:tt)*] [$structure:ty] $item:ty, [$put:expr], [$new:expr]) => {
         impl<$($generics)*> FromIterator<$item> for $structure {
             fn from_iter<I: IntoIterator<Item = $item>>(items: I) -> Self {
-                let mut structure: Self = $new;
-                structure.extend(items);
+                let structure: Self = $new;
+                (&structure).extend(items);
                 structure
             }
         }
     };
-    (@both $($without:tt)*) => {};
+    (@unbounded $($bounded:tt)*) => {};
 }
 
 /// Implements the trait of a kind of structure by the structure's own methods of the same names.

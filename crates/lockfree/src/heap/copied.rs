@@ -128,10 +128,7 @@ forward! {
 
 conveniences! {
     impl[K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone] CopiedHeap<K, V, S>;
-    item: (K, V);
-    take: |heap| heap.pop_min();
-    take_mut: |heap| heap.pop_min_mut();
-    put: |heap, entry| heap.push(entry.0, entry.1);
+    entry: K, V;
     new: CopiedHeap::with_heap(S::NEW);
     debug: |heap| len = heap.len();
 }

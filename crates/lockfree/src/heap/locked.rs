@@ -7,18 +7,17 @@
 //!
 //! # Invariants
 //!
-//! 1. `heap` is touched only by the holder of the lock.
-//! 2. A comparison that panics under the lock leaves all entries in order ([`SequentialHeap`]), and
+//! 1. A comparison that panics under the lock leaves all entries in order ([`SequentialHeap`]), and
 //!    the lock free.
 //!
 //! Source: the single-lock skew heap that Michael and Scott 1997, section 4.3, measure against.
 
-use lock_api::{Mutex, RawMutex};
+use lock_api::RawMutex;
 use stanchion_competitive::RawPolicyMutex;
-use stanchion_machine::cell::UnsafeCell;
 
 use super::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
 use crate::Progress;
+use crate::guarded::Guarded;
 
 /// A priority queue under a lock: a sequential heap `S` under `L`, any `lock_api` raw mutex.
 ///
@@ -61,8 +60,8 @@ use crate::Progress;
 /// shared(&heap);
 /// ```
 pub struct LockedSequentialHeap<S, L = RawPolicyMutex> {
-    /// The heap under its lock. The cell lets a loom model see each access.
-    heap: Mutex<L, UnsafeCell<S>>,
+    /// The heap under its lock.
+    heap: Guarded<S, L>,
 }
 
 /// The heap of the paper: a skew heap under one lock.
@@ -94,7 +93,7 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
     /// Returns an empty heap, which has not allocated, under `lock`. That lock must be free.
     #[must_use]
     pub const fn with_lock(lock: L) -> Self {
-        Self { heap: Mutex::from_raw(lock, UnsafeCell::new(S::NEW)) }
+        Self { heap: Guarded::new(lock, S::NEW) }
     }
 
     /// Returns an empty heap with room for `capacity` entries, under `lock`. That lock must be
@@ -105,19 +104,19 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
-        Self { heap: Mutex::from_raw(lock, UnsafeCell::new(S::with_capacity(capacity))) }
+        Self { heap: Guarded::new(lock, S::with_capacity(capacity)) }
     }
 
     /// Puts `value` in, to come out when no smaller key is left.
     #[inline]
     pub fn push(&self, key: S::Key, value: S::Value) {
-        self.locked(|heap| heap.push(key, value));
+        self.heap.with(|heap| heap.push(key, value));
     }
 
     /// Takes an entry with the smallest key.
     #[inline]
     pub fn pop_min(&self) -> Option<(S::Key, S::Value)> {
-        self.locked(S::pop_min)
+        self.heap.with(S::pop_min)
     }
 
     /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, under the lock: a
@@ -132,7 +131,7 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
     /// assert_eq!(heap.peek_min(|key, value| (*key, *value)), Some((1, "first")));
     /// ```
     pub fn peek_min<R>(&self, look: impl FnOnce(&S::Key, &S::Value) -> R) -> Option<R> {
-        self.locked(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
+        self.heap.with(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
     }
 
     /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it.
@@ -151,7 +150,7 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         &self,
         predicate: impl FnOnce(&S::Key, &S::Value) -> bool,
     ) -> Option<(S::Key, S::Value)> {
-        self.locked(|heap| {
+        self.heap.with(|heap| {
             let (key, value) = heap.peek_min()?;
             if predicate(key, value) { heap.pop_min() } else { None }
         })
@@ -163,13 +162,13 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
     where
         S::Key: Clone,
     {
-        self.locked(|heap| heap.min_key().cloned())
+        self.heap.with(|heap| heap.min_key().cloned())
     }
 
     /// Returns the number of entries. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.locked(|heap| heap.len())
+        self.heap.with(|heap| heap.len())
     }
 
     /// Returns whether there are none. Takes the lock.
@@ -178,25 +177,9 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         self.len() == 0
     }
 
-    #[inline]
-    fn locked<R>(&self, operation: impl FnOnce(&mut S) -> R) -> R {
-        let heap = self.heap.lock();
-        heap.with_mut(|heap| {
-            // SAFETY: the lock is held (Invariant 1).
-            let heap = unsafe { &mut *heap };
-            operation(heap)
-        })
-    }
-
     /// Returns the number of entries, if the lock is free.
     fn try_len(&self) -> Option<usize> {
-        let heap = self.heap.try_lock()?;
-        let len = heap.with(|heap| {
-            // SAFETY: the lock is held (Invariant 1).
-            let heap = unsafe { &*heap };
-            heap.len()
-        });
-        Some(len)
+        self.heap.try_look(S::len)
     }
 }
 
@@ -208,10 +191,7 @@ forward! {
 
 conveniences! {
     impl[S: SequentialHeap, L: RawMutex] LockedSequentialHeap<S, L>;
-    item: (S::Key, S::Value);
-    take: |heap| heap.pop_min();
-    take_mut: |heap| heap.pop_min_mut();
-    put: |heap, entry| heap.push(entry.0, entry.1);
+    entry: S::Key, S::Value;
     new: LockedSequentialHeap::with_lock(L::INIT);
     debug: |heap| len = heap.try_len();
 }
@@ -220,9 +200,9 @@ exclusive! {
     impl[S: SequentialHeap, L: RawMutex] LockedSequentialHeap<S, L>;
     entry: S::Key, S::Value;
     key: &S::Key;
-    push_mut: |heap, key, value| heap.heap.get_mut().get_mut().push(key, value);
-    pop_mut: |heap| heap.heap.get_mut().get_mut().pop_min();
-    peek_mut: |heap| heap.heap.get_mut().get_mut().peek_min_mut();
+    push_mut: |heap, key, value| heap.heap.get_mut().push(key, value);
+    pop_mut: |heap| heap.heap.get_mut().pop_min();
+    peek_mut: |heap| heap.heap.get_mut().peek_min_mut();
     cost: "Takes no lock.";
 }
 
@@ -255,9 +235,10 @@ mod tests {
     fn debug_does_not_wait_for_the_lock() {
         let heap: LockedHeap<u32, ()> = [(1, ())].into_iter().collect();
         assert_eq!(format!("{heap:?}"), "LockedSequentialHeap { len: Some(1), .. }");
-        let held = heap.heap.lock();
-        assert_eq!(format!("{heap:?}"), "LockedSequentialHeap { len: None, .. }");
-        drop(held);
+        let held = heap.peek_min(|_, ()| {
+            assert_eq!(format!("{heap:?}"), "LockedSequentialHeap { len: None, .. }");
+        });
+        assert!(held.is_some());
     }
 
     /// Not to be compared with 13.

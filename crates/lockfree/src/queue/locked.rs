@@ -4,20 +4,16 @@
 //! paper: a ring needs no node for a value and touches one line less for each operation, so it is
 //! the stronger rival.
 //!
-//! # Invariants
-//!
-//! 1. `values` is touched only by the holder of the lock.
-//!
 //! Source: the single-lock queue that Michael and Scott 1997, section 4.1, measure against.
 
 use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
-use lock_api::{Mutex, MutexGuard, RawMutex};
+use lock_api::RawMutex;
 use stanchion_competitive::RawPolicyMutex;
-use stanchion_machine::cell::UnsafeCell;
 
 use crate::Progress;
+use crate::guarded::Guarded;
 
 /// A queue of `T` under a lock `L`: any `lock_api` raw mutex.
 ///
@@ -57,7 +53,7 @@ use crate::Progress;
 pub struct LockedQueue<T, L = RawPolicyMutex> {
     /// The values, alone on their line: data beside a lock that many threads want is fetched again
     /// and again. Written by the holder of the lock.
-    values: CachePadded<Mutex<L, UnsafeCell<VecDeque<T>>>>,
+    values: CachePadded<Guarded<VecDeque<T>, L>>,
 }
 
 impl<T> LockedQueue<T> {
@@ -83,8 +79,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     /// Returns an empty queue, which has not allocated, under `lock`. That lock must be free.
     #[must_use]
     pub const fn with_lock(lock: L) -> Self {
-        let values = UnsafeCell::new(VecDeque::new());
-        Self { values: CachePadded::new(Mutex::from_raw(lock, values)) }
+        Self { values: CachePadded::new(Guarded::new(lock, VecDeque::new())) }
     }
 
     /// Returns an empty queue with room for `capacity` values, under `lock`. That lock must be
@@ -95,13 +90,12 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
-        let values = UnsafeCell::new(VecDeque::with_capacity(capacity));
-        Self { values: CachePadded::new(Mutex::from_raw(lock, values)) }
+        Self { values: CachePadded::new(Guarded::new(lock, VecDeque::with_capacity(capacity))) }
     }
 
     /// Puts `value` at the end.
     pub fn push(&self, value: T) {
-        self.locked(|values| {
+        self.values.with(|values| {
             values.push_back(value);
             // The cell is charged for the ring's ends. The slot in the ring is a line of its own.
             values.back().inspect(|slot| stanchion_machine::write(*slot));
@@ -110,7 +104,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
 
     /// Takes the oldest value.
     pub fn pop(&self) -> Option<T> {
-        self.locked(|values| {
+        self.values.with(|values| {
             values.front().inspect(|slot| stanchion_machine::read(*slot));
             values.pop_front()
         })
@@ -127,7 +121,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     /// assert_eq!(queue.peek(|oldest| *oldest), Some(5));
     /// ```
     pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
-        self.locked(|values| values.front().map(look))
+        self.values.with(|values| values.front().map(look))
     }
 
     /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: a
@@ -142,33 +136,20 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     /// assert_eq!(queue.pop_if(|oldest| oldest % 2 == 1), Some(5));
     /// ```
     pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
-        self.locked(|values| if predicate(values.front()?) { values.pop_front() } else { None })
+        self.values
+            .with(|values| if predicate(values.front()?) { values.pop_front() } else { None })
     }
 
     /// Takes all values in one step, the oldest first. The queue allocates anew for later values.
     #[must_use = "what was in the queue is in it"]
     pub fn pop_all(&self) -> VecDeque<T> {
-        self.locked(core::mem::take)
-    }
-
-    #[inline]
-    fn locked<R>(&self, operation: impl FnOnce(&mut VecDeque<T>) -> R) -> R {
-        self.values.lock().with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
-            operation(values)
-        })
-    }
-
-    /// Returns the values, for the only owner.
-    fn values(&mut self) -> &mut VecDeque<T> {
-        self.values.get_mut().get_mut()
+        self.values.with(core::mem::take)
     }
 
     /// Returns the number of values. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
-        Self::count(&self.values.lock())
+        self.values.look(VecDeque::len)
     }
 
     /// Returns whether there is nothing in it. Takes the lock.
@@ -179,15 +160,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
 
     /// Returns the number of values, if the lock is free.
     fn try_len(&self) -> Option<usize> {
-        self.values.try_lock().as_ref().map(Self::count)
-    }
-
-    fn count(values: &MutexGuard<'_, L, UnsafeCell<VecDeque<T>>>) -> usize {
-        values.with(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &*values };
-            values.len()
-        })
+        self.values.try_look(VecDeque::len)
     }
 }
 
@@ -199,10 +172,7 @@ forward! {
 
 conveniences! {
     impl[T, L: RawMutex] LockedQueue<T, L>;
-    item: T;
-    take: |queue| queue.pop();
-    take_mut: |queue| queue.pop_mut();
-    put: |queue, value| queue.push(value);
+    value: T;
     new: LockedQueue::with_lock(L::INIT);
     debug: |queue| len = queue.try_len();
 }
@@ -210,9 +180,9 @@ conveniences! {
 exclusive! {
     impl[T, L: RawMutex] LockedQueue<T, L>;
     value: T;
-    push_mut: |queue, value| queue.values().push_back(value);
-    pop_mut: |queue| queue.values().pop_front();
-    peek_mut: |queue| queue.values().front_mut();
+    push_mut: |queue, value| queue.values.get_mut().push_back(value);
+    pop_mut: |queue| queue.values.get_mut().pop_front();
+    peek_mut: |queue| queue.values.get_mut().front_mut();
     cost: "Takes no lock.";
 }
 
@@ -241,8 +211,8 @@ mod tests {
     fn debug_does_not_wait_for_the_lock() {
         let queue: LockedQueue<u32> = [1].into_iter().collect();
         assert_eq!(format!("{queue:?}"), "LockedQueue { len: Some(1), .. }");
-        let held = queue.values.lock();
-        assert_eq!(format!("{queue:?}"), "LockedQueue { len: None, .. }");
-        drop(held);
+        let held =
+            queue.peek(|_| assert_eq!(format!("{queue:?}"), "LockedQueue { len: None, .. }"));
+        assert!(held.is_some());
     }
 }

@@ -216,10 +216,7 @@ forward! {
 
 conveniences! {
     impl[T, M: Memory] MichaelScottQueue<T, M>;
-    item: T;
-    take: |queue| queue.pop();
-    take_mut: |queue| queue.pop_mut();
-    put: |queue, value| queue.push(value);
+    value: T;
     new: MichaelScottQueue::with_memory(M::default());
 }
 

@@ -403,9 +403,7 @@ forward! {
 
 conveniences! {
     impl[T, L: RawMutex] LockedRing<T, L>;
-    item: T;
-    take: |ring| ring.pop();
-    take_mut: |ring| ring.pop_mut();
+    value: T;
     debug: |ring| len = ring.try_len(), capacity = ring.capacity();
 }
 

@@ -414,10 +414,7 @@ forward! {
 
 conveniences! {
     impl[T, L: RawMutex] TwoLockQueue<T, L>;
-    item: T;
-    take: |queue| queue.pop();
-    take_mut: |queue| queue.pop_mut();
-    put: |queue, value| queue.push(value);
+    value: T;
     new: TwoLockQueue::with_locks(L::INIT, L::INIT);
 }
 

@@ -298,10 +298,7 @@ forward! {
 
 conveniences! {
     impl[T, M: Memory] EliminationStack<T, M>;
-    item: T;
-    take: |stack| stack.pop();
-    take_mut: |stack| stack.pop_mut();
-    put: |stack, value| stack.push(value);
+    value: T;
     new: EliminationStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
 }

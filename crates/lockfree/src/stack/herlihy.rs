@@ -273,10 +273,7 @@ forward! {
 
 conveniences! {
     impl[T, M: Memory] HerlihyStack<T, M>;
-    item: T;
-    take: |stack| stack.pop();
-    take_mut: |stack| stack.pop_mut();
-    put: |stack, value| stack.push(value);
+    value: T;
     new: HerlihyStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
 }

@@ -4,17 +4,13 @@
 //! it is hard to beat. An array needs no node for a value. A lock that a running thread may take
 //! before its turn keeps the array's end in one processor's cache for many operations in a row.
 //!
-//! # Invariants
-//!
-//! 1. `values` is touched only by the holder of the lock.
-//!
 //! Source: the single-lock stack that Michael and Scott 1997, section 4.2, measure against.
 
-use lock_api::{Mutex, MutexGuard, RawMutex};
+use lock_api::RawMutex;
 use stanchion_competitive::RawPolicyMutex;
-use stanchion_machine::cell::UnsafeCell;
 
 use crate::Progress;
+use crate::guarded::Guarded;
 
 /// A stack of `T` under a lock `L`: any `lock_api` raw mutex.
 ///
@@ -53,7 +49,7 @@ use crate::Progress;
 /// ```
 pub struct LockedStack<T, L = RawPolicyMutex> {
     /// The values, the top last. Written by the holder of the lock.
-    values: Mutex<L, UnsafeCell<Vec<T>>>,
+    values: Guarded<Vec<T>, L>,
 }
 
 impl<T> LockedStack<T> {
@@ -79,8 +75,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
     /// Returns an empty stack, which has not allocated, under `lock`. That lock must be free.
     #[must_use]
     pub const fn with_lock(lock: L) -> Self {
-        let values = UnsafeCell::new(Vec::new());
-        Self { values: Mutex::from_raw(lock, values) }
+        Self { values: Guarded::new(lock, Vec::new()) }
     }
 
     /// Returns an empty stack with room for `capacity` values, under `lock`. That lock must be
@@ -91,18 +86,17 @@ impl<T, L: RawMutex> LockedStack<T, L> {
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
-        let values = UnsafeCell::new(Vec::with_capacity(capacity));
-        Self { values: Mutex::from_raw(lock, values) }
+        Self { values: Guarded::new(lock, Vec::with_capacity(capacity)) }
     }
 
     /// Puts `value` on top.
     pub fn push(&self, value: T) {
-        self.locked(|values| values.push(value));
+        self.values.with(|values| values.push(value));
     }
 
     /// Takes the value on top.
     pub fn pop(&self) -> Option<T> {
-        self.locked(Vec::pop)
+        self.values.with(Vec::pop)
     }
 
     /// Calls `look` with the value on top, under the lock: a `look` that uses the stack waits for
@@ -116,7 +110,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
     /// assert_eq!(stack.peek(|top| *top), Some(5));
     /// ```
     pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
-        self.locked(|values| values.last().map(look))
+        self.values.with(|values| values.last().map(look))
     }
 
     /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: a
@@ -131,33 +125,19 @@ impl<T, L: RawMutex> LockedStack<T, L> {
     /// assert_eq!(stack.pop_if(|top| top % 2 == 1), Some(5));
     /// ```
     pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
-        self.locked(|values| if predicate(values.last()?) { values.pop() } else { None })
+        self.values.with(|values| if predicate(values.last()?) { values.pop() } else { None })
     }
 
     /// Takes all values in one step, the lowest first. The stack allocates anew for later values.
     #[must_use = "what was on the stack is in it"]
     pub fn pop_all(&self) -> Vec<T> {
-        self.locked(core::mem::take)
-    }
-
-    #[inline]
-    fn locked<R>(&self, operation: impl FnOnce(&mut Vec<T>) -> R) -> R {
-        self.values.lock().with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
-            operation(values)
-        })
-    }
-
-    /// Returns the values, for the only owner.
-    fn values(&mut self) -> &mut Vec<T> {
-        self.values.get_mut().get_mut()
+        self.values.with(core::mem::take)
     }
 
     /// Returns the number of values. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
-        Self::count(&self.values.lock())
+        self.values.look(Vec::len)
     }
 
     /// Returns whether there is nothing on it. Takes the lock.
@@ -168,15 +148,7 @@ impl<T, L: RawMutex> LockedStack<T, L> {
 
     /// Returns the number of values, if the lock is free.
     fn try_len(&self) -> Option<usize> {
-        self.values.try_lock().as_ref().map(Self::count)
-    }
-
-    fn count(values: &MutexGuard<'_, L, UnsafeCell<Vec<T>>>) -> usize {
-        values.with(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &*values };
-            values.len()
-        })
+        self.values.try_look(Vec::len)
     }
 }
 
@@ -188,10 +160,7 @@ forward! {
 
 conveniences! {
     impl[T, L: RawMutex] LockedStack<T, L>;
-    item: T;
-    take: |stack| stack.pop();
-    take_mut: |stack| stack.pop_mut();
-    put: |stack, value| stack.push(value);
+    value: T;
     new: LockedStack::with_lock(L::INIT);
     debug: |stack| len = stack.try_len();
 }
@@ -199,9 +168,9 @@ conveniences! {
 exclusive! {
     impl[T, L: RawMutex] LockedStack<T, L>;
     value: T;
-    push_mut: |stack, value| stack.values().push(value);
-    pop_mut: |stack| stack.values().pop();
-    peek_mut: |stack| stack.values().last_mut();
+    push_mut: |stack, value| stack.values.get_mut().push(value);
+    pop_mut: |stack| stack.values.get_mut().pop();
+    peek_mut: |stack| stack.values.get_mut().last_mut();
     cost: "Takes no lock.";
 }
 
@@ -230,8 +199,8 @@ mod tests {
     fn debug_does_not_wait_for_the_lock() {
         let stack: LockedStack<u32> = [1].into_iter().collect();
         assert_eq!(format!("{stack:?}"), "LockedStack { len: Some(1), .. }");
-        let held = stack.values.lock();
-        assert_eq!(format!("{stack:?}"), "LockedStack { len: None, .. }");
-        drop(held);
+        let held =
+            stack.peek(|_| assert_eq!(format!("{stack:?}"), "LockedStack { len: None, .. }"));
+        assert!(held.is_some());
     }
 }

@@ -400,10 +400,7 @@ forward! {
 
 conveniences! {
     impl[K: Words + Ord, V] HerlihyHeap<K, V>;
-    item: (K, V);
-    take: |heap| heap.pop_min();
-    take_mut: |heap| heap.pop_min_mut();
-    put: |heap, entry| heap.push(entry.0, entry.1);
+    entry: K, V;
     new: HerlihyHeap::new();
     debug: |heap| empty = heap.is_empty();
 }

@@ -454,10 +454,7 @@ forward! {
 
 conveniences! {
     impl[K: Ord, V] MultiQueue<K, V>;
-    item: (K, V);
-    take: |queue| queue.pop_min();
-    take_mut: |queue| queue.pop_min_mut();
-    put: |queue, entry| queue.push(entry.0, entry.1);
+    entry: K, V;
     new: MultiQueue::with_heaps(FACTOR * parallelism());
     debug: |queue| heaps = queue.heaps(), about = queue.about();
 }

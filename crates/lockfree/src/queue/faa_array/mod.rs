@@ -531,10 +531,7 @@ forward! {
 
 conveniences! {
     impl[T] FaaArrayQueue<T>;
-    item: T;
-    take: |queue| queue.pop();
-    take_mut: |queue| queue.pop_mut();
-    put: |queue, value| queue.push(value);
+    value: T;
     new: FaaArrayQueue::new();
     debug: |queue| is_empty = queue.is_empty();
 }

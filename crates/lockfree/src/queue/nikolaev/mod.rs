@@ -202,9 +202,7 @@ forward! {
 
 conveniences! {
     impl[T] NikolaevQueue<T>;
-    item: T;
-    take: |queue| queue.pop();
-    take_mut: |queue| queue.pop_mut();
+    value: T;
     debug: |queue| capacity = queue.capacity(), is_empty = queue.is_empty();
 }
 
