@@ -142,27 +142,17 @@ fn a_reader_reads_again_while_a_writer_waits() {
 /// live on without the lock.
 #[test]
 fn a_lock_that_cannot_be_acquired_again_ends_the_process() {
-    const NAME: &str = "a_lock_that_cannot_be_acquired_again_ends_the_process";
-    const CHILD: &str = "STANCHION_UNLOCKED";
-    if std::env::var_os(CHILD).is_none() {
-        let program = std::env::current_exe().unwrap();
-        let output = std::process::Command::new(program)
-            .args(["--exact", NAME, "--nocapture"])
-            .env(CHILD, "1")
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "the guard lives on: {said}");
-        assert!(said.contains("may still be used"), "{said}");
-        return;
-    }
-    let mutex = Mutex::<RawPolicyMutex, _>::new(1);
-    let mut guard = mutex.lock();
-    let mut kept = None;
-    let unlocked = std::panic::AssertUnwindSafe(|| {
-        MutexGuard::unlocked(&mut guard, || kept = Some(mutex.lock()));
+    let end = stanchion_alone::end("a_lock_that_cannot_be_acquired_again_ends_the_process", || {
+        let mutex = Mutex::<RawPolicyMutex, _>::new(1);
+        let mut guard = mutex.lock();
+        let mut kept = None;
+        let unlocked = std::panic::AssertUnwindSafe(|| {
+            MutexGuard::unlocked(&mut guard, || kept = Some(mutex.lock()));
+        });
+        // Panics with the old code, and leaves two guards.
+        assert!(std::panic::catch_unwind(unlocked).is_err());
     });
-    // Panics with the old code, and leaves two guards.
-    assert!(std::panic::catch_unwind(unlocked).is_err());
-    std::process::exit(0);
+    let Some(end) = end else { return };
+    assert!(!end.status.success(), "the guard lives on: {}", end.err);
+    end.saying("may still be used");
 }

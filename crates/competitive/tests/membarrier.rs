@@ -2,10 +2,10 @@
 //! wake-up is lost. Only fences are left then; see `stanchion_machine::asymmetric`.
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
+use stanchion_alone::{alone, filter, refusal};
 use stanchion_competitive::{Condvar, EventCount, Mutex, PolicyMutex, RwLock, policy::AlwaysBlock};
 use stanchion_machine::asymmetric;
 use stanchion_machine::clock::Deadline;
@@ -16,32 +16,7 @@ use common::within;
 /// Makes the kernel refuse `membarrier` to all threads of the process from now on. Returns whether
 /// the system has filters: an emulator has none.
 fn refuse_membarrier() -> bool {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
-    let mut steps = [
-        step(LOAD, 0, 0), // the call's number
-        step(SKIP_UNLESS, 1, libc::SYS_membarrier as u32),
-        step(ANSWER, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(ANSWER, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    const ON: libc::c_ulong = 1;
-    const NOTHING: libc::c_ulong = 0;
-    // SAFETY: only numbers.
-    let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, ON, NOTHING, NOTHING, NOTHING) };
-    assert_eq!(done, 0);
-    // SAFETY: the program and its steps are live; the kernel copies them.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_TSYNC,
-            &raw const program,
-        )
-    };
-    done == 0
+    filter(libc::SYS_membarrier, refusal(libc::EPERM))
 }
 
 /// Each kind of sleeper once.
@@ -170,18 +145,7 @@ fn contend_and_be_refused() {
 /// A filter stays for good, so it gets a process of its own.
 #[test]
 fn locks_survive_a_filter_that_takes_the_barrier_away() {
-    const CHILD: &str = "STANCHION_TEST_REFUSED_BARRIER";
-    const NAME: &str = "locks_survive_a_filter_that_takes_the_barrier_away";
-    if std::env::var_os(CHILD).is_some() {
-        return within(Duration::from_secs(120), contend_and_be_refused);
-    }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", NAME, "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success(), "{}\n{said}", child.status);
-    let ran = String::from_utf8_lossy(&child.stdout);
-    assert!(ran.contains("1 passed"), "there is no test of that name: {ran}");
+    alone("locks_survive_a_filter_that_takes_the_barrier_away", || {
+        within(Duration::from_secs(120), contend_and_be_refused);
+    });
 }

@@ -250,16 +250,10 @@ fn a_recorded_mutex_is_as_large_as_its_docs_say() {
 /// The table is the process's, so what fills it runs in a process of its own.
 #[test]
 fn more_names_and_locks_than_the_table() {
-    const CHILD: &str = "STANCHION_TEST_FILL_TABLE";
-    if std::env::var_os(CHILD).is_none() {
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "more_names_and_locks_than_the_table", "--nocapture"])
-            .env(CHILD, "1")
-            .status()
-            .unwrap();
-        assert!(status.success());
-        return;
-    }
+    stanchion_alone::alone("more_names_and_locks_than_the_table", fill_the_table);
+}
+
+fn fill_the_table() {
     // More locks than slots, of few names.
     let names: Vec<_> = (0..100).map(|index| waits::intern(&format!("few {index}"))).collect();
     let locks: Vec<_> =

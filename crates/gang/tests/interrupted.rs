@@ -8,27 +8,13 @@
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
+use stanchion_alone::alone;
 use stanchion_gang::{GangExecutor, Member, Switching};
-
-/// The variable that says in the child that it is one.
-const CHILD: &str = "STANCHION_INTERRUPTED_CHILD";
-
-/// Runs `body` in a process that runs nothing else.
-fn alone(name: &str, body: fn()) {
-    if std::env::var_os(CHILD).is_some() {
-        return body();
-    }
-    let this = std::env::current_exe().unwrap();
-    let child = Command::new(this).args(["--exact", name]).env(CHILD, "1").output().unwrap();
-    let said = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && said.contains("1 passed"), "{}: {said}", child.status);
-}
 
 /// Builds an executor of one processor, for which gangs take turns.
 fn executor() -> GangExecutor {

@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::hint::{black_box, spin_loop};
 use std::io::{Read, Write};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -269,22 +268,15 @@ fn a_blocking_call_is_restarted() {
 /// Runs in a process of its own, which ignores all signals that could be chosen.
 #[test]
 fn a_refused_mode_degrades_to_cooperation() {
-    const NAME: &str = "a_refused_mode_degrades_to_cooperation";
-    const CHILD: &str = "STANCHION_TEST_IGNORES_SIGNALS";
-    if std::env::var_os(CHILD).is_none() {
-        let this = std::env::current_exe().unwrap();
-        let child = Command::new(this).args(["--exact", NAME]).env(CHILD, "1").output().unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && said.contains("1 passed"), "{said}");
-        return;
-    }
-    for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
-        // SAFETY: ignores a signal that no thread sends.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-    let executor = executor(1, Switching::Signal, SHORT);
-    assert_eq!(executor.switching(), Switching::Cooperative);
-    let why = executor.switching_refused().unwrap().to_string();
-    assert!(why.contains("no signal is free"), "{why}");
-    assert_eq!(executor.spawn(1, |_: &mut Member| Ok(1)).unwrap().join().unwrap(), [1]);
+    stanchion_alone::alone("a_refused_mode_degrades_to_cooperation", || {
+        for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
+            // SAFETY: ignores a signal that no thread sends.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+        let executor = executor(1, Switching::Signal, SHORT);
+        assert_eq!(executor.switching(), Switching::Cooperative);
+        let why = executor.switching_refused().unwrap().to_string();
+        assert!(why.contains("no signal is free"), "{why}");
+        assert_eq!(executor.spawn(1, |_: &mut Member| Ok(1)).unwrap().join().unwrap(), [1]);
+    });
 }

@@ -3,7 +3,6 @@
 
 use std::hint::{black_box, spin_loop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -356,25 +355,18 @@ fn a_place_is_free_in_a_child_of_fork() {
 /// The test runs in a process of its own, which ignores all signals that would do.
 #[test]
 fn where_no_signal_is_free_it_is_refused_by_name() {
-    const NAME: &str = "where_no_signal_is_free_it_is_refused_by_name";
-    const CHILD: &str = "STANCHION_TEST_IGNORES_SIGNALS";
-    if std::env::var_os(CHILD).is_none() {
-        let this = std::env::current_exe().unwrap();
-        let child = Command::new(this).args(["--exact", NAME]).env(CHILD, "1").output().unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && said.contains("1 passed"), "{said}");
-        return;
-    }
-    for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
-        // SAFETY: ignores a signal that no thread sends.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
-    let refused = can_interrupt().unwrap_err();
-    assert!(matches!(refused, Refused::NoSignal { .. }));
-    assert!(refused.to_string().contains("leave one at its default"), "{refused}");
-    let gate = Arc::new(Gate::default());
-    let _allowed = allow(Arc::clone(&gate)).unwrap();
-    assert!(!gate.place.interrupt());
+    stanchion_alone::alone("where_no_signal_is_free_it_is_refused_by_name", || {
+        for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
+            // SAFETY: ignores a signal that no thread sends.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+        let refused = can_interrupt().unwrap_err();
+        assert!(matches!(refused, Refused::NoSignal { .. }));
+        assert!(refused.to_string().contains("leave one at its default"), "{refused}");
+        let gate = Arc::new(Gate::default());
+        let _allowed = allow(Arc::clone(&gate)).unwrap();
+        assert!(!gate.place.interrupt());
+    });
 }
 
 /// A call that a signal would end lasts until it ends by itself, and the interruption comes

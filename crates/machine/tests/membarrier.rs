@@ -3,66 +3,21 @@
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
 
+use stanchion_alone::{alone, refusal};
 use stanchion_machine::asymmetric::{heavy, is_free, light, never_use_membarrier};
 
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
-const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-
-/// Runs `body`, the body of the test called `test`, in a process of its own.
-fn alone(test: &str, body: impl FnOnce()) {
-    const WHICH: &str = "STANCHION_TEST_MEMBARRIER";
-    if std::env::var_os(WHICH).is_some_and(|which| which == test) {
-        return body();
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(WHICH, test)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}\n{said}", output.status);
-    let ran = String::from_utf8_lossy(&output.stdout);
-    assert!(ran.contains("1 passed"), "there is no test of that name: {ran}");
-}
+const REFUSE: u32 = refusal(libc::EPERM);
 
 /// Makes `membarrier` return `answer` from now on, in all threads of the process. Returns whether
-/// the system has filters: an emulator has none.
+/// the system has filters.
 #[must_use]
 fn filter(answer: u32) -> bool {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
-    let mut steps = [
-        step(LOAD, 0, 0), // the call's number
-        step(SKIP_UNLESS, 1, libc::SYS_membarrier as u32),
-        step(ANSWER, 0, answer),
-        step(ANSWER, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    const ON: libc::c_ulong = 1;
-    const NOTHING: libc::c_ulong = 0;
-    // SAFETY: the call takes only numbers.
-    let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, ON, NOTHING, NOTHING, NOTHING) };
-    assert_eq!(done, 0);
-    // SAFETY: the program and its steps are live; the kernel copies them.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_TSYNC,
-            &raw const program,
-        )
-    };
-    if done != 0 {
-        println!("no filters here: {}", std::io::Error::last_os_error());
-    }
-    done == 0
+    stanchion_alone::filter(libc::SYS_membarrier, answer)
 }
 
 /// Runs `body` beside a second thread.

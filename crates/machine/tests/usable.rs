@@ -6,10 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 
+use stanchion_alone::alone_with;
 use stanchion_machine::topology::{pin, processors, usable};
-
-/// Names the case to the child.
-const CASE: &str = "STANCHION_USABLE_CASE";
 
 /// Restricts thread `thread` of this process, the calling one if 0, to `processor`.
 fn restrict(thread: libc::pid_t, processor: usize) -> std::io::Result<()> {
@@ -25,17 +23,12 @@ fn restrict(thread: libc::pid_t, processor: usize) -> std::io::Result<()> {
 /// Runs `body` in a child process that runs the test `name` alone; `begin` runs in the child before
 /// its program starts.
 fn in_child(name: &str, begin: fn(usize) -> std::io::Result<()>, body: fn()) {
-    if std::env::var_os(CASE).is_some_and(|case| case == name) {
-        return body();
-    }
     let first = processors()[0];
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", name]).env(CASE, name);
-    // SAFETY: `begin` makes one system call, and neither allocates nor locks.
-    unsafe { child.pre_exec(move || begin(first)) };
-    let output = child.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+    let prepare = |child: &mut Command| {
+        // SAFETY: `begin` makes one system call, and neither allocates nor locks.
+        unsafe { child.pre_exec(move || begin(first)) };
+    };
+    alone_with(name, prepare, body);
 }
 
 fn as_it_is(_: usize) -> std::io::Result<()> {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
+use stanchion_alone::in_a_fork;
 use stanchion_machine::preemption::{self, Means};
 use stanchion_multiprogramming::{Account, Member, Multiprogramming, Refused};
 
@@ -186,25 +187,6 @@ fn giving_way_keeps_errno() {
             }
         }
     });
-}
-
-/// Runs `body` in a forked child, which it may not keep for more than a minute.
-fn in_a_fork(body: impl FnOnce()) {
-    // SAFETY: the child takes no lock that another thread of the parent may have had. It allocates,
-    // which glibc makes possible, and starts threads.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
-        // SAFETY: ends a child that waits for ever.
-        unsafe { libc::alarm(60) };
-        let returned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
-        // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(i32::from(!returned)) };
-    }
-    let mut status = 0;
-    // SAFETY: the child is this process's, and `status` is writable.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child died (signal {}) or failed", status & 0x7f);
 }
 
 #[test]

@@ -3,34 +3,11 @@
 #![cfg(target_os = "linux")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use stanchion_alone::{alone, limit_memory, threads};
 use stanchion_threadpool::{BuildError, ResizeError, ThreadPool, ThreadPoolBuilder, join};
-
-/// In the child: says which test it is.
-const CHILD: &str = "STANCHION_LIMITS_CHILD";
-
-/// Runs `body` in a process that runs nothing else.
-fn alone(name: &str, body: fn()) {
-    if std::env::var_os(CHILD).is_some() {
-        return body();
-    }
-    let program = std::env::current_exe().expect("a program has a path");
-    let output = Command::new(program)
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(CHILD, name)
-        .output()
-        .expect("this program runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{}\n{said}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
 
 fn fib(n: u32) -> u64 {
     if n < 2 {
@@ -38,23 +15,6 @@ fn fib(n: u32) -> u64 {
     }
     let (a, b) = join(|| fib(n - 1), || fib(n - 2));
     a + b
-}
-
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").expect("Linux has it").count()
-}
-
-/// Lets the process have `more` bytes of address space than it has now.
-fn limit_memory(more: u64) {
-    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: u64 =
-        pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is alive.
-    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) }, 0);
-    limit.rlim_cur = pages * 4_096 + more;
-    // SAFETY: `limit` is alive.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
 /// Returns a builder of threads that want 1 GiB of address space each. When a thread cannot be had,

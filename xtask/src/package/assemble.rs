@@ -40,6 +40,7 @@ pub(crate) fn assemble(members: &[Member], to: &Path) -> Result {
             own = twin_manifest(&own)?;
         } else {
             copy(&root.join(&member.folder), &folder)?;
+            own = without_unpublished(&own, &manifest);
         }
         if !member.programs.is_empty() {
             own = format!("{own}\n{}", installed_profile(&manifest));
@@ -79,6 +80,16 @@ fn twin_manifest(manifest: &str) -> Result<String> {
     Err(Failure::verdict(format!(
         "expected `publish = false`, and `path = \"../…\"` in [lib], in the manifest of a twin:\n{manifest}"
     )))
+}
+
+/// Removes from `own` the dependencies that the workspace's `manifest` gives a path and no version.
+/// Only tests have such, and `cargo package` removes them too, but asks for their folders before.
+fn without_unpublished(own: &str, manifest: &str) -> String {
+    let unpublished = |line: &str| {
+        let name = line.strip_suffix(".workspace = true");
+        name.is_some_and(|name| manifest.contains(&format!("\n{name} = {{ path = ")))
+    };
+    own.lines().filter(|line| !unpublished(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Rewrites the manifest of the workspace for the members in `folders`.
@@ -175,6 +186,14 @@ mod tests {
             "[package]\nreadme = \"ABOUT.md\"\nbuild = \"build.rs\"\n\n[lib]\ntest = false\n\n[dependencies]\na = { path = \"../a\" }\n\n[lints]\nworkspace = true\n"
         );
         assert!(twin_manifest("[lib]\ntest = false\n").is_err());
+    }
+
+    #[test]
+    fn what_only_tests_need_is_left_out() {
+        let workspace = "[workspace.dependencies]\na = { path = \"a\" }\nb = { version = \"1\", path = \"b\" }\n";
+        let own = "[dev-dependencies]\na.workspace = true\nb.workspace = true\n";
+        let left = without_unpublished(own, workspace);
+        assert_eq!(left, "[dev-dependencies]\nb.workspace = true\n");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Tests of stacks for user-level threads, and of the report of an overflow.
 #![cfg(all(unix, not(miri)))]
 
-mod child;
 mod overflow;
 mod passed_on;
 mod slabs;

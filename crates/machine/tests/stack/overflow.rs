@@ -6,8 +6,8 @@ use std::thread;
 
 use stanchion_machine::stack::{Guards, NAME, guards, watch};
 
-use super::child::alone;
 use super::{ADVICE, on, slab, taken};
+use stanchion_alone::end;
 
 /// Recurses so deep that the stack overflows if `depth` is large.
 pub(crate) fn descend(depth: u64) -> u64 {
@@ -26,7 +26,7 @@ fn overflows(guards: Guards, name: Option<&str>) {
 
 #[test]
 fn an_overflow_is_told_by_name() {
-    let Some(end) = alone("overflow::an_overflow_is_told_by_name", || {
+    let Some(end) = end("overflow::an_overflow_is_told_by_name", || {
         overflows(guards(), Some("sorter of parcels"));
     }) else {
         return;
@@ -38,11 +38,9 @@ fn an_overflow_is_told_by_name() {
 
 #[test]
 fn an_overflow_is_told_by_name_where_guards_are_protected() {
-    let Some(end) =
-        alone("overflow::an_overflow_is_told_by_name_where_guards_are_protected", || {
-            overflows(Guards::Protected, Some("sorter of parcels"));
-        })
-    else {
+    let Some(end) = end("overflow::an_overflow_is_told_by_name_where_guards_are_protected", || {
+        overflows(Guards::Protected, Some("sorter of parcels"));
+    }) else {
         return;
     };
     end.by_signal(libc::SIGABRT)
@@ -52,7 +50,7 @@ fn an_overflow_is_told_by_name_where_guards_are_protected() {
 #[test]
 fn an_overflow_without_a_name_is_told() {
     let Some(end) =
-        alone("overflow::an_overflow_without_a_name_is_told", || overflows(guards(), None))
+        end("overflow::an_overflow_without_a_name_is_told", || overflows(guards(), None))
     else {
         return;
     };
@@ -62,8 +60,7 @@ fn an_overflow_without_a_name_is_told() {
 #[test]
 fn a_long_name_is_cut() {
     let name = "n".repeat(NAME + 1);
-    let Some(end) = alone("overflow::a_long_name_is_cut", || overflows(guards(), Some(&name)))
-    else {
+    let Some(end) = end("overflow::a_long_name_is_cut", || overflows(guards(), Some(&name))) else {
         return;
     };
     end.by_signal(libc::SIGABRT).saying(&format!("thread '{}…' has", "n".repeat(NAME)));
@@ -72,7 +69,7 @@ fn a_long_name_is_cut() {
 /// The stacks above and below have names too, and so do those of slabs that are gone.
 #[test]
 fn the_name_is_that_of_the_stack_among_many_slabs() {
-    let Some(end) = alone("overflow::the_name_is_that_of_the_stack_among_many_slabs", || {
+    let Some(end) = end("overflow::the_name_is_that_of_the_stack_among_many_slabs", || {
         let _watched = watch().unwrap();
         let mut slabs: Vec<_> = (0..200).map(|_| slab(3, guards())).collect();
         for gone in [150, 70, 3] {
@@ -101,7 +98,7 @@ fn a_thread_without_a_signal_stack_gets_one() {
         overflows(guards(), Some("from C"));
         ptr::null_mut()
     }
-    let Some(end) = alone("overflow::a_thread_without_a_signal_stack_gets_one", || {
+    let Some(end) = end("overflow::a_thread_without_a_signal_stack_gets_one", || {
         // SAFETY: zeros are a valid thread number.
         let mut thread: libc::pthread_t = unsafe { std::mem::zeroed() };
         // SAFETY: `thread` is writable, and the function uses no argument.
@@ -156,7 +153,7 @@ fn a_signal_stack_that_was_there_stays_and_one_of_ours_goes() {
 #[test]
 fn a_wild_pointer_into_a_guard_is_told_and_ends_the_process_as_ever() {
     let Some(end) =
-        alone("overflow::a_wild_pointer_into_a_guard_is_told_and_ends_the_process_as_ever", || {
+        end("overflow::a_wild_pointer_into_a_guard_is_told_and_ends_the_process_as_ever", || {
             let _watched = watch().unwrap();
             let stack = taken(&mut slab(4, guards()));
             stack.set_name(Some("innocent"));
@@ -173,15 +170,14 @@ fn a_wild_pointer_into_a_guard_is_told_and_ends_the_process_as_ever() {
 
 #[test]
 fn an_overflow_of_an_ordinary_thread_is_told_by_the_standard_library() {
-    let Some(end) = alone(
-        "overflow::an_overflow_of_an_ordinary_thread_is_told_by_the_standard_library",
-        || {
+    let Some(end) =
+        end("overflow::an_overflow_of_an_ordinary_thread_is_told_by_the_standard_library", || {
             let _watched = watch().unwrap();
             let _slab = slab(4, guards());
             let thread = thread::Builder::new().name("ordinary".into());
             thread.spawn(|| descend(TOO_DEEP)).unwrap().join().unwrap();
-        },
-    ) else {
+        })
+    else {
         return;
     };
     end.by_signal(libc::SIGABRT).saying("thread 'ordinary'").saying("has overflowed its stack");

@@ -6,8 +6,8 @@ use std::ptr;
 
 use stanchion_machine::stack::{guards, watch};
 
-use super::child::{alone, passes_alone};
 use super::{on, slab, taken};
+use stanchion_alone::{alone, end};
 
 /// Reads from an address in the first page, where nothing is mapped.
 fn read_nothing() {
@@ -59,7 +59,7 @@ extern "C" fn once(_: i32) {
 
 #[test]
 fn a_null_pointer_ends_the_process_by_the_signal() {
-    let Some(end) = alone("passed_on::a_null_pointer_ends_the_process_by_the_signal", || {
+    let Some(end) = end("passed_on::a_null_pointer_ends_the_process_by_the_signal", || {
         let _watched = watch().unwrap();
         read_nothing();
     }) else {
@@ -70,13 +70,12 @@ fn a_null_pointer_ends_the_process_by_the_signal() {
 
 #[test]
 fn a_null_pointer_on_a_stack_of_ours_ends_the_process_by_the_signal() {
-    let Some(end) = alone(
-        "passed_on::a_null_pointer_on_a_stack_of_ours_ends_the_process_by_the_signal",
-        || {
+    let Some(end) =
+        end("passed_on::a_null_pointer_on_a_stack_of_ours_ends_the_process_by_the_signal", || {
             let _watched = watch().unwrap();
             on(taken(&mut slab(1, guards())), read_nothing);
-        },
-    ) else {
+        })
+    else {
         return;
     };
     end.by_signal(libc::SIGSEGV).not_saying("overflow").not_saying("wild");
@@ -84,7 +83,7 @@ fn a_null_pointer_on_a_stack_of_ours_ends_the_process_by_the_signal() {
 
 #[test]
 fn the_default_of_who_had_no_handler_is_kept() {
-    let Some(end) = alone("passed_on::the_default_of_who_had_no_handler_is_kept", || {
+    let Some(end) = end("passed_on::the_default_of_who_had_no_handler_is_kept", || {
         set(libc::SIGSEGV, libc::SIG_DFL, 0);
         let _watched = watch().unwrap();
         read_nothing();
@@ -97,7 +96,7 @@ fn the_default_of_who_had_no_handler_is_kept() {
 #[test]
 fn a_violation_that_was_sent_ends_the_process_as_it_would() {
     let Some(end) =
-        alone("passed_on::a_violation_that_was_sent_ends_the_process_as_it_would", || {
+        end("passed_on::a_violation_that_was_sent_ends_the_process_as_it_would", || {
             set(libc::SIGSEGV, libc::SIG_DFL, 0);
             let _watched = watch().unwrap();
             send(libc::SIGSEGV);
@@ -111,7 +110,7 @@ fn a_violation_that_was_sent_ends_the_process_as_it_would() {
 #[test]
 fn a_bus_error_that_was_sent_ends_the_process_as_it_would() {
     let Some(end) =
-        alone("passed_on::a_bus_error_that_was_sent_ends_the_process_as_it_would", || {
+        end("passed_on::a_bus_error_that_was_sent_ends_the_process_as_it_would", || {
             set(libc::SIGBUS, libc::SIG_DFL, 0);
             let _watched = watch().unwrap();
             send(libc::SIGBUS);
@@ -125,7 +124,7 @@ fn a_bus_error_that_was_sent_ends_the_process_as_it_would() {
 #[test]
 fn a_signal_that_was_ignored_is_ignored_and_a_fault_is_not() {
     let Some(end) =
-        alone("passed_on::a_signal_that_was_ignored_is_ignored_and_a_fault_is_not", || {
+        end("passed_on::a_signal_that_was_ignored_is_ignored_and_a_fault_is_not", || {
             set(libc::SIGSEGV, libc::SIG_IGN, 0);
             let _watched = watch().unwrap();
             send(libc::SIGSEGV);
@@ -140,7 +139,7 @@ fn a_signal_that_was_ignored_is_ignored_and_a_fault_is_not() {
 
 #[test]
 fn a_handler_with_information_gets_what_it_would() {
-    let Some(end) = alone("passed_on::a_handler_with_information_gets_what_it_would", || {
+    let Some(end) = end("passed_on::a_handler_with_information_gets_what_it_would", || {
         set(libc::SIGSEGV, with_information as *const () as usize, libc::SA_SIGINFO);
         let _watched = watch().unwrap();
         read_nothing();
@@ -152,7 +151,7 @@ fn a_handler_with_information_gets_what_it_would() {
 
 #[test]
 fn a_handler_without_information_is_called() {
-    let Some(end) = alone("passed_on::a_handler_without_information_is_called", || {
+    let Some(end) = end("passed_on::a_handler_without_information_is_called", || {
         set(libc::SIGSEGV, without_information as *const () as usize, 0);
         let _watched = watch().unwrap();
         read_nothing();
@@ -164,7 +163,7 @@ fn a_handler_without_information_is_called() {
 
 #[test]
 fn a_handler_that_is_called_once_is_called_once() {
-    let Some(end) = alone("passed_on::a_handler_that_is_called_once_is_called_once", || {
+    let Some(end) = end("passed_on::a_handler_that_is_called_once_is_called_once", || {
         set(libc::SIGSEGV, once as *const () as usize, libc::SA_RESETHAND);
         let _watched = watch().unwrap();
         read_nothing();
@@ -191,7 +190,7 @@ fn a_handler_that_comes_later_may_pass_on_to_ours() {
         };
         ours(signal, info, context);
     }
-    let Some(end) = alone("passed_on::a_handler_that_comes_later_may_pass_on_to_ours", || {
+    let Some(end) = end("passed_on::a_handler_that_comes_later_may_pass_on_to_ours", || {
         let _watched = watch().unwrap();
         // SAFETY: zeros are a valid action.
         let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -228,7 +227,7 @@ fn a_handler_that_mends_what_was_wrong_is_called_each_time() {
             leave(1);
         }
     }
-    passes_alone("passed_on::a_handler_that_mends_what_was_wrong_is_called_each_time", || {
+    alone("passed_on::a_handler_that_mends_what_was_wrong_is_called_each_time", || {
         set(libc::SIGSEGV, mend as *const () as usize, libc::SA_SIGINFO);
         let _watched = watch().unwrap();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON;

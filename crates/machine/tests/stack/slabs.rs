@@ -4,8 +4,8 @@ use std::fs;
 
 use stanchion_machine::stack::{Guards, Size, Slab, StackError, guards};
 
-use super::child::passes_alone;
 use super::{ADVICE, on, slab, taken};
+use stanchion_alone::alone;
 
 #[test]
 fn stacks_of_a_slab_lie_apart_with_guards_between() {
@@ -91,7 +91,7 @@ fn a_child_has_guards_too() {
 
 #[test]
 fn no_address_space_is_an_error_that_names_the_limit() {
-    passes_alone("slabs::no_address_space_is_an_error_that_names_the_limit", || {
+    alone("slabs::no_address_space_is_an_error_that_names_the_limit", || {
         let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
         // SAFETY: the limit is initialized.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
@@ -117,7 +117,7 @@ fn more_than_there_are_addresses_is_an_error() {
 #[test]
 #[cfg(target_os = "linux")]
 fn installed_guards_need_no_mappings_and_untouched_stacks_no_memory() {
-    passes_alone("slabs::installed_guards_need_no_mappings_and_untouched_stacks_no_memory", || {
+    alone("slabs::installed_guards_need_no_mappings_and_untouched_stacks_no_memory", || {
         if guards() == Guards::Protected {
             return;
         }
@@ -137,33 +137,30 @@ fn installed_guards_need_no_mappings_and_untouched_stacks_no_memory() {
 #[test]
 #[cfg(target_os = "linux")]
 fn when_mappings_run_out_the_error_names_the_setting_and_nothing_is_lost() {
-    passes_alone(
-        "slabs::when_mappings_run_out_the_error_names_the_setting_and_nothing_is_lost",
-        || {
-            let limit = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
-            let limit: usize = limit.trim().parse().unwrap();
-            if limit > 200_000 {
-                return;
-            }
-            let mut slab = slab(limit, Guards::Protected);
-            let mut stacks = Vec::new();
-            let error = loop {
-                match slab.next_stack() {
-                    Ok(stack) => {
-                        stacks.push(stack.expect("as many as the limit, and half of that fit"))
-                    }
-                    Err(error) => break error,
+    alone("slabs::when_mappings_run_out_the_error_names_the_setting_and_nothing_is_lost", || {
+        let limit = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+        let limit: usize = limit.trim().parse().unwrap();
+        if limit > 200_000 {
+            return;
+        }
+        let mut slab = slab(limit, Guards::Protected);
+        let mut stacks = Vec::new();
+        let error = loop {
+            match slab.next_stack() {
+                Ok(stack) => {
+                    stacks.push(stack.expect("as many as the limit, and half of that fit"))
                 }
-            };
-            assert_eq!(error, StackError::Mappings { limit });
-            let text = error.to_string();
-            assert!(text.contains("vm.max_map_count=") && text.contains("6.13"), "{text}");
-            assert!(stacks.len() > limit / 2 - 1000, "{}", stacks.len());
-            assert_eq!(slab.left(), limit - stacks.len(), "the one that failed is still there");
-            let (sum, stack) = on(stacks.pop().unwrap(), || super::overflow::descend(20));
-            assert_eq!(sum, 210);
-            drop((slab, stack, stacks));
-            taken(&mut super::slab(1, Guards::Protected));
-        },
-    );
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, StackError::Mappings { limit });
+        let text = error.to_string();
+        assert!(text.contains("vm.max_map_count=") && text.contains("6.13"), "{text}");
+        assert!(stacks.len() > limit / 2 - 1000, "{}", stacks.len());
+        assert_eq!(slab.left(), limit - stacks.len(), "the one that failed is still there");
+        let (sum, stack) = on(stacks.pop().unwrap(), || super::overflow::descend(20));
+        assert_eq!(sum, 210);
+        drop((slab, stack, stacks));
+        taken(&mut super::slab(1, Guards::Protected));
+    });
 }

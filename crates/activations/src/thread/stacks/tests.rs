@@ -1,10 +1,11 @@
 use super::*;
 use corosensei::stack::Stack as _;
 use corosensei::{Coroutine, CoroutineResult};
+#[cfg(target_os = "linux")]
+use stanchion_alone::alone;
+use stanchion_alone::end;
 use std::collections::HashSet;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
-use std::{env, ptr, thread};
+use std::{ptr, thread};
 
 static_assertions::assert_impl_all!(Stacks: Send, Sync);
 static_assertions::assert_impl_all!(FiberStack: Send, Sync);
@@ -45,24 +46,6 @@ fn sum_on(stack: FiberStack) -> u64 {
         CoroutineResult::Return(sum) => sum,
         CoroutineResult::Yield(()) => unreachable!("it ends at 0"),
     }
-}
-
-/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to
-/// the child.
-fn alone(test: &str, body: impl FnOnce()) -> Option<Output> {
-    const MARK: &str = "STANCHION_FIBER_STACK_CHILD";
-    if env::var_os(MARK).is_some() {
-        body();
-        return None;
-    }
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args([
-        "--exact",
-        &format!("thread::stacks::tests::{test}"),
-        "--nocapture",
-        "--test-threads=1",
-    ]);
-    Some(child.env(MARK, "1").output().unwrap())
 }
 
 #[test]
@@ -166,8 +149,8 @@ fn a_hundred_thousand_stacks_are_taken_at_once() {
 #[test]
 #[cfg(target_os = "linux")]
 fn when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost() {
-    let test = "when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost";
-    let output = alone(test, || {
+    let test = "thread::stacks::tests::when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost";
+    alone(test, || {
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
         let limit: usize = limit.trim().parse().unwrap();
         if limit > 200_000 {
@@ -191,9 +174,6 @@ fn when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost() {
         drop(taken);
         assert!((0..limit / 4).map(|_| stacks.take()).all(|stack| stack.is_ok()));
     });
-    let Some(output) = output else { return };
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && out.contains("1 passed"), "{output:?}");
 }
 
 /// Needs more stack than there is.
@@ -204,7 +184,7 @@ fn descend(depth: u64) -> u64 {
 
 #[test]
 fn an_overflow_names_the_thread_and_the_mend() {
-    let output = alone("an_overflow_names_the_thread_and_the_mend", || {
+    let end = end("thread::stacks::tests::an_overflow_names_the_thread_and_the_mend", || {
         let _watched = watch().unwrap();
         let stack = stacks().take().unwrap();
         let label = stack.label();
@@ -214,11 +194,9 @@ fn an_overflow_names_the_thread_and_the_mend() {
         });
         coroutine.resume(());
     });
-    let Some(output) = output else { return };
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{err}");
+    let Some(end) = end else { return };
     let text = format!("thread 'hasher' has overflowed its stack of 16 KiB ({ADVICE})");
-    assert!(err.contains(&text), "{err}");
+    end.by_signal(libc::SIGABRT).saying(&text);
 }
 
 /// The next thread on a stack does not have the name of the one before.

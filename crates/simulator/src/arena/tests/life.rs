@@ -1,8 +1,8 @@
 //! Tests of a slot's life, and of the threads that may free its blocks.
 
 use super::super::*;
-use super::child;
 use proptest::prelude::*;
+use stanchion_alone::alone;
 use std::alloc::Layout;
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -19,32 +19,29 @@ fn taken_again(number: usize) -> bool {
 
 #[test]
 fn a_slot_is_free_when_the_last_value_of_its_run_is_dropped() {
-    child::passes_alone(
-        "arena::tests::life::a_slot_is_free_when_the_last_value_of_its_run_is_dropped",
-        || {
-            let run = || {
-                let slot = Slot::take().unwrap();
-                let _inside = slot.enter();
-                ((1..=1_000).map(|n| vec![n; n]).collect::<Vec<_>>(), slot.number())
-            };
-            let (values, number) = run();
-            // The run is over, its values are not.
-            assert!(!taken_again(number));
-            assert!(values.iter().zip(1..).all(|(value, n)| *value == vec![n; n]));
-            let last = values.into_iter().next_back();
-            assert!(!taken_again(number));
-            // By another thread, which is not of the run.
-            thread::spawn(move || drop(last)).join().unwrap();
-            assert!(taken_again(number));
-            // So with a stack.
+    alone("arena::tests::life::a_slot_is_free_when_the_last_value_of_its_run_is_dropped", || {
+        let run = || {
             let slot = Slot::take().unwrap();
-            let (stack, number) = (slot.stack(1).unwrap(), slot.number());
-            drop(slot);
-            assert!(!taken_again(number));
-            drop(stack);
-            assert!(taken_again(number));
-        },
-    );
+            let _inside = slot.enter();
+            ((1..=1_000).map(|n| vec![n; n]).collect::<Vec<_>>(), slot.number())
+        };
+        let (values, number) = run();
+        // The run is over, its values are not.
+        assert!(!taken_again(number));
+        assert!(values.iter().zip(1..).all(|(value, n)| *value == vec![n; n]));
+        let last = values.into_iter().next_back();
+        assert!(!taken_again(number));
+        // By another thread, which is not of the run.
+        thread::spawn(move || drop(last)).join().unwrap();
+        assert!(taken_again(number));
+        // So with a stack.
+        let slot = Slot::take().unwrap();
+        let (stack, number) = (slot.stack(1).unwrap(), slot.number());
+        drop(slot);
+        assert!(!taken_again(number));
+        drop(stack);
+        assert!(taken_again(number));
+    });
 }
 
 /// Bytes of memory that this process has.
@@ -60,7 +57,7 @@ fn resident() -> usize {
 #[cfg(target_os = "linux")]
 fn a_free_slot_has_no_memory_and_is_zero() {
     const BYTES: usize = 64 << 20;
-    child::passes_alone("arena::tests::life::a_free_slot_has_no_memory_and_is_zero", || {
+    alone("arena::tests::life::a_free_slot_has_no_memory_and_is_zero", || {
         let run = |fill| {
             let slot = Slot::take().unwrap();
             let _inside = slot.enter();
@@ -79,7 +76,7 @@ fn a_free_slot_has_no_memory_and_is_zero() {
 
 #[test]
 fn no_slot_is_left_when_all_are_taken() {
-    child::passes_alone("arena::tests::life::no_slot_is_left_when_all_are_taken", || {
+    alone("arena::tests::life::no_slot_is_left_when_all_are_taken", || {
         // Of 16 TiB there are 4,096.
         let mut slots: Vec<_> = (0..4_096).map_while(|_| Slot::take().ok()).collect();
         let error = Slot::take().unwrap_err();
@@ -110,7 +107,7 @@ fn limit(bytes: u64) {
 #[test]
 #[cfg(target_os = "linux")]
 fn less_address_space_gives_fewer_slots() {
-    child::passes_alone("arena::tests::life::less_address_space_gives_fewer_slots", || {
+    alone("arena::tests::life::less_address_space_gives_fewer_slots", || {
         limit(30 << 30);
         let slots: Vec<_> = (0..4).map(|_| Slot::take().unwrap()).collect();
         assert!(matches!(Slot::take(), Err(ArenaError::Taken(4))));
@@ -122,7 +119,7 @@ fn less_address_space_gives_fewer_slots() {
 #[test]
 #[cfg(target_os = "linux")]
 fn too_little_address_space_is_an_error() {
-    child::passes_alone("arena::tests::life::too_little_address_space_is_an_error", || {
+    alone("arena::tests::life::too_little_address_space_is_an_error", || {
         limit(10 << 30);
         let error = Slot::take().unwrap_err();
         assert!(error.to_string().contains("ulimit -v"), "{error}");

@@ -1,6 +1,5 @@
 //! The tests of this crate run with [`Arena`] as their allocator.
 
-mod child;
 mod life;
 mod stacks;
 

@@ -1,11 +1,11 @@
 //! Stacks of a slot.
 
 use super::super::*;
-use super::child;
 use core::hint::black_box;
 use core::ptr;
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
+use stanchion_alone::{alone, end};
 use std::os::unix::process::ExitStatusExt;
 
 fn span(slot: &Slot, stack: &ArenaStack) -> (usize, usize) {
@@ -83,35 +83,32 @@ fn ten_thousand_stacks_at_once() {
 
 #[test]
 fn the_last_stack_there_can_be_is_told_from_the_next() {
-    child::passes_alone(
-        "arena::tests::stacks::the_last_stack_there_can_be_is_told_from_the_next",
-        || {
-            let slot = Slot::take().unwrap();
-            let mut stacks = Vec::new();
-            let error = loop {
-                match slot.stack(64 << 10) {
-                    Ok(stack) => stacks.push(stack),
-                    Err(error) => break error,
-                }
-            };
-            assert!(stacks.len() >= 10_000, "{}", stacks.len());
-            let said = error.to_string();
-            match error {
-                // The usual limit of mappings is met a few stacks before the slot is full.
-                ArenaError::Kernel { number, .. } => {
-                    assert_eq!(number, stacks.len() + 1);
-                    assert!(said.contains("vm.max_map_count"), "{said}");
-                }
-                ArenaError::Stacks(number) => assert_eq!(number, stacks.len() + 1),
-                other => panic!("{other}"),
+    alone("arena::tests::stacks::the_last_stack_there_can_be_is_told_from_the_next", || {
+        let slot = Slot::take().unwrap();
+        let mut stacks = Vec::new();
+        let error = loop {
+            match slot.stack(64 << 10) {
+                Ok(stack) => stacks.push(stack),
+                Err(error) => break error,
             }
-            // A stack that is given back is there for the next.
-            stacks.truncate(100);
-            stacks.push(slot.stack(64 << 10).unwrap());
-            drop((stacks, slot));
-            assert!(Slot::take().unwrap().stack(64 << 10).is_ok());
-        },
-    );
+        };
+        assert!(stacks.len() >= 10_000, "{}", stacks.len());
+        let said = error.to_string();
+        match error {
+            // The usual limit of mappings is met a few stacks before the slot is full.
+            ArenaError::Kernel { number, .. } => {
+                assert_eq!(number, stacks.len() + 1);
+                assert!(said.contains("vm.max_map_count"), "{said}");
+            }
+            ArenaError::Stacks(number) => assert_eq!(number, stacks.len() + 1),
+            other => panic!("{other}"),
+        }
+        // A stack that is given back is there for the next.
+        stacks.truncate(100);
+        stacks.push(slot.stack(64 << 10).unwrap());
+        drop((stacks, slot));
+        assert!(Slot::take().unwrap().stack(64 << 10).is_ok());
+    });
 }
 
 /// Each call has a kilobyte of its own.
@@ -131,10 +128,8 @@ fn a_stack_that_overflows_meets_its_guard() {
     };
     assert!(matches!(run(10), CoroutineResult::Return(55)));
     let test = "arena::tests::stacks::a_stack_that_overflows_meets_its_guard";
-    if let Some(output) =
-        child::alone(test, || assert!(matches!(run(2_000), CoroutineResult::Yield(()))))
-    {
-        let signal = output.status.signal();
-        assert!(matches!(signal, Some(libc::SIGSEGV | libc::SIGBUS)), "{output:?}");
+    if let Some(end) = end(test, || assert!(matches!(run(2_000), CoroutineResult::Yield(())))) {
+        let signal = end.status.signal();
+        assert!(matches!(signal, Some(libc::SIGSEGV | libc::SIGBUS)), "{end:?}");
     }
 }
