@@ -65,7 +65,7 @@ impl<L: RawMutex> Resources<L> {
     }
 }
 
-/// The methods of `Strategy` that only use `resources: Resources<L>` and `create_at`, for use
+/// The methods of `Strategy` that only use `resources: Resources<L>` and `make`, for use
 /// within an `impl Strategy`.
 ///
 /// With `and finds`, also `next` of a strategy that has a method `find`.
@@ -89,11 +89,11 @@ macro_rules! keeps_resources {
     () => {
         #[inline]
         fn create(&self, slot: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-            self.create_at(slot, false, fill)
+            self.make(slot, false, fill)
         }
 
         fn create_last(&self, slot: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-            self.create_at(slot, true, fill)
+            self.make(slot, true, fill)
         }
 
         fn release(&self, slot: Option<&WorkerSlot>, finished: Task) {

@@ -62,12 +62,7 @@ impl<L: Lock, O: Order> CentralElseLocal<L, O> {
     }
 
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let task = self.resources.blocks.take(slot);
         fill(&task);
         let Some(slot) = slot else { return WakeTarget::Any(self.central.push(task, last)) };

@@ -48,12 +48,7 @@ pub struct LocalFreeList<L = RawPolicyMutex, O = Fifo> {
 
 impl<L: Lock, O: Order> LocalFreeList<L, O> {
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let task = self.resources.blocks.take(slot);
         fill(&task);
         WakeTarget::Any(self.ready.push(task, last))

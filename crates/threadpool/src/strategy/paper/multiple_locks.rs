@@ -52,7 +52,7 @@ pub struct MultipleLocks<L = RawPolicyMutex, O = Fifo> {
 
 impl<L: Lock, O: Order> MultipleLocks<L, O> {
     #[inline]
-    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
+    fn make(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let task = with_slabs(|slab| self.blocks.with(|blocks| blocks.take(slab)));
         fill(&task);
         WakeTarget::Any(self.ready.push(task, last))
@@ -76,11 +76,11 @@ unsafe impl<L: Lock, O: Order> Strategy for MultipleLocks<L, O> {
 
     #[inline]
     fn create(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-        self.create_at(false, fill)
+        self.make(false, fill)
     }
 
     fn create_last(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-        self.create_at(true, fill)
+        self.make(true, fill)
     }
 
     #[inline]

@@ -97,12 +97,7 @@ pub struct ProbeIdleElseCentral<L = RawPolicyMutex, O = Fifo> {
 
 impl<L: Lock, O: Order> ProbeIdleElseCentral<L, O> {
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         if let Some(idler) = self.probe(slot) {
             // SAFETY: this creator has claimed the block (Invariant 1 of `handoff.rs`).
             unsafe { self.cells[idler].fill(fill) };

@@ -87,7 +87,7 @@ struct All {
 
 impl<L: Lock, O: Order> SingleLock<L, O> {
     #[inline]
-    fn create_at(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
+    fn make(&self, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let mut fill = Some(fill);
         with_slabs(|slab| {
             self.central.all.with(|all| {
@@ -129,11 +129,11 @@ unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
 
     #[inline]
     fn create(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-        self.create_at(false, fill)
+        self.make(false, fill)
     }
 
     fn create_last(&self, _: Option<&WorkerSlot>, fill: impl FnOnce(&Task)) -> WakeTarget {
-        self.create_at(true, fill)
+        self.make(true, fill)
     }
 
     #[inline]

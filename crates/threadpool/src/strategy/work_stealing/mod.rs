@@ -188,12 +188,7 @@ impl WorkStealing {
     }
 
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let Some(slot) = slot else { return self.inject(fill) };
         let local = self.local(slot);
         let task =

@@ -111,12 +111,7 @@ struct Queues {
 
 impl<L: Lock, O: Order> IdleQueue<L, O> {
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         // Relaxed: a hint; a worker that queues itself just now is found under the lock.
         if self.central.idle.load(Ordering::Relaxed) > 0
             && let Some(idler) = self.central.queues.with(|queues| self.central.take_idle(queues))

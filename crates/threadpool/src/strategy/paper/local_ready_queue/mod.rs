@@ -104,12 +104,7 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
     }
 
     #[inline]
-    fn create_at(
-        &self,
-        slot: Option<&WorkerSlot>,
-        last: bool,
-        fill: impl FnOnce(&Task),
-    ) -> WakeTarget {
+    fn make(&self, slot: Option<&WorkerSlot>, last: bool, fill: impl FnOnce(&Task)) -> WakeTarget {
         let task = self.resources.blocks.take(slot);
         fill(&task);
         WakeTarget::Any(self.chosen(slot).push(task, last))
