@@ -20,7 +20,7 @@ pub(crate) fn twins() -> Result<Vec<String>> {
     Ok(twins)
 }
 
-/// Asks the models that `crates/loom/brief.rs` makes brief for all that there is to explore.
+/// Asks the models that `stanchion_models::brief` makes brief for all that there is to explore.
 const WHOLE: (&str, &str) = ("STANCHION_MODELS", "whole");
 
 /// Runs the models with `filter` in their names, and compares (or with `update` commits) the

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use stanchion_competitive::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
@@ -55,25 +55,38 @@ macro_rules! thread_that_ends_with {
 /// As many threads at once as there may be numbers free below the holder's.
 const NEW_THREADS: usize = 8;
 
+/// Starts new threads that call `first` and then `then`. Returns when all have called `first`.
+fn new_threads<R: Send + 'static>(first: fn(), then: fn() -> R) -> Vec<JoinHandle<R>> {
+    let (called, has_called) = channel();
+    let threads = (0..NEW_THREADS)
+        .map(|_| {
+            let called = called.clone();
+            thread::spawn(move || {
+                first();
+                called.send(()).unwrap();
+                then()
+            })
+        })
+        .collect();
+    has_called.iter().take(NEW_THREADS).for_each(drop);
+    threads
+}
+
 #[test]
 fn no_new_thread_is_taken_for_a_holder_that_is_ending() {
     static LOCK: Mutex<u32> = Mutex::new(0);
     common::within(LONG, || {
         let (holder, go) = thread_that_ends_with!(MutexGuard<'static, u32>, LOCK.lock());
-        let (started, has_started) = channel();
-        let newcomers: Vec<_> = (0..NEW_THREADS)
-            .map(|_| {
-                let started = started.clone();
-                thread::spawn(move || {
-                    assert!(LOCK.try_lock().is_none());
-                    assert!(LOCK.try_lock_for(Duration::from_micros(50)).is_none());
-                    started.send(()).unwrap();
-                    // A thread that is taken for the holder panics here.
-                    *LOCK.lock() += 1;
-                })
-            })
-            .collect();
-        has_started.iter().take(NEW_THREADS).for_each(drop);
+        let newcomers = new_threads(
+            || {
+                assert!(LOCK.try_lock().is_none());
+                assert!(LOCK.try_lock_for(Duration::from_micros(50)).is_none());
+            },
+            || {
+                // A thread that is taken for the holder panics here.
+                *LOCK.lock() += 1;
+            },
+        );
         go.send(()).unwrap();
         for newcomer in newcomers {
             newcomer.join().expect("no panic");
@@ -88,18 +101,12 @@ fn a_timed_try_of_a_new_thread_succeeds_once_an_ending_holder_has_released() {
     static LOCK: Mutex<u32> = Mutex::new(0);
     common::within(LONG, || {
         let (holder, go) = thread_that_ends_with!(MutexGuard<'static, u32>, LOCK.lock());
-        let (started, has_started) = channel();
-        let newcomers: Vec<_> = (0..NEW_THREADS)
-            .map(|_| {
-                let started = started.clone();
-                thread::spawn(move || {
-                    assert!(LOCK.try_lock().is_none());
-                    started.send(()).unwrap();
-                    LOCK.try_lock_for(LONG / 2).map(|mut count| *count += 1)
-                })
-            })
-            .collect();
-        has_started.iter().take(NEW_THREADS).for_each(drop);
+        let newcomers = new_threads(
+            || {
+                assert!(LOCK.try_lock().is_none());
+            },
+            || LOCK.try_lock_for(LONG / 2).map(|mut count| *count += 1),
+        );
         go.send(()).unwrap();
         for newcomer in newcomers {
             assert!(newcomer.join().unwrap().is_some(), "the lock is free, and the time is not up");
@@ -113,18 +120,14 @@ fn a_writer_that_is_ending_keeps_new_threads_out() {
     static LOCK: RwLock<u32> = RwLock::new(0);
     common::within(LONG, || {
         let (holder, go) = thread_that_ends_with!(RwLockWriteGuard<'static, u32>, LOCK.write());
-        let (started, has_started) = channel();
-        let newcomers: Vec<_> = (0..NEW_THREADS)
-            .map(|_| {
-                let started = started.clone();
-                thread::spawn(move || {
-                    assert!(LOCK.try_write().is_none() && LOCK.try_read().is_none());
-                    started.send(()).unwrap();
-                    *LOCK.write() += 1;
-                })
-            })
-            .collect();
-        has_started.iter().take(NEW_THREADS).for_each(drop);
+        let newcomers = new_threads(
+            || {
+                assert!(LOCK.try_write().is_none() && LOCK.try_read().is_none());
+            },
+            || {
+                *LOCK.write() += 1;
+            },
+        );
         go.send(()).unwrap();
         for newcomer in newcomers {
             newcomer.join().expect("no panic");

@@ -15,6 +15,7 @@ use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy, retry_until};
 use stanchion_machine::{Model, thread};
+use stanchion_models::explore;
 use stanchion_spin::TestAndSetMutex;
 
 /// Waits as [`Waiter::wait`] does, but looks until the wait is over. Before a deadline, a choice
@@ -78,10 +79,6 @@ fn received(entry: &Entry<u32>) -> Option<u32> {
             content.message
         })
     }
-}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 #[test]

@@ -39,7 +39,7 @@ use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::thread::JoinHandle;
+use stanchion_models::{beside, explore};
 
 /// A runtime with threads that do not park.
 struct NoParks;
@@ -52,10 +52,6 @@ impl Scheduler for NoParks {
     unsafe fn make_ready(_runtime: NonNull<Self>, _thread: Thread) {
         unreachable!("its threads do not park")
     }
-}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 /// A value that one thread changes, and that another reads when the first has ended.
@@ -172,11 +168,6 @@ impl Runtime {
             assert!(self.done.is_changed(), "all have ended, and one has not begun");
         }
     }
-}
-
-fn beside(runtime: &Arc<Runtime>, body: impl FnOnce(&Runtime) + 'static) -> JoinHandle<()> {
-    let runtime = runtime.clone();
-    stanchion_machine::thread::spawn(move || body(&runtime))
 }
 
 #[test]

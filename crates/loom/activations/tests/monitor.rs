@@ -29,6 +29,7 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::presence::Presence;
 use stanchion_machine::{Model, thread};
+use stanchion_models::explore;
 
 /// A worker that blocks in its thread, or never does.
 struct Worker {
@@ -199,10 +200,6 @@ impl MonitoredRuntime for Runtime {
     }
 
     fn no_work(&self) {}
-}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 fn beside(runtime: &Arc<Runtime>, body: fn(&Arc<Runtime>)) -> thread::JoinHandle<()> {

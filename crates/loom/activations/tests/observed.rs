@@ -15,10 +15,7 @@ use stanchion_machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
 use stanchion_machine::clock::Ticks;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 /// A worker that is blocked, and the counts of its upcalls.
 struct Worker {

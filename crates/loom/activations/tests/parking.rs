@@ -47,6 +47,7 @@ use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::wait::{Patient, WaitPolicy, retry_until};
+use stanchion_models::explore;
 
 /// A runtime of one worker and one thread: 1 while that is ready.
 struct Runtime(AtomicU32);
@@ -85,10 +86,6 @@ impl Scheduler for Runtime {
         // Release: as the lock of a queue.
         assert_eq!(runtime.0.swap(1, Ordering::Release), 0, "made ready twice");
     }
-}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 /// The cell of a thread that the model runs.

@@ -53,10 +53,7 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::{beside, explore};
 
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
@@ -138,11 +135,6 @@ impl Scene {
         worker.mail();
         self.idle_workers.notify(0, &worker.ownership, worker.mailed);
     }
-}
-
-fn beside(scene: &Arc<Scene>, body: impl FnOnce(&Scene) + 'static) -> thread::JoinHandle<()> {
-    let scene = scene.clone();
-    thread::spawn(move || body(&scene))
 }
 
 #[test]

@@ -32,6 +32,7 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 
 /// A worker: its ownership, and whether its mailbox is full. The mailbox orders nothing.
 struct Worker {
@@ -91,15 +92,6 @@ impl StallView for Runtime {
             || self.time.load(Ordering::Relaxed)
             || self.workers.iter().any(|worker| worker.is_mailed.load(Ordering::Relaxed))
     }
-}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
-
-fn beside(runtime: &Arc<Runtime>, body: impl FnOnce(&Runtime) + 'static) -> thread::JoinHandle<()> {
-    let runtime = runtime.clone();
-    thread::spawn(move || body(&runtime))
 }
 
 impl Runtime {

@@ -23,9 +23,6 @@
 //! exchanges the free word first has it in that one step, and it makes no difference which of the
 //! two that is. Both from the beginning are 526,416 executions and find nothing more.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use std::time::Duration;
 
 use stanchion_activations_loom::select;
@@ -36,11 +33,8 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Instant;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{brief, explore};
 use stanchion_spin::TestAndSet;
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A lock, and the payload that it guards.
 struct Room<L> {

@@ -10,13 +10,10 @@
 //! Every model prints `model NAME: N executions`.
 
 use stanchion_activations_loom::__internal::WatchState;
+use stanchion_machine::Model;
 use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering, fence};
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::{beside, explore};
 
 struct Scene {
     /// The word that is tested.
@@ -56,14 +53,6 @@ impl Scene {
         self.watch_state.leave();
         self.work.load(Ordering::Relaxed)
     }
-}
-
-fn beside<T: 'static>(
-    scene: &Arc<Scene>,
-    body: impl FnOnce(&Scene) -> T + 'static,
-) -> thread::JoinHandle<T> {
-    let scene = scene.clone();
-    thread::spawn(move || body(&scene))
 }
 
 #[test]

@@ -1,13 +1,8 @@
 //! Models of Hanoi: whole runs, in which a thread that waits for its turn must be woken for it.
 
-#[path = "../../brief.rs"]
-mod brief;
-
-mod common;
-
-use common::{Lock, explore};
 use stanchion_applications_loom::hanoi::{self, Options};
 use stanchion_machine::Model;
+use stanchion_models::{Lock, brief, explore};
 
 /// Two disks, a thread each: the large one waits for the small one to be lifted, the small one for
 /// the large one to be lowered.

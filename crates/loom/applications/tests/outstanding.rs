@@ -1,12 +1,10 @@
 //! Models of how the threads of quicksort and of the travelling salesman know that all is done.
 
-mod common;
-
-use common::{Lock, explore};
 use stanchion_applications_loom::outstanding::{Broken, Outstanding};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{Lock, explore};
 
 /// A pool with pieces of rope, to be cut down to length 1, and for each such piece a cell in which
 /// its thread leaves a mark.

@@ -1,12 +1,10 @@
 //! Models of quicksort: whole runs over a stack with a lock.
 
-mod common;
-
-use common::{Lock, explore};
 use stanchion_applications_loom::Around;
 use stanchion_applications_loom::quicksort::{self, InStack, Interval, Options};
 use stanchion_lockfree::{ConcurrentStack, Progress};
 use stanchion_machine::Model;
+use stanchion_models::{Lock, explore};
 
 #[derive(Default)]
 struct Stack(lock_api::Mutex<Lock, Vec<Interval>>);

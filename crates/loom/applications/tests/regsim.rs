@@ -1,12 +1,6 @@
 //! Models of Regsim's own protocols: the barrier at the end of a phase, the marks of due objects,
 //! and the giving away of objects. And whole runs, with bounded preemption.
 
-#[path = "../../brief.rs"]
-mod brief;
-
-mod common;
-
-use common::{Lock, explore};
 use stanchion_applications_loom::regsim::barrier::{Barrier, Broken};
 use stanchion_applications_loom::regsim::stations::Stations;
 use stanchion_applications_loom::regsim::wiring::Wiring;
@@ -15,6 +9,7 @@ use stanchion_machine::Model;
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::thread;
+use stanchion_models::{Lock, brief, explore};
 
 /// The cells that two parties write in a phase: one for each, and one for the last to come.
 struct Papers {

@@ -12,14 +12,11 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Instant;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_spin::TestAndSet;
 
 /// Two mutexes and one condition variable.
 type Shared = ([lock_api::Mutex<TestAndSet, Payload>; 2], Condvar);
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// The data under the mutex, under loom's race checker.
 struct Payload(UnsafeCell<State>);
@@ -103,17 +100,12 @@ where
     }
 }
 
-fn spawn<S: 'static>(scene: &Arc<S>, body: fn(&S)) -> thread::JoinHandle<()> {
-    let scene = scene.clone();
-    thread::spawn(move || body(&scene))
-}
-
 fn pass_on<M>()
 where
     M: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync + 'static,
 {
     let scene = Scene::<M>::new();
-    let setter = spawn(&scene, |scene| {
+    let setter = beside(&scene, |scene| {
         scene.set();
         scene.changed.notify_one();
     });
@@ -138,7 +130,7 @@ fn condvar_with_a_blocking_mutex_bounded() {
 fn condvar_notified_with_the_mutex_held() {
     explore("condvar_notified_with_the_mutex_held", Model::new(), || {
         let scene = Scene::<TestAndSet>::new();
-        let setter = spawn(&scene, |scene| {
+        let setter = beside(&scene, |scene| {
             let guard = scene.mutex.lock();
             guard.change(|state| state.ready = true);
             scene.changed.notify_one();
@@ -153,7 +145,7 @@ fn condvar_notified_with_the_mutex_held() {
 fn condvar_gives_up() {
     explore("condvar_gives_up", Model::new(), || {
         let scene = Scene::<TestAndSet>::new();
-        let waiter = spawn(&scene, Scene::wait_some_time);
+        let waiter = beside(&scene, Scene::wait_some_time);
         scene.set();
         let notified = scene.changed.notify_one();
         waiter.join().unwrap();
@@ -169,7 +161,7 @@ where
     M: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync + 'static,
 {
     let scene = Scene::<M>::new();
-    let others: Vec<_> = (1..waiters).map(|_| spawn(&scene, Scene::wait_some_time)).collect();
+    let others: Vec<_> = (1..waiters).map(|_| beside(&scene, Scene::wait_some_time)).collect();
     // The last to be spawned: without a preemption all others sleep when it runs.
     let notifier = {
         let scene = scene.clone();
@@ -214,14 +206,14 @@ fn condvar_giving_up_swallows_nothing_bounded() {
     let model = Model::new().preemptions(3).choices(1);
     explore("condvar_giving_up_swallows_nothing_bounded", model, || {
         let scene = Scene::<TestAndSet>::new();
-        let impatient = spawn(&scene, |scene| {
+        let impatient = beside(&scene, |scene| {
             scene.wait_some_time();
             let notified = scene.mutex.lock().notified() == 1;
             if notified {
                 scene.changed.notify_one();
             }
         });
-        let patient = spawn(&scene, |scene| {
+        let patient = beside(&scene, |scene| {
             scene.wait();
             // A deadline that does not pass in this execution never does.
             scene.changed.notify_one();
@@ -248,8 +240,8 @@ fn condvar_with_two_mutexes_bounded() {
                 assert!(guard.is_ready());
             }
         }
-        let first = spawn(&scene, |scene| wait(scene, 0));
-        let setter = spawn(&scene, |scene| {
+        let first = beside(&scene, |scene| wait(scene, 0));
+        let setter = beside(&scene, |scene| {
             scene.0.iter().for_each(|mutex| mutex.lock().change(|state| state.ready = true));
             assert!(scene.1.notify_all() <= 2);
         });

@@ -10,12 +10,9 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::explore;
 
 use Ordering::Relaxed;
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 fn some_time() -> Deadline {
     Deadline::after(Duration::from_millis(1))

@@ -13,9 +13,6 @@
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too.
 //! A thread that sleeps for ever is a deadlock.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
@@ -30,6 +27,7 @@ use stanchion_machine::sync::Arc;
 use stanchion_machine::thread::JoinHandle;
 use stanchion_machine::wait::{Spin, WaitPolicy as _, retry_until};
 use stanchion_machine::{Model, thread};
+use stanchion_models::{brief, explore};
 
 /// Looks once, then sleeps.
 struct Sleeps;
@@ -79,11 +77,6 @@ fn shared<P: Policy>() -> Shared<P> {
     // The first guess at C, eight system calls, is made where no other thread multiplies them.
     let _ = cost::current();
     Arc::new(PolicyMutex::new(Payload::new()))
-}
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 /// No choices: nothing happens without a reason.

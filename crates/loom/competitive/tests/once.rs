@@ -8,15 +8,7 @@ use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
-
-fn spawn<S: 'static, R: 'static>(shared: &Arc<S>, body: fn(&S) -> R) -> thread::JoinHandle<R> {
-    let shared = shared.clone();
-    thread::spawn(move || body(&shared))
-}
+use stanchion_models::{beside, explore};
 
 /// A payload that is written once, under loom's race checker.
 struct Deed(Once, UnsafeCell<u32>);
@@ -51,7 +43,7 @@ impl Deed {
 fn once_two_threads() {
     explore("once_two_threads", Model::new(), || {
         let deed = Deed::new();
-        let other = spawn(&deed, Deed::run);
+        let other = beside(&deed, Deed::run);
         deed.run();
         other.join().unwrap();
         assert!(deed.0.is_completed());
@@ -62,7 +54,7 @@ fn once_two_threads() {
 fn once_three_threads_bounded() {
     explore("once_three_threads_bounded", Model::new().preemptions(2).choices(1), || {
         let deed = Deed::new();
-        let others = [spawn(&deed, Deed::run), spawn(&deed, Deed::run)];
+        let others = [beside(&deed, Deed::run), beside(&deed, Deed::run)];
         deed.run();
         others.into_iter().for_each(|other| other.join().unwrap());
     });
@@ -73,7 +65,7 @@ fn once_three_threads_bounded() {
 fn once_is_looked_at() {
     explore("once_is_looked_at", Model::new(), || {
         let deed = Deed::new();
-        let other = spawn(&deed, Deed::run);
+        let other = beside(&deed, Deed::run);
         if deed.0.is_completed() {
             assert_eq!(deed.count(), 1);
         }
@@ -86,7 +78,7 @@ fn once_is_looked_at() {
 fn once_its_state_is_looked_at() {
     explore("once_its_state_is_looked_at", Model::new(), || {
         let deed = Deed::new();
-        let other = spawn(&deed, Deed::run);
+        let other = beside(&deed, Deed::run);
         if deed.0.state().is_completed() {
             assert_eq!(deed.count(), 1);
         }
@@ -131,7 +123,7 @@ impl UnsafeShared {
 fn once_a_failure_is_tried_again() {
     explore("once_a_failure_is_tried_again", Model::new(), || {
         let cell = Arc::new((OnceLock::new(), UnsafeShared(UnsafeCell::new(0))));
-        let other = spawn(&cell, |cell| fail_first(cell, false));
+        let other = beside(&cell, |cell| fail_first(cell, false));
         fail_first(&cell, true);
         other.join().unwrap();
         assert!(cell.0.get().is_some());
@@ -143,8 +135,8 @@ fn once_a_failure_among_three_bounded() {
     explore("once_a_failure_among_three_bounded", Model::new().preemptions(2).choices(1), || {
         let cell = Arc::new((OnceLock::new(), UnsafeShared(UnsafeCell::new(0))));
         let others = [
-            spawn(&cell, |cell| fail_first(cell, false)),
-            spawn(&cell, |cell| fail_first(cell, true)),
+            beside(&cell, |cell| fail_first(cell, false)),
+            beside(&cell, |cell| fail_first(cell, true)),
         ];
         fail_first(&cell, true);
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -158,7 +150,7 @@ fn once_lock_is_set_once() {
     let model = Model::new();
     explore("once_lock_is_set_once", model, || {
         let cell = Arc::new(OnceLock::new());
-        let other = spawn(&cell, |cell: &OnceLock<Box<u32>>| cell.set(Box::new(1)).is_ok());
+        let other = beside(&cell, |cell: &OnceLock<Box<u32>>| cell.set(Box::new(1)).is_ok());
         let seen = cell.get().map(|value| **value);
         let mine = cell.set(Box::new(2)).is_ok();
         let value = **cell.get().expect("set by one or the other");
@@ -177,7 +169,7 @@ fn once_lock_get_or_init() {
         let init = |cell: &(OnceLock<u32>, AtomicU32)| {
             *cell.0.get_or_init(|| cell.1.fetch_add(1, Ordering::Relaxed) + 7)
         };
-        let other = spawn(&cell, init);
+        let other = beside(&cell, init);
         assert_eq!(init(&cell), 7);
         assert_eq!(other.join().unwrap(), 7);
         assert_eq!(cell.1.load(Ordering::Relaxed), 1);
@@ -189,7 +181,7 @@ fn once_lock_get_or_init() {
 fn once_is_waited_for_bounded() {
     explore("once_is_waited_for_bounded", Model::new().preemptions(3).choices(1), || {
         let deed = Deed::new();
-        let waiter = spawn(&deed, |deed| {
+        let waiter = beside(&deed, |deed| {
             deed.0.wait();
             assert_eq!(deed.count(), 1);
         });
@@ -207,7 +199,7 @@ fn once_is_waited_for_by_two_bounded() {
             deed.0.wait_force();
             assert_eq!(deed.count(), 1);
         };
-        let waiters = [spawn(&deed, waits), spawn(&deed, waits)];
+        let waiters = [beside(&deed, waits), beside(&deed, waits)];
         deed.run();
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     });
@@ -236,7 +228,7 @@ fn once_a_forced_wait_outlasts_a_panic_bounded() {
     let model = Model::new().preemptions(3).choices(1);
     explore("once_a_forced_wait_outlasts_a_panic_bounded", model, || {
         let deed = poisoned();
-        let waiter = spawn(&deed, |deed| {
+        let waiter = beside(&deed, |deed| {
             deed.0.wait_force();
             assert_eq!(deed.count(), 2);
         });
@@ -253,7 +245,7 @@ fn once_a_forced_wait_outlasts_a_panic_bounded() {
 fn once_a_wait_after_a_panic_ends() {
     explore("once_a_wait_after_a_panic_ends", Model::new(), || {
         let deed = poisoned();
-        let waiter = spawn(&deed, |deed| {
+        let waiter = beside(&deed, |deed| {
             if deed.0.state().is_poisoned() {
                 return;
             }
@@ -280,7 +272,7 @@ fn once_one_of_two_is_told_of_a_panic() {
             assert_eq!(deed.count(), 2);
             told
         };
-        let other = spawn(&deed, body);
+        let other = beside(&deed, body);
         let mine = body(&deed);
         assert!(mine != other.join().unwrap());
     });
@@ -311,7 +303,7 @@ fn once_lock_is_waited_for_through_a_failure_bounded() {
     let model = Model::new().preemptions(3).choices(1);
     explore("once_lock_is_waited_for_through_a_failure_bounded", model, || {
         let cell = Arc::new(OnceLock::new());
-        let waiter = spawn(&cell, |cell: &OnceLock<Box<u32>>| **cell.wait());
+        let waiter = beside(&cell, |cell: &OnceLock<Box<u32>>| **cell.wait());
         assert!(cell.get_or_try_init(|| Err(())).is_err());
         assert_eq!(cell.try_insert(Box::new(7)), Ok(&Box::new(7)));
         assert_eq!(waiter.join().unwrap(), 7);

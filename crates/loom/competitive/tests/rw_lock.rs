@@ -4,9 +4,6 @@
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are
 //! modelled elsewhere and multiply the executions.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use std::time::Duration;
 
 use brief::bounded;
@@ -16,14 +13,11 @@ use lock_api::{
 };
 use stanchion_competitive_loom::policy::AlwaysBlock;
 use stanchion_competitive_loom::{RawPolicyMutex, RawRwLock, ReadRecursive};
+use stanchion_machine::Model;
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, brief, explore};
 use stanchion_spin::{TestAndSet, Ticket};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// The data under the lock: read and counted without atomics, under loom's race checker, which also
 /// reports a reader beside a writer.
@@ -52,14 +46,6 @@ fn new<G: RawMutex>() -> Arc<Lock<G>> {
     Arc::new(Lock::new(Payload(UnsafeCell::new(0))))
 }
 
-fn spawn<G: RawMutex + 'static, R: 'static>(
-    lock: &Arc<Lock<G>>,
-    body: fn(&Lock<G>) -> R,
-) -> thread::JoinHandle<R> {
-    let lock = lock.clone();
-    thread::spawn(move || body(&lock))
-}
-
 fn write<G: RawMutex>(lock: &Lock<G>) {
     lock.write().add_one();
 }
@@ -70,7 +56,7 @@ fn read<G: RawMutex>(lock: &Lock<G>) {
 
 fn read_and_write<G: RawMutex + 'static>() {
     let lock = new::<G>();
-    let other = spawn(&lock, |lock| {
+    let other = beside(&lock, |lock| {
         read(lock);
         write(lock);
     });
@@ -85,7 +71,7 @@ fn read_and_write<G: RawMutex + 'static>() {
 fn rw_lock_two_threads_bounded() {
     explore("rw_lock_two_threads_bounded", Model::new().preemptions(3), || {
         let lock = new::<TestAndSet>();
-        let other = spawn(&lock, read);
+        let other = beside(&lock, read);
         write(&lock);
         other.join().unwrap();
         assert_eq!(lock.read().count(), 1);
@@ -96,7 +82,7 @@ fn rw_lock_two_threads_bounded() {
 fn rw_lock_two_writers() {
     explore("rw_lock_two_writers", Model::new(), || {
         let lock = new::<TestAndSet>();
-        let other = spawn(&lock, write);
+        let other = beside(&lock, write);
         write(&lock);
         other.join().unwrap();
         assert_eq!(lock.read().count(), 2);
@@ -121,7 +107,7 @@ fn rw_lock_two_readers_and_a_writer_bounded() {
     let model = bounded(Model::new().choices(1), 1, 2);
     explore("rw_lock_two_readers_and_a_writer_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let readers = [spawn(&lock, read), spawn(&lock, read)];
+        let readers = [beside(&lock, read), beside(&lock, read)];
         write(&lock);
         readers.into_iter().for_each(|reader| reader.join().unwrap());
         assert_eq!(lock.read().count(), 1);
@@ -133,7 +119,7 @@ fn rw_lock_two_writers_and_a_reader_bounded() {
     let model = Model::new().preemptions(2).choices(1);
     explore("rw_lock_two_writers_and_a_reader_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let others = [spawn(&lock, write), spawn(&lock, read)];
+        let others = [beside(&lock, write), beside(&lock, read)];
         write(&lock);
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(lock.read().count(), 2);
@@ -146,11 +132,11 @@ fn rw_lock_a_writer_gives_up_bounded() {
     let model = bounded(Model::new(), 1, 2);
     explore("rw_lock_a_writer_gives_up_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let writer = spawn(&lock, |lock| {
+        let writer = beside(&lock, |lock| {
             let got = lock.try_write_for(Duration::from_secs(1));
             got.map(|payload| payload.add_one()).is_some()
         });
-        let reader = spawn(&lock, read);
+        let reader = beside(&lock, read);
         read(&lock);
         reader.join().unwrap();
         let got = writer.join().unwrap();
@@ -163,7 +149,7 @@ fn rw_lock_a_writer_gives_up_bounded() {
 fn rw_lock_a_reader_gives_up_bounded() {
     explore("rw_lock_a_reader_gives_up_bounded", Model::new().preemptions(3), || {
         let lock = new::<TestAndSet>();
-        let writer = spawn(&lock, write);
+        let writer = beside(&lock, write);
         let seen = lock.try_read_for(Duration::from_secs(1)).map(|payload| payload.count());
         assert!(seen.is_none_or(|count| count <= 1));
         writer.join().unwrap();
@@ -176,7 +162,7 @@ fn rw_lock_tries() {
     explore("rw_lock_tries", Model::new().weak_failures(1), || {
         let lock = new::<TestAndSet>();
         let writer =
-            spawn(&lock, |lock| lock.try_write().map(|payload| payload.add_one()).is_some());
+            beside(&lock, |lock| lock.try_write().map(|payload| payload.add_one()).is_some());
         let seen = lock.try_read().map(|payload| payload.count());
         let wrote = writer.join().unwrap();
         // Either may have kept the other out, but not each the other.
@@ -191,7 +177,7 @@ fn rw_lock_upgrades_bounded() {
     let model = Model::new().preemptions(2).choices(1);
     explore("rw_lock_upgrades_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let other = spawn(&lock, |lock| {
+        let other = beside(&lock, |lock| {
             read(lock);
             write(lock);
         });
@@ -215,7 +201,7 @@ fn rw_lock_an_upgrade_gives_up_bounded() {
     let model = Model::new().preemptions(3);
     explore("rw_lock_an_upgrade_gives_up_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let reader = spawn(&lock, read);
+        let reader = beside(&lock, read);
         let upgradable = lock.upgradable_read();
         let wrote = match Upgradable::try_upgrade_for(upgradable, Duration::from_secs(1)) {
             Ok(writing) => {
@@ -241,7 +227,7 @@ fn rw_lock_a_writer_becomes_upgradable_bounded() {
     explore("rw_lock_a_writer_becomes_upgradable_bounded", model, || {
         let lock = new::<TestAndSet>();
         let writing = lock.write();
-        let reader = spawn(&lock, |lock| lock.read().count());
+        let reader = beside(&lock, |lock| lock.read().count());
         writing.add_one();
         let upgradable = RwLockWriteGuard::downgrade_to_upgradable(writing);
         assert_eq!(reader.join().unwrap(), 1);
@@ -257,7 +243,7 @@ fn rw_lock_readers_meet_an_upgrade_bounded() {
     explore("rw_lock_readers_meet_an_upgrade_bounded", model, || {
         let lock = new::<TestAndSet>();
         let upgradable = lock.upgradable_read();
-        let readers = [spawn(&lock, read), spawn(&lock, read)];
+        let readers = [beside(&lock, read), beside(&lock, read)];
         let soon = Duration::from_secs(1);
         let left = match Upgradable::try_upgrade_for(upgradable, soon) {
             Ok(writing) => RwLockWriteGuard::downgrade_to_upgradable(writing),
@@ -274,7 +260,7 @@ fn rw_lock_readers_meet_an_upgrade_bounded() {
 fn rw_lock_read_recursively_bounded() {
     explore("rw_lock_read_recursively_bounded", Model::new().preemptions(3), || {
         let lock = new::<TestAndSet>();
-        let writer = spawn(&lock, write);
+        let writer = beside(&lock, write);
         let outer = lock.read();
         let inner = lock.read_recursive();
         assert_eq!(outer.count(), inner.count());
@@ -289,7 +275,7 @@ fn rw_lock_read_recursively_bounded() {
 fn rw_lock_released_fairly_bounded() {
     explore("rw_lock_released_fairly_bounded", Model::new().preemptions(3), || {
         let lock = new::<Ticket>();
-        let reader = spawn(&lock, |lock| {
+        let reader = beside(&lock, |lock| {
             let reading = lock.read();
             assert!(reading.count() <= 1);
             RwLockReadGuard::unlock_fair(reading);

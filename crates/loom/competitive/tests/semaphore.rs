@@ -9,14 +9,11 @@ use std::time::Duration;
 use lock_api::RawMutex;
 use stanchion_competitive_loom::policy::AlwaysBlock;
 use stanchion_competitive_loom::{RawPolicyMutex, Semaphore};
+use stanchion_machine::Model;
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_spin::TestAndSet;
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A semaphore, and a payload that the thread with all its permits may change.
 struct Room<G> {
@@ -48,18 +45,10 @@ impl<G: RawMutex> Room<G> {
     }
 }
 
-fn spawn<G: RawMutex + 'static, R: 'static>(
-    room: &Arc<Room<G>>,
-    body: fn(&Room<G>) -> R,
-) -> thread::JoinHandle<R> {
-    let room = room.clone();
-    thread::spawn(move || body(&room))
-}
-
 /// One permit: a mutex.
 fn exclude<G: RawMutex + 'static>() {
     let room = Room::<G>::new(1);
-    let other = spawn(&room, |room| {
+    let other = beside(&room, |room| {
         let _permit = room.semaphore.acquire();
         room.change();
     });
@@ -93,7 +82,7 @@ fn semaphore_behind_a_blocking_mutex_bounded() {
 fn semaphore_added_permits() {
     explore("semaphore_added_permits", Model::new().choices(1), || {
         let room = Room::<TestAndSet>::new(0);
-        let adder = spawn(&room, |room| {
+        let adder = beside(&room, |room| {
             room.change();
             room.semaphore.add_permits(1);
         });
@@ -112,7 +101,7 @@ fn semaphore_three_threads_bounded() {
             let _permit = room.semaphore.acquire();
             room.change();
         };
-        let others = [spawn(&room, body), spawn(&room, body)];
+        let others = [beside(&room, body), beside(&room, body)];
         body(&room);
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(room.look(), 3);
@@ -129,7 +118,7 @@ fn semaphore_all_or_one_bounded() {
             let _permit = room.semaphore.acquire();
             assert!(room.look() <= 1);
         };
-        let others = [spawn(&room, looks), spawn(&room, looks)];
+        let others = [beside(&room, looks), beside(&room, looks)];
         {
             let permits = room.semaphore.acquire_many(2);
             assert_eq!(permits.count(), 2);
@@ -146,11 +135,11 @@ fn semaphore_giving_up_swallows_nothing_bounded() {
     let model = Model::new().preemptions(1).choices(1);
     explore("semaphore_giving_up_swallows_nothing_bounded", model, || {
         let room = Room::<TestAndSet>::new(0);
-        let greedy = spawn(&room, |room| {
+        let greedy = beside(&room, |room| {
             let permits = room.semaphore.try_acquire_many_for(2, Duration::from_secs(1));
             permits.is_some()
         });
-        let adder = spawn(&room, |room| (0..2).for_each(|_| room.semaphore.add_permits(1)));
+        let adder = beside(&room, |room| (0..2).for_each(|_| room.semaphore.add_permits(1)));
         drop(room.semaphore.acquire());
         adder.join().unwrap();
         greedy.join().unwrap();
@@ -162,7 +151,7 @@ fn semaphore_giving_up_swallows_nothing_bounded() {
 fn semaphore_gives_up() {
     explore("semaphore_gives_up", Model::new(), || {
         let room = Room::<TestAndSet>::new(0);
-        let adder = spawn(&room, |room| room.semaphore.add_permits(1));
+        let adder = beside(&room, |room| room.semaphore.add_permits(1));
         let got = room.semaphore.try_acquire_for(Duration::from_secs(1)).map(|one| one.forget());
         adder.join().unwrap();
         assert_eq!(room.semaphore.available_permits(), u32::from(got.is_none()));
@@ -176,7 +165,7 @@ fn semaphore_tries() {
         let room = Room::<TestAndSet>::new(1);
         let body =
             |room: &Room<_>| room.semaphore.try_acquire().map(|_one| room.change()).is_some();
-        let other = spawn(&room, body);
+        let other = beside(&room, body);
         let mine = body(&room);
         let others = other.join().unwrap();
         assert!(mine || others);
@@ -189,7 +178,7 @@ fn semaphore_tries() {
 fn semaphore_closing_ends_a_wait() {
     explore("semaphore_closing_ends_a_wait", Model::new().choices(1), || {
         let room = Room::<TestAndSet>::new(0);
-        let closer = spawn(&room, |room| {
+        let closer = beside(&room, |room| {
             room.change();
             room.semaphore.close();
         });
@@ -207,8 +196,8 @@ fn semaphore_closing_ends_two_waits_bounded() {
     explore("semaphore_closing_ends_two_waits_bounded", model, || {
         let room = Room::<TestAndSet>::new(1);
         let waits = |room: &Room<_>| assert!(room.semaphore.acquire_many_unless_closed(2).is_err());
-        let other = spawn(&room, waits);
-        let closer = spawn(&room, |room| room.semaphore.close());
+        let other = beside(&room, waits);
+        let closer = beside(&room, |room| room.semaphore.close());
         waits(&room);
         other.join().unwrap();
         closer.join().unwrap();
@@ -222,8 +211,8 @@ fn semaphore_closing_beside_a_release_bounded() {
     let model = Model::new().preemptions(2).choices(1);
     explore("semaphore_closing_beside_a_release_bounded", model, || {
         let room = Room::<TestAndSet>::new(0);
-        let adder = spawn(&room, |room| room.semaphore.add_permits(1));
-        let closer = spawn(&room, |room| room.semaphore.close());
+        let adder = beside(&room, |room| room.semaphore.add_permits(1));
+        let closer = beside(&room, |room| room.semaphore.close());
         let got = room.semaphore.acquire_unless_closed().map(|one| one.forget()).is_ok();
         adder.join().unwrap();
         closer.join().unwrap();
@@ -236,7 +225,7 @@ fn semaphore_closing_beside_a_release_bounded() {
 fn semaphore_is_seen_closed() {
     explore("semaphore_is_seen_closed", Model::new(), || {
         let room = Room::<TestAndSet>::new(0);
-        let closer = spawn(&room, |room| {
+        let closer = beside(&room, |room| {
             room.change();
             room.semaphore.close();
         });
@@ -253,7 +242,7 @@ fn semaphore_forgotten_permits_bounded() {
     let model = Model::new().preemptions(3).choices(1).weak_failures(1);
     explore("semaphore_forgotten_permits_bounded", model, || {
         let room = Room::<TestAndSet>::new(1);
-        let other = spawn(&room, |room| {
+        let other = beside(&room, |room| {
             let taken = room.semaphore.forget_permits(2);
             room.semaphore.add_permits(taken + 1);
         });

@@ -34,6 +34,7 @@ use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy};
 use stanchion_machine::{Model, thread};
+use stanchion_models::explore;
 
 /// A cell that one member at a time writes: the phase says which.
 struct Written(UnsafeCell<u32>);
@@ -42,10 +43,6 @@ struct Written(UnsafeCell<u32>);
 unsafe impl Send for Written {}
 // SAFETY: as above.
 unsafe impl Sync for Written {}
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// The cells that members share, one for each member.
 struct Cells<const MEMBERS: usize>([Written; MEMBERS]);

@@ -20,10 +20,7 @@ use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy, retry_until};
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 /// A gang of two, and the result of one of them.
 struct Gang {

@@ -10,10 +10,7 @@
 
 use stanchion_gang_loom::GangExecutor;
 use stanchion_machine::Model;
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 #[test]
 fn executor_allocation_meets_completion_bounded() {

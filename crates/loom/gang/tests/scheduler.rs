@@ -31,9 +31,6 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use stanchion_gang_loom::__internal::{ExchangeBuffers, Parker, Preemption, SlotScheduler, Turn};
 use stanchion_gang_loom::barrier::{Barrier, Central};
 use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
@@ -42,10 +39,7 @@ use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy};
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::{brief, explore};
 
 /// A slot scheduler, and what is done on its processors.
 struct Processors {

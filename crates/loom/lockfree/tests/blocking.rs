@@ -21,16 +21,14 @@
 //! The queue is the smallest there is: a count of values. That a popper which panics wakes another
 //! is tested with real threads, because loom's table of parked threads does not bear a panic.
 
-mod common;
-
 use std::sync::mpsc::{RecvError, SendError, TryRecvError};
 use std::time::Duration;
 
-use common::explore;
 use stanchion_lockfree_loom::{Blocking, ConcurrentQueue, Full, Progress, channel_with_queue};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 
 use Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -74,14 +72,6 @@ impl ConcurrentQueue for Count {
 
 fn queue(values: u32, bound: Option<u32>) -> Arc<Blocking<Count>> {
     Arc::new(Blocking::new(Count::of(values, bound)))
-}
-
-fn beside<R: Send + 'static>(
-    queue: &Arc<Blocking<Count>>,
-    body: impl FnOnce(&Blocking<Count>) -> R + Send + 'static,
-) -> thread::JoinHandle<R> {
-    let queue = queue.clone();
-    thread::spawn(move || body(&queue))
 }
 
 fn model() -> Model {

@@ -14,11 +14,7 @@ use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 /// Runs a thread for each of `times`, the last of them this one, which adds so many times. Returns
 /// the results of each.

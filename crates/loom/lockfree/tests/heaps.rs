@@ -28,15 +28,11 @@ use stanchion_lockfree_loom::PriorityQueue;
 use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_spin::TestAndSet;
 
 /// A key's value.
 type Value = Arc<u64>;
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 trait Heap: PriorityQueue<Key = u64, Value = Value> + Send + Sync + 'static {
     fn with(keys: &[u64]) -> Arc<Self>;
@@ -70,14 +66,6 @@ fn pop<H: Heap>(heap: &H) -> Option<u64> {
     let (key, value) = heap.pop_min()?;
     assert_eq!(*value, 10 * key, "a key came with another's value");
     Some(key)
-}
-
-fn beside<H: Heap, R: Send + 'static>(
-    heap: &Arc<H>,
-    body: impl FnOnce(&H) -> R + Send + 'static,
-) -> thread::JoinHandle<R> {
-    let heap = heap.clone();
-    thread::spawn(move || body(&heap))
 }
 
 /// Returns the entries that are left, in order.

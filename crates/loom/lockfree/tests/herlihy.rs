@@ -15,8 +15,9 @@
 //! `model NAME: N executions`.
 
 use stanchion_lockfree_loom::Herlihy;
+use stanchion_machine::Model;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::beside;
 
 /// Checks `body`, and prints the number of executions.
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
@@ -25,14 +26,6 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 
 fn add(object: &Herlihy<(u32, u32)>) {
     object.update(|both| *both = (both.0 + 1, both.1 + 1));
-}
-
-fn beside(
-    object: &Arc<Herlihy<(u32, u32)>>,
-    body: fn(&Herlihy<(u32, u32)>),
-) -> thread::JoinHandle<()> {
-    let object = object.clone();
-    thread::spawn(move || body(&object))
 }
 
 #[test]

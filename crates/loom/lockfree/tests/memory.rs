@@ -23,11 +23,7 @@ use stanchion_lockfree_loom::memory::{Counted, Hazard, Link, Memory, Operation, 
 use stanchion_machine::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-/// Checks `body`, says how much there was to check.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 /// A structure with one link, which is where a node can be found.
 struct Place<M: Memory> {

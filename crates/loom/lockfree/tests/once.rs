@@ -37,15 +37,13 @@
 //!
 //! Nodes keep their values in checked cells. Every model prints `model NAME: N executions`.
 
-mod common;
-
-use common::explore;
 use stanchion_lockfree_loom::memory::{Counted, Hazard};
 use stanchion_lockfree_loom::queue::{MichaelScottQueue, PrakashLeeJohnsonQueue};
 use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, TreiberStack};
 use stanchion_lockfree_loom::{ConcurrentQueue, ConcurrentStack};
+use stanchion_machine::Model;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 
 /// A structure under test, with values that differ.
 trait Line: Default + Send + Sync + 'static {
@@ -104,14 +102,6 @@ fn kept<L: Line>(values: &[u32]) -> Arc<L> {
     }
     assert_eq!(line.take(), Some(9));
     Arc::new(line)
-}
-
-fn beside<L: Line, R: Send + 'static>(
-    line: &Arc<L>,
-    body: impl FnOnce(&L) -> R + Send + 'static,
-) -> thread::JoinHandle<R> {
-    let line = line.clone();
-    thread::spawn(move || body(&line))
 }
 
 /// Returns the values that are left, in the order in which they went in.

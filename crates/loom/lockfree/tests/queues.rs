@@ -23,16 +23,14 @@
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right
 //! thread too early fails too.
 
-mod common;
-
-use common::{Lock, explore};
 use stanchion_lockfree_loom::ConcurrentQueue;
 use stanchion_lockfree_loom::memory::{Counted, Hazard};
 use stanchion_lockfree_loom::queue::{
     LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
 };
+use stanchion_machine::Model;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::{Lock, beside, explore};
 
 /// A queue under test, with values that differ.
 trait Queue: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static {
@@ -41,15 +39,6 @@ trait Queue: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static {
     }
 }
 impl<Q: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static> Queue for Q {}
-
-/// Runs `body` in another thread.
-fn beside<Q: Queue, R: Send + 'static>(
-    queue: &Arc<Q>,
-    body: impl FnOnce(&Q) -> R + Send + 'static,
-) -> thread::JoinHandle<R> {
-    let queue = queue.clone();
-    thread::spawn(move || body(&queue))
-}
 
 /// Checks that the values that are left come in that order, and that with those that came out
 /// before they are the values that were put in.

@@ -25,10 +25,7 @@ use stanchion_lockfree_loom::barging::Barging;
 use stanchion_lockfree_loom::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::explore;
 
 /// A value that says when it is dropped twice or not at all: loom reports an `Arc` that leaks.
 type Value = Arc<u32>;

@@ -26,19 +26,12 @@
 //! Nodes keep their values in checked cells, so that a stack which gives a value to the right
 //! thread too early fails too.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use stanchion_lockfree_loom::ConcurrentStack;
 use stanchion_lockfree_loom::memory::{Counted, Hazard, Memory};
 use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
+use stanchion_models::{brief, explore};
 
 /// A stack under test, with values that differ.
 trait Stack: ConcurrentStack<Item = u32> + Default + Send + Sync + 'static {}

@@ -9,13 +9,9 @@ use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, Spin, WaitPolicy, retry_until, wait_until};
 use stanchion_machine::{Model, choice, thread};
 use stanchion_machine_loom as stanchion_machine;
+use stanchion_models::explore;
 
 use Ordering::{Acquire, Relaxed, Release};
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// Runs `model`, and returns its panic message if it fails.
 fn failure(model: impl FnOnce()) -> Option<String> {

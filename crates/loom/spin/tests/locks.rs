@@ -21,9 +21,6 @@
 #[path = "../../../spin/tests/common/mod.rs"]
 mod common;
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -35,6 +32,7 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, Spin, WaitPolicy};
 use stanchion_machine::{Model, preemption, thread};
+use stanchion_models::{brief, explore};
 use stanchion_spin_loom::backoff::SLOT_NS;
 use stanchion_spin_loom::{Anderson, Clh, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
 
@@ -58,11 +56,6 @@ impl Payload {
         // SAFETY: as in `add_one`.
         self.0.with(|count| unsafe { *count })
     }
-}
-
-/// Checks `body`, and prints the number of executions.
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
 }
 
 fn lock_and_count<R: RawMutex>(mutex: &Mutex<R, Payload>, times: u32) {

@@ -27,11 +27,8 @@ use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering::Acquire, Ordering:
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_threadpool_loom::__internal::{ForkStack, Sleep};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A fork of these models: it counts its runs.
 struct Part {
@@ -80,14 +77,6 @@ fn fork(forks: &ForkStack<Part>, part: &Part, first: impl FnOnce()) {
     }
     // SAFETY: this thread or the thief has run it.
     part.runs.with(|runs| assert_eq!(unsafe { *runs }, 1));
-}
-
-fn spawn<T: Send + 'static>(
-    of: &Arc<Pool>,
-    body: impl FnOnce(&Pool) -> T + Send + 'static,
-) -> thread::JoinHandle<T> {
-    let pool = of.clone();
-    thread::spawn(move || body(&pool))
 }
 
 /// A stack, forks for it, and a count of idle workers.
@@ -144,7 +133,7 @@ fn both(name: &str, model: impl Fn() -> Model, body: fn(bool)) {
 fn forks_a_thief_and_the_last_fork() {
     both("forks_a_thief_and_the_last_fork", Model::new, |relies| {
         let pool = Pool::new(relies);
-        let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
+        let thief = beside(&pool, |pool| steal(&pool.forks, 0));
         pool.fork(0, || ());
         thief.join().unwrap();
     });
@@ -157,7 +146,7 @@ fn forks_pushed_again() {
         || Model::new().preemptions(3),
         |relies| {
             let pool = Pool::new(relies);
-            let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
+            let thief = beside(&pool, |pool| steal(&pool.forks, 0));
             pool.fork(0, || ());
             pool.fork(1, || ());
             thief.join().unwrap();
@@ -172,7 +161,7 @@ fn forks_told_beside_a_late_thief_bounded() {
         || Model::new().preemptions(3),
         |relies| {
             let pool = Pool::new(relies);
-            let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
+            let thief = beside(&pool, |pool| steal(&pool.forks, 0));
             pool.fork(0, || ());
             let mut counted = 0;
             pool.fork(1, || {
@@ -191,7 +180,7 @@ fn forks_two_and_a_thief_bounded() {
         || Model::new().preemptions(2),
         |relies| {
             let pool = Pool::new(relies);
-            let thief = spawn(&pool, |pool| {
+            let thief = beside(&pool, |pool| {
                 for _ in 0..2 {
                     steal(&pool.forks, 0);
                 }
@@ -209,7 +198,8 @@ fn forks_two_thieves_bounded() {
         || Model::new().preemptions(1),
         |relies| {
             let pool = Pool::new(relies);
-            let thieves = [0, 1].map(|number| spawn(&pool, move |pool| steal(&pool.forks, number)));
+            let thieves =
+                [0, 1].map(|number| beside(&pool, move |pool| steal(&pool.forks, number)));
             pool.fork(0, || pool.fork(1, || ()));
             for thief in thieves {
                 thief.join().unwrap();
@@ -225,7 +215,7 @@ fn forks_grow_bounded() {
         || Model::new().preemptions(2),
         |relies| {
             let pool = Pool::new(relies);
-            let thief = spawn(&pool, |pool| {
+            let thief = beside(&pool, |pool| {
                 steal(&pool.forks, 0);
                 steal(&pool.forks, 0);
             });
@@ -244,7 +234,7 @@ fn forks_a_sleeper_sees_a_fork() {
         || Model::new().preemptions(3),
         |relies| {
             let pool = Pool::new(relies);
-            let worker = spawn(&pool, |pool| pool.search(0));
+            let worker = beside(&pool, |pool| pool.search(0));
             pool.fork(0, || {
                 pool.tell();
                 while pool.parts[0].done.load(Acquire) == 0 {
@@ -262,7 +252,7 @@ fn forks_a_sleeper_beside_a_thief_bounded() {
     let model = Model::new().preemptions(1).choices(1);
     explore("forks_a_sleeper_beside_a_thief_bounded", model, || {
         let pool = Pool::new(true);
-        let workers = [0, 1].map(|number| spawn(&pool, move |pool| pool.search(number)));
+        let workers = [0, 1].map(|number| beside(&pool, move |pool| pool.search(number)));
         pool.fork(0, || {
             pool.tell();
             pool.fork(1, || {

@@ -33,26 +33,15 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
+use stanchion_machine::Model;
 use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy, wait_until};
-use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_threadpool_loom::__internal::{Drain, Finished, FutureState};
 
 use Ordering::{Acquire, Relaxed, Release};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
-
-fn beside<T: Send + Sync + 'static>(
-    what: &Arc<T>,
-    body: impl FnOnce(&T) + Send + 'static,
-) -> thread::JoinHandle<()> {
-    let what = what.clone();
-    thread::spawn(move || body(&what))
-}
 
 /// The future, and then its output.
 #[derive(Debug, PartialEq, Eq)]

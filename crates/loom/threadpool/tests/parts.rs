@@ -24,11 +24,8 @@ use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::explore;
 use stanchion_threadpool_loom::__internal::{BiasedLock, CountLatch, Latch};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A pointer that is sent to another thread.
 struct Sent<T>(*const T);

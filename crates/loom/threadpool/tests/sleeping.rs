@@ -34,17 +34,11 @@
 //! `cargo xtask loom --whole`. `cargo test` explores them with 5 preemptions. Every model prints
 //! `model NAME: N executions`.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
+use stanchion_models::{brief, explore};
 use stanchion_threadpool_loom::__internal::{LastCheck, Monitor, Sleep};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A queue with tasks, and the signal of one of the workers.
 struct Pool {

@@ -26,13 +26,10 @@
 //! Tasks carry a value in a checked cell, and blocks are few: a thread that is given one too early
 //! fails.
 
-#[path = "../../lockfree/tests/common/mod.rs"]
-mod common;
-
-use common::{Lock, explore};
 use stanchion_competitive::EventCount;
+use stanchion_machine::Model;
 use stanchion_machine::sync::Arc;
-use stanchion_machine::{Model, thread};
+use stanchion_models::{Lock, beside, explore};
 use stanchion_threadpool_loom::strategy::{
     Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, OwnQueue, ProbeIdleElseCentral, Random,
     TwoChoices,
@@ -81,14 +78,6 @@ fn value(task: &Task) -> usize {
 /// Starts a task, and does not finish it.
 fn start<S: Strategy>(strategy: &S, slot: &WorkerSlot) -> Option<usize> {
     strategy.next(slot, None, &mut None).as_ref().map(value)
-}
-
-fn beside<S: Strategy, R: Send + 'static>(
-    strategy: &Arc<S>,
-    body: impl FnOnce(&S) -> R + Send + 'static,
-) -> thread::JoinHandle<R> {
-    let strategy = strategy.clone();
-    thread::spawn(move || body(&strategy))
 }
 
 /// Checks that all created tasks were found: before, or now by workers 0 to 2.

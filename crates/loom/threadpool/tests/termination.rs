@@ -23,11 +23,8 @@ use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, WaitPolicy, retry_until};
 use stanchion_machine::{Model, thread};
+use stanchion_models::{beside, explore};
 use stanchion_threadpool_loom::__internal::{AllIdle, Termination};
-
-fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
 
 /// A closed pool, as `Registry::is_over` uses its parts.
 struct Pool {
@@ -111,11 +108,6 @@ impl Pool {
     fn wait_until_all_idle(&self) -> AllIdle {
         retry_until(|| self.termination.all_idle(), &mut <Patient>::start())
     }
-}
-
-fn beside(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + Send + 'static) -> thread::JoinHandle<()> {
-    let pool = pool.clone();
-    thread::spawn(move || body(&pool))
 }
 
 #[test]

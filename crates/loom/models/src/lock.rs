@@ -1,20 +1,11 @@
-//! Code that the models share.
-//!
-//! The lock is the simplest there is: the models are about the code that uses it.
+//! The simplest lock there is: the models are about the code that uses it.
 
 use lock_api::{GuardSend, RawMutex};
-use stanchion_machine::Model;
 use stanchion_machine::atomic::{AtomicBool, Ordering};
 use stanchion_machine::wait::{Spin, WaitPolicy, retry_until, wait_until};
 
-/// Checks `body`, and prints the number of executions.
-pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    println!("model {name}: {}", model.check(body));
-}
-
 /// A test-and-set lock. A waiter loads the word before each try.
-#[allow(dead_code)]
-pub(crate) struct Lock(AtomicBool);
+pub struct Lock(AtomicBool);
 
 // SAFETY: a thread that turns the word from false to true has the lock, and only that thread turns
 // it back. Acquire and Release make the sections visible.
@@ -33,11 +24,13 @@ unsafe impl RawMutex for Lock {
     }
 
     fn try_lock(&self) -> Option<GuardSend> {
+        // Acquire: pairs with the Release of the thread that had the lock before.
         let taken = self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         taken.is_ok().then(GuardSend::new)
     }
 
     unsafe fn unlock(&self, _guard: GuardSend) {
+        // Release: pairs with the Acquire of the thread that has the lock next.
         self.0.store(false, Ordering::Release);
     }
 

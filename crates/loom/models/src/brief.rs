@@ -13,7 +13,8 @@ const MODELS: &str = "STANCHION_MODELS";
 
 /// Returns `model` with at most `brief` preemptions. If the environment asks for the whole, it has
 /// at most `whole`, or no bound if `whole` is `None`.
-pub(crate) fn bounded(model: Model, brief: usize, whole: impl Into<Option<usize>>) -> Model {
+#[must_use]
+pub fn bounded(model: Model, brief: usize, whole: impl Into<Option<usize>>) -> Model {
     let all = std::env::var_os(MODELS).is_some_and(|asked| asked == "whole");
     match whole.into() {
         None if all => model,
