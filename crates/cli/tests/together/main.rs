@@ -6,4 +6,5 @@ mod command;
 mod common;
 mod klmo91;
 mod projections;
+mod random;
 mod record;

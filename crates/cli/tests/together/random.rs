@@ -1,12 +1,10 @@
 //! Random grids of the study of regret, as a user runs them.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Place, text};
+use crate::common::{Place, text};
 use serde_json::Value;
 
 /// Runs random cells with short windows and returns the experiment's data.
