@@ -128,9 +128,13 @@ pub enum Reach {
 /// It has no state: two constants that say the same are the same handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handshake<Fences = Asymmetric> {
+    /// The name of the word that the publisher writes.
     published: &'static str,
+    /// The name of the word that the announcer writes.
     announced: &'static str,
+    /// The threads that may publish.
     reach: Reach,
+    /// The kind of the fences.
     fences: PhantomData<Fences>,
 }
 

@@ -109,9 +109,9 @@ impl Context {
     }
 
     /// Returns the length of a program's run: `quick` for a quick run, else `full`. In a build that
-    /// is not optimized a quick run has a tenth of `quick`. Such a build measures nothing: tests run
-    /// it, beside each other. There a program with pinned threads waits for a processor at every
-    /// phase.
+    /// is not optimized a quick run has a tenth of `quick`. Such a build measures nothing: tests
+    /// run it, beside each other. There a program with pinned threads waits for a processor at
+    /// every phase.
     pub fn length(&self, quick: u32, full: u32) -> u32 {
         let quick = if cfg!(debug_assertions) { quick.div_ceil(10) } else { quick };
         self.pick(quick, full)
