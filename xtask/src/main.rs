@@ -25,7 +25,7 @@
 //! | `lines` | nothing: prints the lines of code of each crate, and the change since a revision |
 //! | `repeat` | no test program fails in many runs, beside other load |
 //! | `twins` | nothing: writes the manifests of the twins from those of their crates |
-//! | `renamed` | every test of a revision is there, or in the map of renamed tests |
+//! | `renamed` | every test and experiment of a revision is there, or in a map of renamed ones |
 
 mod aarch64;
 mod check_targets;
@@ -142,7 +142,7 @@ enum Task {
     Package(package::Options),
     /// Count the lines of code of each crate, comments, blank lines and tests apart
     Lines(lines::Options),
-    /// Check that the maps of renamed tests account for every test of an earlier revision
+    /// Check that the maps of renamed tests account for each test and experiment of a revision
     Renamed(renamed::Options),
     /// Write the manifests of the twins from those of their crates
     Twins,

@@ -1,17 +1,21 @@
-//! `cargo xtask renamed`: every test of an earlier revision is still there, or the map of renamed
-//! tests accounts for it.
+//! `cargo xtask renamed`: every test and every experiment of an earlier revision is still there, or
+//! the map accounts for it.
 //!
-//! `xtask/renamed/CRATE.txt` has a line for each test that has another name now: `old new`. A test
-//! of something that is gone has `old - reason`. Names are those of `cargo test -- --list`, without
-//! the program. An example in the documentation is named `doc:` and its item, without the file and
-//! line: `doc:ThreadPool::join`.
+//! Each file of `xtask/renamed` is a part of the map, named for the crate that had its tests. A test
+//! that has another name now has a line `old new`. A test of something that is gone has `old -
+//! reason`. Names are those of `cargo test --workspace -- --list`, without the program, and with `-`
+//! for a space. An example in the documentation is named `doc:` and its item, without the file and
+//! line: `doc:ThreadPool::join`. An experiment is named `experiment:` and its id, as `stanchion
+//! study --list` prints it: `experiment:fr92/fig4`.
 //!
-//! Compared are the tests of the crate, of its loom models and of its simulated machine. A test
-//! that several programs have counts as often. The map is one to one: each line takes away one test
-//! of the earlier revision, and gives it one of today's that has no other.
+//! Compared are all programs of the workspace together, so that a test that has moved to another
+//! crate under its name needs no line. Nor does a test of a program that is a module of another
+//! program now: it has the name of the module in front of its own. A test that several programs
+//! have counts as often. The map is one to one: each line takes away one name of the earlier
+//! revision, and gives it one of today's that has no other.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
@@ -20,9 +24,6 @@ use crate::shell;
 /// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The crates; all that have a map, if none is named
-    #[arg(value_name = "CRATE")]
-    crates: Vec<String>,
     /// The revision with the tests that must be accounted for
     #[arg(long, value_name = "REV")]
     since: String,
@@ -40,49 +41,33 @@ enum Entry {
     Gone { old: String },
 }
 
-/// Compares the tests of each crate with those of the earlier revision.
+/// Compares what there is with the earlier revision.
 pub(crate) fn renamed(options: &Options) -> Result {
-    let crates = if options.crates.is_empty() { mapped()? } else { options.crates.clone() };
-    let mut wrong = Vec::new();
-    for name in &crates {
-        let map = map_of(name)?;
-        let then = earlier(name, &options.since)?;
-        let now = tests(&shell::root(), name, &shell::target())?;
-        let complaints = unaccounted(&then, &now, &map);
-        println!(
-            "{name}: {} tests then, {} now, {} in the map, {} not accounted for",
-            then.values().sum::<usize>(),
-            now.values().sum::<usize>(),
-            map.len(),
-            complaints.len()
-        );
-        wrong.extend(complaints.into_iter().map(|why| format!("{name}: {why}")));
-    }
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
+    let map = map()?;
+    let then = earlier(&options.since)?;
+    let now = counted(&names(&shell::root(), &shell::target())?);
+    let complaints = unaccounted(&then, &now, &map);
+    println!(
+        "{} tests and experiments then, {} now, {} in the map, {} not accounted for",
+        then.values().sum::<usize>(),
+        now.values().sum::<usize>(),
+        map.len(),
+        complaints.len()
+    );
+    if complaints.is_empty() { Ok(()) } else { Err(Failure::verdict(complaints.join("\n"))) }
 }
 
-/// Returns the crates that have a map.
-fn mapped() -> Result<Vec<String>> {
+/// Returns the map, of all its files.
+fn map() -> Result<Vec<Entry>> {
     let folder = shell::root().join(MAPS);
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(Failure::file(&folder))? {
-        let name = entry.map_err(Failure::file(&folder))?.file_name();
-        names.extend(name.to_string_lossy().strip_suffix(".txt").map(str::to_owned));
+    let mut map = Vec::new();
+    for file in std::fs::read_dir(&folder).map_err(Failure::file(&folder))? {
+        let path = file.map_err(Failure::file(&folder))?.path();
+        let text = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+        let wrong = |why| Failure::verdict(format!("{}: {why}", path.display()));
+        map.extend(parse(&text).map_err(wrong)?);
     }
-    names.sort();
-    Ok(names)
-}
-
-/// Returns a crate's map; without a file it is empty.
-fn map_of(name: &str) -> Result<Vec<Entry>> {
-    let path = shell::root().join(MAPS).join(format!("{name}.txt"));
-    match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            parse(&text).map_err(|why| Failure::verdict(format!("{MAPS}/{name}.txt: {why}")))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Failure::file(&path)(error)),
-    }
+    Ok(map)
 }
 
 fn parse(text: &str) -> std::result::Result<Vec<Entry>, String> {
@@ -114,13 +99,6 @@ fn unaccounted(then: &Tests, now: &Tests, map: &[Entry]) -> Vec<String> {
         left.filter(|(_, count)| *count > 0).collect()
     };
     let (mut old_left, mut new_left) = (less(then, now), less(now, then));
-    let take = |left: &mut Tests, name: &str| match left.get_mut(name) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            true
-        }
-        _ => false,
-    };
     for entry in map {
         let (Entry::Renamed { old, .. } | Entry::Gone { old }) = entry;
         if !take(&mut old_left, old) {
@@ -132,10 +110,16 @@ fn unaccounted(then: &Tests, now: &Tests, map: &[Entry]) -> Vec<String> {
             complaints.push(format!("the map names `{old}`, which {why}"));
         } else if let Entry::Renamed { new, .. } = entry
             && !take(&mut new_left, new)
+            && !take_linked(&mut new_left, new)
         {
             complaints.push(format!(
                 "`{old}` is to be `{new}` now, which is no test, or another one's new name"
             ));
+        }
+    }
+    for (name, count) in &mut old_left {
+        while *count > 0 && take_linked(&mut new_left, name) {
+            *count -= 1;
         }
     }
     let lost = old_left.into_iter().filter(|(_, count)| *count > 0);
@@ -146,17 +130,34 @@ fn unaccounted(then: &Tests, now: &Tests, map: &[Entry]) -> Vec<String> {
     complaints
 }
 
-/// Returns the tests of a crate at an earlier revision. They are listed once, in a copy.
-fn earlier(name: &str, revision: &str) -> Result<Tests> {
+/// Takes a test of that name out. Returns whether there was one.
+fn take(left: &mut Tests, name: &str) -> bool {
+    let Some(count) = left.get_mut(name).filter(|count| **count > 0) else { return false };
+    *count -= 1;
+    true
+}
+
+/// Takes a test of that name out of those that have a module in front of it. Returns whether there
+/// was one.
+fn take_linked(left: &mut Tests, name: &str) -> bool {
+    let behind = format!("::{name}");
+    let linked = left.iter_mut().find(|(other, count)| other.ends_with(&behind) && **count > 0);
+    let Some((_, count)) = linked else { return false };
+    *count -= 1;
+    true
+}
+
+/// Returns the tests and experiments of an earlier revision. They are listed once, in a copy.
+fn earlier(revision: &str) -> Result<Tests> {
     let mut git = Command::new("git");
     let commit = shell::output(
         git.current_dir(shell::root()).args(["rev-parse", &format!("{revision}^{{commit}}")]),
     )?;
     let folder = shell::target().join("renamed");
     let tree = folder.join(commit.trim());
-    let list = folder.join(format!("{}-{name}.txt", commit.trim()));
+    let list = folder.join(format!("{}.txt", commit.trim()));
     if let Ok(text) = std::fs::read_to_string(&list) {
-        return Ok(listed(&text));
+        return Ok(counted(&text));
     }
     std::fs::create_dir_all(&tree).map_err(Failure::file(&tree))?;
     let archive = folder.join("tree.tar");
@@ -165,66 +166,53 @@ fn earlier(name: &str, revision: &str) -> Result<Tests> {
     shell::output(&mut git)?;
     shell::output(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&tree))?;
     // To cargo the packages of the copy are others than those here.
-    let text = listing(&tree, name, &folder.join("build"))?;
-    std::fs::write(&list, &text).map_err(Failure::file(&list))?;
-    Ok(listed(&text))
+    let names = names(&tree, &folder.join("build"))?;
+    std::fs::write(&list, &names).map_err(Failure::file(&list))?;
+    Ok(counted(&names))
 }
 
-/// Returns the tests of a crate in `tree`.
-fn tests(tree: &Path, name: &str, target: &Path) -> Result<Tests> {
-    Ok(listed(&listing(tree, name, target)?))
+/// Returns the names of all tests and experiments in `tree`, one a line.
+fn names(tree: &Path, target: &Path) -> Result<String> {
+    let mut command = shell::cargo(["test", "--quiet", "--workspace", "--"]);
+    command.args(["--list", "--format", "terse"]).current_dir(tree);
+    let tests = shell::output(command.env("CARGO_TARGET_DIR", target))?;
+    // Built by the command above, because the tests of the command run it.
+    let mut command = Command::new(target.join("debug").join("stanchion"));
+    let study = shell::output(command.args(["study", "--list"]).current_dir(tree))?;
+    let tests = tests.lines().filter_map(|line| line.strip_suffix(": test")).map(key);
+    let names = tests.chain(experiments(&study)).map(|name| name.replace(' ', "-"));
+    Ok(names.map(|name| name + "\n").collect())
 }
 
-/// Returns what `cargo test -- --list` prints for a crate and its twins.
-fn listing(tree: &Path, name: &str, target: &Path) -> Result<String> {
-    // The twins of older revisions lie in `twins`.
-    let packages: [(PathBuf, String); 5] = [
-        (format!("crates/{name}").into(), format!("stanchion-{name}")),
-        (format!("crates/loom/{name}").into(), format!("stanchion-{name}-loom")),
-        (format!("crates/simulated/{name}").into(), format!("stanchion-{name}-simulated")),
-        (format!("twins/loom/{name}").into(), format!("stanchion-{name}-loom")),
-        (format!("twins/simulated/{name}").into(), format!("stanchion-{name}-simulated")),
-    ];
-    let there: Vec<&String> = packages
-        .iter()
-        .filter(|(folder, _)| tree.join(folder).exists())
-        .map(|(_, package)| package)
-        .collect();
-    if there.is_empty() {
-        return Err(Failure::verdict(format!("no crate `{name}` in {}", tree.display())));
-    }
-    let mut command = shell::cargo(["test", "--quiet"]);
-    there.iter().for_each(|package| _ = command.args(["-p", package.as_str()]));
-    command.args(["--", "--list", "--format", "terse"]);
-    shell::output(command.current_dir(tree).env("CARGO_TARGET_DIR", target))
+/// Returns the experiments of what `study --list` prints. The lines below each begin with a space,
+/// and the last line with their number.
+fn experiments(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter(|line| line.starts_with(char::is_alphabetic));
+    lines.filter_map(|line| line.split_whitespace().next()).map(|id| format!("experiment:{id}"))
 }
 
-/// Reads what `--list` prints.
-fn listed(text: &str) -> Tests {
+fn counted(names: &str) -> Tests {
     let mut tests = Tests::new();
-    for name in text.lines().filter_map(|line| line.strip_suffix(": test")) {
-        *tests.entry(key(name)).or_default() += 1;
+    for name in names.lines() {
+        *tests.entry(name.to_owned()).or_default() += 1;
     }
     tests
 }
 
-/// Returns the name of a test without what a move changes: an example's file, module and line.
+/// Returns the name of a test without what a move changes: an example's file, module and line. An
+/// example of a whole crate has the name of the crate's folder.
 fn key(name: &str) -> String {
     let in_source = name.split_once(".rs - ").or_else(|| name.split_once(".md - "));
-    let Some((_, item)) = in_source else { return name.to_owned() };
-    let item =
-        item.split(" (line").next().unwrap_or(item).split("(line").next().unwrap_or(item).trim();
+    let Some((file, item)) = in_source else { return name.to_owned() };
+    let item = item.split("(line").next().unwrap_or(item).trim();
+    if item.is_empty() {
+        let folder = file.split("/src/").next().unwrap_or(file);
+        return format!("doc:{}", folder.rsplit('/').next().unwrap_or(folder));
+    }
     // Modules are not part of it: from the type on, or the last name.
     let parts: Vec<&str> = item.split("::").collect();
     let typed = parts.iter().position(|part| part.starts_with(char::is_uppercase));
-    let own = &parts[typed.unwrap_or(parts.len() - 1)..];
-    let mode = name.rsplit_once(" - ").map_or("", |(_, mode)| mode);
-    let mode = if ["compile", "compile fail", "should panic"].contains(&mode) { mode } else { "" };
-    format!(
-        "doc:{}{}",
-        own.join("::"),
-        if mode.is_empty() { String::new() } else { format!("/{}", mode.replace(' ', "-")) }
-    )
+    format!("doc:{}", parts[typed.unwrap_or(parts.len() - 1)..].join("::"))
 }
 
 #[cfg(test)]
@@ -232,7 +220,7 @@ mod tests {
     use super::*;
 
     fn of(names: &[&str]) -> Tests {
-        listed(&names.iter().map(|name| format!("{name}: test\n")).collect::<String>())
+        counted(&names.join("\n"))
     }
 
     #[test]
@@ -245,6 +233,13 @@ mod tests {
         );
         let twice = of(&["a::b", "a::b"]);
         assert_eq!(unaccounted(&twice, &of(&["a::b"]), &[]).len(), 1, "each counts as often");
+    }
+
+    #[test]
+    fn a_test_that_is_linked_with_others_needs_no_line() {
+        let (then, now) = (of(&["a", "a", "b"]), of(&["m::a", "n::a", "m::c"]));
+        assert!(unaccounted(&then, &now, &parse("b c").unwrap()).is_empty());
+        assert_eq!(unaccounted(&then, &of(&["m::a", "na", "m::c"]), &[]).len(), 2, "no module");
     }
 
     #[test]
@@ -269,12 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn an_experiment_is_named_by_its_id() {
+        let listed = "fr92/fig4  both  Load 1\n           built\nregret     real  Ours\n\n2 experiments, 2 built\n";
+        assert_eq!(
+            experiments(listed).collect::<Vec<_>>(),
+            ["experiment:fr92/fig4", "experiment:regret"]
+        );
+    }
+
+    #[test]
     fn an_example_is_named_by_its_item() {
         assert_eq!(key("tests::a"), "tests::a");
         assert_eq!(key("crates/a/src/b/c.rs - b::c::Pool::join (line 12)"), "doc:Pool::join");
-        assert_eq!(key("crates/a/src/b/c.rs - b::join (line 12) - compile"), "doc:join/compile");
-        assert_eq!(key("crates/a/src/lib.rs - (line 4)"), "doc:");
-        assert_eq!(key("crates/a/src/../README.md - (line 5)"), "doc:");
-        assert_eq!(key("src/lib.rs - b::f (line 4) - compile fail"), "doc:f/compile-fail");
+        assert_eq!(key("crates/a/src/b/c.rs - b::join (line 12)"), "doc:join");
+        assert_eq!(key("crates/a/src/lib.rs - (line 4)"), "doc:a");
+        assert_eq!(key("crates/a/src/../README.md - (line 5)"), "doc:a");
     }
 }
