@@ -1,11 +1,11 @@
 //! `cargo xtask renamed`: every test and every experiment of an earlier revision is still there, or
 //! the map accounts for it.
 //!
-//! Each file of `xtask/renamed` is a part of the map, named for the crate that had its tests. A test
-//! that has another name now has a line `old new`. A test of something that is gone has `old -
-//! reason`. Names are those of `cargo test --workspace -- --list`, without the program, and with `-`
-//! for a space. An example in the documentation is named `doc:` and its item, without the file and
-//! line: `doc:ThreadPool::join`. An experiment is named `experiment:` and its id, as `stanchion
+//! Each file of `xtask/renamed` is a part of the map, named for the crate that had its tests. A
+//! test that has another name now has a line `old new`. A test of something that is gone has `old -
+//! reason`. Names are those of `cargo test --workspace -- --list`, without the program, and with
+//! `-` for a space. An example in the documentation is named `doc:` and its item, without the file
+//! and line: `doc:ThreadPool::join`. An experiment is named `experiment:` and its id, as `stanchion
 //! study --list` prints it: `experiment:fr92/fig4`.
 //!
 //! Compared are all programs of the workspace together, so that a test that has moved to another
