@@ -50,6 +50,7 @@ pub(crate) struct Came(u32);
 const SCORE: u32 = 0b111;
 const WAIT: u32 = 1 << 3;
 const WAITS: u32 = 0b1111 << 3;
+const LOWER: u32 = SCORE | WAITS;
 const TURN: u32 = 1 << 7;
 
 /// From this score on, waiters stay away.
@@ -106,14 +107,15 @@ impl Came {
 fn after(turns: u32, came: Came, slept: bool) -> u32 {
     let mut score = turns & SCORE;
     if !slept && came.looks_closely() {
-        score = match turns.wrapping_sub(came.0) / TURN {
+        // The other bits may have begun anew between: they are no part of the difference.
+        score = match (turns & !LOWER).wrapping_sub(came.0 & !LOWER) / TURN {
             0 => score.saturating_sub(1),
             1 => score,
             _ => (score + 2).min(SCORE),
         };
     }
     let waits = turns.wrapping_add(WAIT) & WAITS;
-    (turns & !(SCORE | WAITS) | waits | score).wrapping_add(TURN)
+    (turns & !LOWER | waits | score).wrapping_add(TURN)
 }
 
 #[cfg(test)]
@@ -158,6 +160,18 @@ mod tests {
     }
 
     #[test]
+    fn the_count_of_waits_that_begins_anew_hides_no_turn() {
+        let turns = Turns::new();
+        wait(&turns, 15, 0);
+        let came = turns.come();
+        // The sixteenth wait ends meanwhile, and one more turn.
+        wait(&turns, 1, 0);
+        turns.count();
+        turns.count_after(came, false);
+        assert_eq!(turns.0.load(Ordering::Relaxed) & SCORE, 2);
+    }
+
+    #[test]
     fn a_wait_that_slept_changes_no_verdict() {
         let turns = Turns::new();
         for _ in 0..100 {
@@ -170,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_count_begins_anew_without_a_verdict() {
-        let last = !(SCORE | WAITS);
+        let last = !LOWER;
         let turns = Turns(AtomicU32::new(last));
         let came = turns.come();
         turns.count_after(came, false);

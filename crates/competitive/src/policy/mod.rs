@@ -107,8 +107,9 @@ pub trait Policy: Send + Sync {
     /// begins, and again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
-    /// Returns whether a wait goes on spinning. It is asked at every look that found the lock held,
-    /// while the threshold is not reached. Looks are at most C apart.
+    /// Returns whether a wait goes on spinning. It is asked again and again while the lock is held
+    /// and the threshold is not reached, with at most C between two questions. It is not asked
+    /// during the first looks if the policy does not [time all waits](Self::TIMES_ALL_WAITS).
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
