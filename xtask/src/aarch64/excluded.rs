@@ -83,7 +83,7 @@ pub(super) const EXCLUDED: &[Excluded] = &[
     Excluded {
         of: "competitive",
         why: "a thread also sleeps in the emulator's own locks, which passes for its sleep in ours",
-        tests: &["a_sleeper_is_not_overtaken"],
+        tests: &["fair_mutex::a_sleeper_is_not_overtaken"],
     },
     Excluded {
         of: "threadpool",
