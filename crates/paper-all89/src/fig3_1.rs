@@ -2,7 +2,8 @@
 //!
 //! Rule of the verdict, with one processor, where no thread waits for a lock: *holds* if multiple
 //! locks take longer than a single lock, local free lists less than multiple locks, and an idle
-//! queue longer than local free lists; else *differs*.
+//! queue longer than local free lists; else *differs*. *not judged* if a time that decides is not
+//! known precisely enough ([`Precision`]).
 
 use stanchion_simulator::Machine;
 
@@ -10,6 +11,7 @@ use super::threads::grid::Grid;
 use super::threads::{FREE_LIST, IDLE, MULTIPLE, SINGLE, real, simulated};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::{nanos, significant};
 
@@ -26,8 +28,15 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let grid = real::run(context, 0)?;
-    Ok(Outcome { notes: real::notes(context), ..outcome(&grid) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let decides = |row, column| column == 0 && [SINGLE, MULTIPLE, FREE_LIST, IDLE].contains(&row);
+    let (grid, repeated) = real::run(context, 0, precision, decides)?;
+    let outcome = outcome(&grid);
+    Ok(Outcome {
+        notes: real::notes(context, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

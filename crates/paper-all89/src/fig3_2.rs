@@ -18,6 +18,7 @@ use super::threads::grid::{Cell, Grid};
 use super::threads::{CENTRAL_ELSE_LOCAL, PROBE, READY, SINGLE, real, simulated};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
 
@@ -42,8 +43,15 @@ const FEW: usize = 6;
 const LEAST: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let grid = real::run(context, 0)?;
-    Ok(Outcome { notes: real::notes(context), ..outcome(&grid) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let decides = |row, _| context.processors.len() >= LEAST && row <= READY;
+    let (grid, repeated) = real::run(context, 0, precision, decides)?;
+    let outcome = outcome(&grid);
+    Ok(Outcome {
+        notes: real::notes(context, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

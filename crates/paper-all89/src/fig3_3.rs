@@ -14,9 +14,10 @@ use stanchion_simulator::{Machine, machines};
 
 use super::threads::grid::Grid;
 use super::threads::simulated::USER_NS;
-use super::threads::{FREE_LIST, READY, real, simulated};
+use super::threads::{FREE_LIST, PAPER, READY, real, simulated};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::{nanos, significant};
 
@@ -36,10 +37,16 @@ const LEAST: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let user = USER_NS / machines::symmetry_a(1).scale;
-    let grid = real::run(context, user as u64)?;
-    let mut notes = real::notes(context);
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let last = context.within_processors().len() - 1;
+    let decides = |row, column| {
+        context.processors.len() >= LEAST && row < PAPER && (column == 0 || column == last)
+    };
+    let (grid, repeated) = real::run(context, user as u64, precision, decides)?;
+    let mut notes = real::notes(context, &repeated);
     notes.push(format!("A thread computes for {} on average.", nanos(user)));
-    Ok(Outcome { notes, ..outcome(&grid) })
+    let outcome = outcome(&grid);
+    Ok(Outcome { notes, verdict: repeated.judge(outcome.verdict), ..outcome })
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

@@ -13,7 +13,6 @@ mod fig5_1;
 mod fig5_2;
 mod fig5_3;
 mod fig5_4;
-mod precision;
 mod projection;
 mod sec3_6;
 mod sec5_1;

@@ -28,6 +28,7 @@ use super::threads::grid::Grid;
 use super::threads::{CENTRAL_ELSE_LOCAL, FREE_LIST, IDLE, PROBE, READY, real, simulated};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, significant};
 
@@ -70,9 +71,17 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     if processors < 2 {
         return Ok(Outcome::new(too_few(processors)));
     }
-    let grid = real::run_on(context, 0, vec![1, processors], &[])?;
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let decides = |row, _| processors >= LEAST && FAMILIES.concat().contains(&row);
+    let (grid, repeated) =
+        real::run_on(context, 0, (vec![1, processors], &[]), precision, decides)?;
     let curves = Curves { processors, rows: real::latencies(context, false)? };
-    Ok(Outcome { notes: real::notes(context), ..outcome(processors, &rows(&grid, &curves)) })
+    let outcome = outcome(processors, &rows(&grid, &curves));
+    Ok(Outcome {
+        notes: real::notes(context, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

@@ -10,13 +10,15 @@
 //! 3. uncontended (one processor, level 1) it is within a tenth of the single ordinary lock
 //!    ("essentially tied");
 //!
-//! else *differs*. *not judged* with one processor: no process waits.
+//! else *differs*. *not judged* with one processor: no process waits. Nor is it judged if a ratio
+//! that decides is not known precisely enough ([`Precision`]).
 
-use super::grid::Grid;
+use super::grid::{Grid, Ratio};
 use super::{judge, peers, real, simulated};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::significant;
 
@@ -41,8 +43,21 @@ const PAPER: std::ops::Range<usize> = 0..6;
 const STEADY: [usize; 3] = [3, MICHAEL_SCOTT, 5];
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let grid = real::run(context, real::QUEUES, peers::QUEUES, 0)?;
-    Ok(Outcome { notes: real::notes(&grid), ..outcome(&grid) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let (grid, repeated) =
+        real::run(context, (real::QUEUES, peers::QUEUES), 0, precision, &deciding())?;
+    let outcome = outcome(&grid);
+    Ok(Outcome {
+        notes: real::notes(&grid, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
+}
+
+/// Returns the ratios that the rule uses.
+fn deciding() -> Vec<Ratio> {
+    let tied = Ratio { row: MICHAEL_SCOTT, base: ONE, level: 1, all: false };
+    [judge::normalised(PAPER, true), vec![tied]].concat()
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
@@ -107,14 +122,14 @@ fn comparisons(grid: &Grid) -> Vec<Comparison> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::tests::grid;
+    use super::super::grid::tests::{grid, only};
     use super::*;
 
     const NAMES: [&str; 6] = ["one", "safe", "two", "two safe", "Michael-Scott", "PLJ"];
 
     /// As the paper has it, but for what `change` says.
-    fn judged(change: impl Fn(usize, usize) -> Option<f64>) -> Verdict {
-        verdict(&grid(&NAMES, |row, level, column| {
+    fn paper(change: impl Fn(usize, usize) -> Option<f64>) -> Grid {
+        grid(&NAMES, |row, level, column| {
             let paper = match (row, column) {
                 (_, 0) => 18.0,
                 (0, _) => 14.0 + 8.0 * level as f64,
@@ -125,7 +140,16 @@ mod tests {
                 _ => 11.0,
             };
             change(row, level).filter(|_| column == 1).unwrap_or(paper)
-        }))
+        })
+    }
+
+    fn judged(change: impl Fn(usize, usize) -> Option<f64>) -> Verdict {
+        verdict(&paper(change))
+    }
+
+    #[test]
+    fn only_the_ratios_that_are_measured_precisely_decide() {
+        assert_eq!(verdict(&only(&paper(|_, _| None), &deciding())).name(), "holds");
     }
 
     #[test]

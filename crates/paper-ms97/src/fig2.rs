@@ -6,13 +6,14 @@
 //! at any level or with one processor ("the best performance even with no contention"; within a
 //! hundredth), the ordinary lock degrades (its normalised time grows by more than a quarter from
 //! level 1 to level 3) and the stacks without locks do not; else *differs*. *not judged* with one
-//! processor.
+//! processor, nor if a ratio that decides is not known precisely enough ([`Precision`]).
 
-use super::grid::Grid;
+use super::grid::{Grid, Ratio};
 use super::{judge, peers, real, simulated};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::significant;
 
@@ -33,8 +34,22 @@ const HERLIHY: usize = 3;
 const PAPER: std::ops::Range<usize> = 0..4;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let grid = real::run(context, real::STACKS, peers::STACKS, 0)?;
-    Ok(Outcome { notes: real::notes(&grid), ..outcome(&grid) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let (grid, repeated) =
+        real::run(context, (real::STACKS, peers::STACKS), 0, precision, &deciding())?;
+    let outcome = outcome(&grid);
+    Ok(Outcome {
+        notes: real::notes(&grid, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
+}
+
+/// Returns the ratios that the rule uses.
+fn deciding() -> Vec<Ratio> {
+    let others = PAPER.filter(|&row| row != TREIBER);
+    let alone = others.map(|base| Ratio { row: TREIBER, base, level: 1, all: false });
+    judge::normalised(PAPER, true).into_iter().chain(alone).collect()
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
@@ -91,11 +106,11 @@ fn verdict(grid: &Grid) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::tests::grid;
+    use super::super::grid::tests::{grid, only};
     use super::*;
 
-    fn judged(treiber: f64, ordinary: f64, alone: f64) -> &'static str {
-        verdict(&grid(&["ordinary", "safe", "Treiber", "Herlihy"], |row, level, column| {
+    fn times(treiber: f64, ordinary: f64, alone: f64) -> Grid {
+        grid(&["ordinary", "safe", "Treiber", "Herlihy"], |row, level, column| {
             match (row, column) {
                 (2, 0) => alone,
                 (_, 0) => 19.0,
@@ -104,8 +119,17 @@ mod tests {
                 (2, _) => treiber,
                 _ => 15.0,
             }
-        }))
-        .name()
+        })
+    }
+
+    fn judged(treiber: f64, ordinary: f64, alone: f64) -> &'static str {
+        verdict(&times(treiber, ordinary, alone)).name()
+    }
+
+    #[test]
+    fn only_the_ratios_that_are_measured_precisely_decide() {
+        let only = only(&times(10.0, 10.0, 18.0), &deciding());
+        assert_eq!(verdict(&only).name(), "holds");
     }
 
     #[test]

@@ -6,16 +6,18 @@
 //! degrades (its normalised time grows by more than a quarter from level 1 to level 3 with all
 //! processors) and Herlihy's heap does not, and on heaps that begin with entries in them the
 //! preemption-safe lock also takes less than Herlihy's heap at level 1; else *differs*. *not
-//! judged* with one processor.
+//! judged* with one processor, nor if a ratio that decides is not known precisely enough
+//! ([`Precision`]).
 //!
 //! An extra row makes the sequential heap non-blocking by copying all of it at each operation. The
 //! paper expects it to be "much worse".
 
-use super::grid::{Grid, LEVELS};
+use super::grid::{Grid, LEVELS, Ratio};
 use super::{BASE, judge, peers, real, simulated};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::significant;
 
@@ -39,9 +41,25 @@ const COPIED: usize = 3;
 const ENTRIES: usize = 32;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let empty = real::run(context, real::HEAPS, peers::HEAPS, 0)?;
-    let filled = real::run(context, real::HEAPS, peers::HEAPS, ENTRIES)?;
-    Ok(Outcome { notes: real::notes(&empty), ..outcome(&empty, &filled) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let heaps = (real::HEAPS, peers::HEAPS);
+    let [of_empty, of_filled] = deciding();
+    let (empty, of_empty) = real::run(context, heaps, 0, precision, &of_empty)?;
+    let (filled, of_filled) = real::run(context, heaps, ENTRIES, precision, &of_filled)?;
+    let outcome = outcome(&empty, &filled);
+    Ok(Outcome {
+        notes: real::notes(&empty, &of_empty),
+        verdict: of_filled.judge(of_empty.judge(outcome.verdict)),
+        ..outcome
+    })
+}
+
+/// Returns the ratios that the rule uses: of empty heaps, and of heaps with entries.
+fn deciding() -> [Vec<Ratio>; 2] {
+    let degrades = judge::normalised([ORDINARY], true);
+    let wins = [true, false].map(|all| judge::normalised([HERLIHY], all)).concat();
+    let filled = Ratio { row: HERLIHY, base: BASE, level: 1, all: true };
+    [[degrades, wins].concat(), vec![filled]]
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
@@ -105,19 +123,32 @@ fn verdict(empty: &Grid, filled: &Grid) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::tests::grid;
+    use super::super::grid::tests::{grid, only};
     use super::*;
 
     const NAMES: [&str; 4] = ["ordinary", "safe", "Herlihy", "full copy"];
 
-    fn judged(herlihy: f64, growth: f64, ordinary: f64, filled: f64) -> &'static str {
+    fn times(herlihy: f64, growth: f64, ordinary: f64, filled: f64) -> [Grid; 2] {
         let empty = grid(&NAMES, |row, level, _| match row {
             0 => 27.0 + ordinary * level as f64,
             2 => herlihy + growth * level as f64,
             _ => 27.0,
         });
         let filled = grid(&NAMES, |row, _, _| if row == 2 { filled } else { 27.0 });
+        [empty, filled]
+    }
+
+    fn judged(herlihy: f64, growth: f64, ordinary: f64, filled: f64) -> &'static str {
+        let [empty, filled] = times(herlihy, growth, ordinary, filled);
         verdict(&empty, &filled).name()
+    }
+
+    #[test]
+    fn only_the_ratios_that_are_measured_precisely_decide() {
+        let [empty, filled] = times(40.0, 1.0, 20.0, 40.0);
+        let [of_empty, of_filled] = deciding();
+        let (empty, filled) = (only(&empty, &of_empty), only(&filled, &of_filled));
+        assert_eq!(verdict(&empty, &filled).name(), "holds");
     }
 
     #[test]

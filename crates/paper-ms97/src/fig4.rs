@@ -4,13 +4,15 @@
 //! preemption-safe lock's time at every level ("more than 55 %"), fetch-and-add at most as much as
 //! that at every level ("even better", within a hundredth), the ordinary lock degrades (its
 //! normalised time grows by more than a quarter from level 1 to level 3) and the LL/SC counter does
-//! not; else *differs*. *not judged* with one processor.
+//! not; else *differs*. *not judged* with one processor, nor if a ratio that decides is not known
+//! precisely enough ([`Precision`]).
 
-use super::grid::{Grid, LEVELS};
+use super::grid::{Grid, LEVELS, Ratio};
 use super::{judge, peers, real, simulated};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Outcome, Verdict};
 use stanchion_study::units::significant;
 
@@ -31,8 +33,20 @@ const FETCH_ADD: usize = 4;
 const PAPER: std::ops::Range<usize> = 0..3;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let grid = real::run(context, real::COUNTERS, peers::COUNTERS, 0)?;
-    Ok(Outcome { notes: real::notes(&grid), ..outcome(&grid) })
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let (grid, repeated) =
+        real::run(context, (real::COUNTERS, peers::COUNTERS), 0, precision, &deciding())?;
+    let outcome = outcome(&grid);
+    Ok(Outcome {
+        notes: real::notes(&grid, &repeated),
+        verdict: repeated.judge(outcome.verdict),
+        ..outcome
+    })
+}
+
+/// Returns the ratios that the rule uses.
+fn deciding() -> Vec<Ratio> {
+    judge::normalised(PAPER.chain([FETCH_ADD]), true)
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
@@ -77,18 +91,27 @@ fn verdict(grid: &Grid) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::tests::grid;
+    use super::super::grid::tests::{grid, only};
     use super::*;
 
-    fn judged(linked: f64, fetch_add: f64, ordinary: f64) -> &'static str {
+    fn times(linked: f64, fetch_add: f64, ordinary: f64) -> Grid {
         let names = ["ordinary", "safe", "LL/SC", "compare-exchange", "fetch-and-add"];
-        verdict(&grid(&names, |row, level, _| match row {
+        grid(&names, |row, level, _| match row {
             0 => 11.0 + ordinary * level as f64,
             2 => linked,
             4 => fetch_add,
             _ => 11.0,
-        }))
-        .name()
+        })
+    }
+
+    fn judged(linked: f64, fetch_add: f64, ordinary: f64) -> &'static str {
+        verdict(&times(linked, fetch_add, ordinary)).name()
+    }
+
+    #[test]
+    fn only_the_ratios_that_are_measured_precisely_decide() {
+        let only = only(&times(4.0, 3.0, 10.0), &deciding());
+        assert_eq!(verdict(&only).name(), "holds");
     }
 
     #[test]

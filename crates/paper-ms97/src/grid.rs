@@ -38,6 +38,29 @@ pub(crate) struct Setting {
     pub(crate) processors: usize,
 }
 
+/// The elapsed time of a structure over that of another at the same level with as many processors.
+/// A verdict uses such ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ratio {
+    /// The index of the structure.
+    pub(crate) row: usize,
+    /// The index of the structure that it is compared with.
+    pub(crate) base: usize,
+    /// The multiprogramming level.
+    pub(crate) level: usize,
+    /// Set for all processors, else one.
+    pub(crate) all: bool,
+}
+
+impl Ratio {
+    /// Returns whether the cell of `setting` is a part of the ratio; `processors` are all.
+    pub(crate) fn uses(self, setting: Setting, processors: usize) -> bool {
+        let count = if self.all { processors } else { 1 };
+        let row = setting.row == self.row || setting.row == self.base;
+        row && setting.level == self.level && setting.processors == count
+    }
+}
+
 /// All measurements of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
@@ -104,6 +127,13 @@ impl Grid {
     /// Returns the elapsed time over that of the base at the same level with as many processors.
     pub(crate) fn normalised(&self, row: usize, level: usize, column: usize) -> f64 {
         self.cell(row, level, column).elapsed / self.cell(self.base, level, column).elapsed
+    }
+
+    /// Returns the ratio's value.
+    pub(crate) fn ratio(&self, ratio: Ratio) -> f64 {
+        let column = if ratio.all { self.all() } else { 0 };
+        let elapsed = |row| self.cell(row, ratio.level, column).elapsed;
+        elapsed(ratio.row) / elapsed(ratio.base)
     }
 
     /// Returns the largest of `row`'s normalised times with all processors, over all levels.
@@ -218,6 +248,32 @@ pub(super) mod tests {
         let kind = |row: usize| kinds[row.min(2)];
         let rows = names.iter().enumerate().map(|(row, &name)| (name, kind(row))).collect();
         Grid::new(rows, counts, 1, cells)
+    }
+
+    /// Returns the same grid, in which only cells that a ratio of `deciding` uses have a time. If
+    /// its verdict is the same, the verdict uses no other cell.
+    pub(in super::super) fn only(grid: &Grid, deciding: &[Ratio]) -> Grid {
+        let mut only = grid.clone();
+        let settings = Grid::settings(grid.rows(), &grid.counts);
+        for (&setting, cell) in settings.iter().zip(&mut only.cells) {
+            if !deciding.iter().any(|ratio| ratio.uses(setting, grid.processors())) {
+                *cell = Cell { elapsed: f64::NAN, granted: f64::NAN };
+            }
+        }
+        only
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_cells_that_it_uses() {
+        let code = |row, level, column| (100 * level + 10 * row + column) as f64;
+        let grid = grid(&["a", "b", "c"], code);
+        for (all, value) in [(true, 221.0 / 201.0), (false, 220.0 / 200.0)] {
+            let ratio = Ratio { row: 2, base: 0, level: 2, all };
+            assert_eq!(grid.ratio(ratio), value);
+            assert_eq!(only(&grid, &[ratio]).ratio(ratio), value);
+            let other = Ratio { all: !all, ..ratio };
+            assert!(only(&grid, &[other]).ratio(ratio).is_nan());
+        }
     }
 
     #[test]

@@ -2,12 +2,20 @@
 
 use std::ops::Range;
 
-use super::grid::{Grid, Kind, LEVELS};
+use super::BASE;
+use super::grid::{Grid, Kind, LEVELS, Ratio};
 use stanchion_study::outcome::{Comparison, Verdict};
 use stanchion_study::units::{percent, significant};
 
 /// The growth of a normalised time from level 1 to level 3 above which a structure degrades.
 const DEGRADES: f64 = 1.25;
+
+/// Returns the normalised times of `rows` at each level with all processors, or with one: what
+/// [`best`] and [`degrades`] are about.
+pub(super) fn normalised(rows: impl IntoIterator<Item = usize>, all: bool) -> Vec<Ratio> {
+    let rows = rows.into_iter().filter(|&row| row != BASE);
+    rows.flat_map(|row| LEVELS.map(move |level| Ratio { row, base: BASE, level, all })).collect()
+}
 
 /// Returns the verdict for one processor.
 pub(super) fn alone() -> Verdict {
@@ -49,7 +57,7 @@ pub(super) fn gain(grid: &Grid, row: usize, rivals: Range<usize>) -> String {
 pub(super) fn absolute(grid: &Grid, paper: [[f64; 2]; 3]) -> Vec<Comparison> {
     let columns = [0, grid.all()];
     let one = |level: usize| {
-        let [alone, all] = columns.map(|column| grid.cell(super::BASE, level, column).elapsed);
+        let [alone, all] = columns.map(|column| grid.cell(BASE, level, column).elapsed);
         let paper = paper[level - LEVELS.start];
         Comparison::new(
             format!("preemption-safe lock, level {level}: seconds with 1 and all processors"),

@@ -27,7 +27,8 @@
 //! 2. in each family some ordinary lock, where it loses most, loses more than any structure without
 //!    locks where that one does;
 //!
-//! else *differs*. *not judged* with one processor.
+//! else *differs*. *not judged* with one processor, nor if what a judged structure loses is not
+//! known precisely enough ([`Precision`]).
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +44,7 @@ use super::real::{self, Loop, REST, Row, Subject};
 use super::{judge, peers};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Experiment, Paper};
-use stanchion_study::measure::StartLine;
-use stanchion_study::measure::median;
+use stanchion_study::measure::{Precision, Repeated, StartLine, median};
 use stanchion_study::outcome::{Comparison, Outcome, Table, Verdict};
 use stanchion_study::units::{percent, significant};
 
@@ -118,22 +118,23 @@ struct Line {
 }
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let lines = measure(context)?;
+    let (lines, repeated) = measure(context)?;
     Ok(Outcome {
         comparisons: comparisons(&lines),
         tables: RESTS.iter().enumerate().map(|(rest, name)| table(&lines, rest, name)).collect(),
         notes: vec![
             format!(
                 "{} processors. Processor time is that of the threads, over that of an empty loop in the same window; a turn is an insertion and a removal, or one addition. Each \
-                 condition is compared with level 1 in the same second; medians.",
-                context.processors.len()
+                 condition is compared with level 1 in the same second; medians of {}.",
+                context.processors.len(),
+                repeated.words()
             ),
             "Less than nothing is lost where fewer threads run at once, and so compete less, than at level 1."
                 .to_owned(),
             "Peers are shown and not judged. What sleeps gives its processor away, so that its losses are not all seen here."
                 .to_owned(),
         ],
-        ..Outcome::new(verdict(&lines, context.processors.len()))
+        ..Outcome::new(repeated.judge(verdict(&lines, context.processors.len())))
     })
 }
 
@@ -262,7 +263,7 @@ struct Setting {
     window: Duration,
 }
 
-fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
+fn measure(context: &Context) -> Result<(Vec<Line>, Repeated), Stop> {
     let rows: Vec<(&Family, &Row, bool)> = FAMILIES
         .iter()
         .flat_map(|family| {
@@ -270,30 +271,42 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
             ours.chain(family.peers.iter().map(move |row| (family, row, false)))
         })
         .collect();
-    let repeats = context.pick(3, 7);
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let decides =
+        |row: &Row, judged: bool| judged && row.kind != Kind::Safe && context.processors.len() > 1;
     let (rests, measure) = ([Some(Loop::lasting(REST)), None], Loop::lasting(MEASURE));
-    context.plan(repeats * CONDITIONS.len() * rests.len() * rows.len());
+    let cells = CONDITIONS.len() * rests.len();
+    let deciding = rows.iter().filter(|(_, row, judged)| decides(row, *judged)).count();
+    context.plan(precision.steps(cells * rows.len(), cells * deciding));
     let mut nanos = vec![[const { Vec::new() }; RESTS.len()]; rows.len()];
     let mut losses =
         vec![[const { [const { Vec::new() }; CONDITIONS.len()] }; RESTS.len()]; rows.len()];
     // All structures run in turn and then again, so that a drift meets all alike. All conditions of
     // a structure run one after the other, so that any other work of the computer in that second
     // meets all of them.
-    for _ in 0..repeats {
-        for (which, (_, row, _)) in rows.iter().enumerate() {
+    let repeated = precision.repeat(|round| {
+        let mut figures = Vec::new();
+        for (which, (_, row, judged)) in rows.iter().enumerate() {
+            let decides = decides(row, *judged);
+            if !round.measures(decides) {
+                continue;
+            }
             for (at, rest) in rests.into_iter().enumerate() {
                 let mut alone = None;
                 for (condition, losses) in CONDITIONS.into_iter().zip(&mut losses[which][at]) {
-                    let window = context.window(40, 200) * condition.level;
+                    let window = context.window(20, 200) * condition.level;
                     let setting = Setting { condition, rest, measure, window };
                     let took = per_turn(context, row, setting)?;
-                    losses.push(took / *alone.get_or_insert(took) - 1.0);
+                    let growth = took / *alone.get_or_insert(took);
+                    losses.push(growth - 1.0);
+                    figures.extend(decides.then_some(growth));
                     context.step()?;
                 }
                 nanos[which][at].extend(alone);
             }
         }
-    }
+        Ok(figures)
+    })?;
     let line = |(which, (family, row, judged)): (usize, &(&Family, &Row, bool))| Line {
         family: family.name,
         name: row.name,
@@ -304,7 +317,7 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
             .each_ref()
             .map(|cells| cells.each_ref().map(|runs| median(runs.clone()))),
     };
-    Ok(rows.iter().enumerate().map(line).collect())
+    Ok((rows.iter().enumerate().map(line).collect(), repeated))
 }
 
 /// Returns the nanoseconds of processor time for a turn on a new structure.

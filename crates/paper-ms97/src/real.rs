@@ -13,10 +13,9 @@ use stanchion_formulas::Random;
 use stanchion_machine::topology::pin;
 use stanchion_multiprogramming::Multiprogramming;
 
-use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
+use super::grid::{Cell, Grid, Kind, LEVELS, MILLION, Ratio, Setting};
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::measure::StartLine;
-use stanchion_study::measure::median;
+use stanchion_study::measure::{Precision, Repeated, StartLine, median};
 use stanchion_study_programs::ms97::programs;
 pub(super) use stanchion_study_programs::ms97::programs::{
     OVER_QUEUES, OVER_STACKS, Program, SALESMEN,
@@ -29,63 +28,79 @@ pub(super) use stanchion_study_programs::ms97::rows::{
 /// every operation."
 pub(super) const REST: Duration = Duration::from_micros(6);
 
-/// Measures `rows`, and `peers` after them, each structure with `entries` in it at first.
+/// Measures `rows`, and `peers` after them, each structure with `entries` in it at first, until the
+/// ratios that decide are known to `precision`.
 pub(super) fn run(
     context: &Context,
-    rows: &[Row],
-    peers: &[Row],
+    (rows, peers): (&[Row], &[Row]),
     entries: usize,
-) -> Result<Grid, Stop> {
+    precision: Precision,
+    deciding: &[Ratio],
+) -> Result<(Grid, Repeated), Stop> {
     let rows: Vec<&Row> = rows.iter().chain(peers).collect();
-    let counts = context.within_processors();
     // Five quanta of 10 ms, or fifty.
     let turns = context.pick(4_000, 40_000);
-    let repeats = context.pick(3, 7);
-    let settings = Grid::settings(rows.len(), &counts);
-    context.plan(repeats * settings.len());
     let rest = Loop::lasting(REST);
-    let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
-    // All structures run in turn and then again, so that a drift meets all alike.
-    for _ in 0..repeats {
-        for level in LEVELS {
-            let others = Multiprogramming::level(level as u32).start();
-            let others = others.map_err(|refused| Stop::Failed(refused.to_string()))?;
-            for (setting, cells) in settings.iter().zip(&mut seen) {
-                if setting.level == level {
-                    let row = rows[setting.row];
-                    cells.push(measure(context, &others, row, *setting, (turns, rest), entries)?);
-                    context.step()?;
-                }
-            }
-        }
-    }
-    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
-    Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, cells))
+    let kinds = rows.iter().map(|row| (row.name, row.kind)).collect();
+    repeat(context, kinds, precision, deciding, |others, setting| {
+        measure(context, others, rows[setting.row], setting, (turns, rest), entries)
+    })
 }
 
-/// Measures `programs`; each is run once for every level and number of processors, and then again.
-pub(super) fn run_programs(context: &Context, programs: &[Program]) -> Result<Grid, Stop> {
+/// Measures `programs`, each of them once for every level and number of processors, and then again.
+pub(super) fn run_programs(
+    context: &Context,
+    programs: &[Program],
+    precision: Precision,
+    deciding: &[Ratio],
+) -> Result<(Grid, Repeated), Stop> {
+    let kinds = programs.iter().map(|program| (program.name, program.kind)).collect();
+    let (grid, repeated) = repeat(context, kinds, precision, deciding, |others, setting| {
+        measure_program(others, &programs[setting.row], setting, context.seed)
+    })?;
+    Ok((grid.of("one run of the program"), repeated))
+}
+
+/// Measures all settings of `rows` by `measure`, again and again.
+fn repeat(
+    context: &Context,
+    rows: Vec<(&'static str, Kind)>,
+    precision: Precision,
+    deciding: &[Ratio],
+    mut measure: impl FnMut(&Arc<Multiprogramming>, Setting) -> Result<Cell, Stop>,
+) -> Result<(Grid, Repeated), Stop> {
     let counts = context.within_processors();
-    let repeats = context.pick(3, 7);
-    let settings = Grid::settings(programs.len(), &counts);
-    context.plan(repeats * settings.len());
+    let settings = Grid::settings(rows.len(), &counts);
+    let all = context.processors.len();
+    // With one processor no process waits for another, and nothing is judged.
+    let deciding = if all < 2 { &[] } else { deciding };
+    let decides = |setting: Setting| deciding.iter().any(|ratio| ratio.uses(setting, all));
+    let number = settings.iter().filter(|&&setting| decides(setting)).count();
+    context.plan(precision.steps(settings.len(), number));
     let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
-    for _ in 0..repeats {
+    let grid = |cells: Vec<Cell>| Grid::new(rows.clone(), counts.clone(), BASE, cells);
+    // All structures run in turn and then again, so that a drift meets all alike.
+    let repeated = precision.repeat(|round| {
         for level in LEVELS {
+            let chosen =
+                |setting: Setting| setting.level == level && round.measures(decides(setting));
+            if !settings.iter().any(|&setting| chosen(setting)) {
+                continue;
+            }
             let others = Multiprogramming::level(level as u32).start();
             let others = Arc::new(others.map_err(|refused| Stop::Failed(refused.to_string()))?);
-            for (setting, cells) in settings.iter().zip(&mut seen) {
-                if setting.level == level {
-                    let program = &programs[setting.row];
-                    cells.push(measure_program(&others, program, *setting, context.seed)?);
+            for (&setting, cells) in settings.iter().zip(&mut seen) {
+                if chosen(setting) {
+                    cells.push(measure(&others, setting)?);
                     context.step()?;
                 }
             }
         }
-    }
-    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
-    let rows = programs.iter().map(|program| (program.name, program.kind)).collect();
-    Ok(Grid::new(rows, counts, BASE, cells).of("one run of the program"))
+        // The cells that decide are this round's.
+        let last = grid(seen.iter().map(|cells| cells[cells.len() - 1]).collect());
+        Ok(deciding.iter().map(|&ratio| last.ratio(ratio)).collect())
+    })?;
+    Ok((grid(seen.iter().map(|repeats| middle(repeats)).collect()), repeated))
 }
 
 fn measure_program(
@@ -236,11 +251,12 @@ impl Loop {
 }
 
 /// Returns the notes on the measurement, for the reader of a figure.
-pub(super) fn notes(grid: &Grid) -> Vec<String> {
+pub(super) fn notes(grid: &Grid, repeated: &Repeated) -> Vec<String> {
     vec![
         format!(
-            "The paper's figure ends at 11 processors, this one at {}. Elapsed times are scaled to a million turns; medians.",
-            grid.processors()
+            "The paper's figure ends at 11 processors, this one at {}. Elapsed times are scaled to a million turns; medians of {}.",
+            grid.processors(),
+            repeated.words()
         ),
         "At levels 2 and 3 a signal stops each thread for one or two quanta of 10 ms after each of its own, wherever it is. Its handler sleeps where the paper's spun. Threads are pinned, \
          one on each processor, so only programs without a part in the measurement run while a thread is stopped."

@@ -20,12 +20,14 @@ use super::standing::{best, geometric_mean, standing};
 use stanchion_study::units::significant;
 
 /// One requirement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bar {
     /// The figure that is judged.
     pub(crate) what: &'static str,
     /// The limit, as text.
     pub(crate) asked: &'static str,
+    /// The figure of this run, or its ratio to another contestant's if that is what is judged.
+    pub(crate) figure: Option<f64>,
     /// The figure of this run, as text.
     pub(crate) here: String,
     /// The judgement; nothing if this run does not decide it.
@@ -34,7 +36,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     fn unknown(what: &'static str, asked: &'static str, why: &str) -> Self {
-        Self { what, asked, here: why.to_owned(), met: None }
+        Self { what, asked, figure: None, here: why.to_owned(), met: None }
     }
 }
 
@@ -90,6 +92,7 @@ impl Run<'_> {
                     significant(figure),
                     significant(other)
                 ),
+                figure: Some(figure / other),
                 met: Some(figure < other),
             },
         };
@@ -98,6 +101,7 @@ impl Run<'_> {
                 what: "worst regret",
                 asked: "at most 1.20",
                 here: format!("{} in {}", significant(ours.worst), self.plan.cells[ours.at].name),
+                figure: Some(ours.worst),
                 met: Some(ours.worst <= 1.20),
             },
             beside(
@@ -109,6 +113,7 @@ impl Run<'_> {
                 what: "geometric mean of regrets",
                 asked: "at most 1.05",
                 here: significant(ours.mean),
+                figure: Some(ours.mean),
                 met: Some(ours.mean <= 1.05),
             },
             beside(
@@ -148,6 +153,7 @@ impl Run<'_> {
             what,
             asked,
             here: format!("{} of {}", significant(ratio), self.name(column)),
+            figure: Some(ratio),
             met: Some(ratio <= 1.1),
         }
     }
@@ -178,6 +184,7 @@ impl Run<'_> {
                         significant(mean),
                         significant(*least)
                     ),
+                    figure: Some(mean),
                     met: Some(mean >= 1.5),
                 }
             }
@@ -194,6 +201,7 @@ mod tests {
     use super::super::grid;
     use super::super::standing::regrets;
     use super::*;
+    use stanchion_study::measure::Precision;
 
     fn contestant(name: &'static str, role: Role, blocks: bool, sees: bool) -> &'static Contestant {
         let race = CONTESTANTS[0].race;
@@ -205,7 +213,7 @@ mod tests {
         Plan {
             cells: grid::choose(&names).unwrap(),
             contestants,
-            rounds: 5,
+            precision: Precision::rounds(5),
             window: Duration::from_millis(1),
             selection: String::new(),
         }

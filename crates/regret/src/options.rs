@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::contestants::{self, CONTESTANTS, Contestant, Role};
 use super::grid::{self, Cell};
+use stanchion_study::measure::Precision;
 
 /// The options of a run.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +62,8 @@ pub struct Plan {
     pub(crate) cells: Vec<Cell>,
     /// The mutexes that race in each cell.
     pub(crate) contestants: Vec<&'static Contestant>,
-    /// The number of races of each contestant in each cell.
-    pub(crate) rounds: usize,
+    /// The precision of the bars' figures. A round is a race of each contestant in each cell.
+    pub(crate) precision: Precision,
     /// The counted window of one race.
     pub(crate) window: Duration,
     /// A description of the choice of cells, for a reader.
@@ -78,12 +79,12 @@ enum Scale {
 }
 
 impl Scale {
-    /// Returns the number of rounds, and the seconds for the whole run.
-    fn budget(self) -> (usize, u64) {
+    /// Returns the rounds, and the seconds for the whole run if all of them are run.
+    fn budget(self) -> (Precision, u64) {
         match self {
-            Self::Quick => (2, 45),
-            Self::Named => (4, 570),
-            Self::Full => (5, 3_000),
+            Self::Quick => (Precision::quick("regret"), 45),
+            Self::Named => (Precision::rounds(4), 570),
+            Self::Full => (Precision::rounds(5), 3_000),
         }
     }
 }
@@ -116,19 +117,20 @@ impl Plan {
                     all: CONTESTANTS.iter().map(|contestant| contestant.name).collect(),
                 }
             })?;
-        let (rounds, seconds) = scale.budget();
-        let rounds = options.rounds.map_or(rounds, usize::from);
+        let (precision, seconds) = scale.budget();
+        let asked = options.rounds.map(|rounds| Precision::rounds(usize::from(rounds)));
+        let precision = asked.unwrap_or(precision);
         let window = match options.window_ms {
             Some(millis) => Duration::from_millis(millis),
-            None => window(seconds, cells.len() * (contestants.len() + 1) * rounds),
+            None => window(seconds, cells.len() * (contestants.len() + 1) * precision.most),
         };
-        Ok(Self { cells, contestants, rounds, window, selection: selection.to_owned() })
+        Ok(Self { cells, contestants, precision, window, selection: selection.to_owned() })
     }
 
     /// Returns the number of races, the double's included.
     pub(crate) fn races(&self) -> usize {
-        let doubles = self.rounds.saturating_sub(1);
-        self.cells.len() * (self.contestants.len() * self.rounds + doubles)
+        let rounds = self.precision.most;
+        self.cells.len() * (self.contestants.len() * rounds + rounds.saturating_sub(1))
     }
 
     /// Returns the columns of the contestants that may set the best of a cell: all but our policies

@@ -96,7 +96,7 @@ impl Shown<'_> {
         if self.bars.is_empty() {
             return Verdict::NotJudged(format!("our default took no part ({run}); {leads}"));
         }
-        if missed.is_empty() {
+        let verdict = if missed.is_empty() {
             Verdict::Holds(format!("every bar that could be judged ({run}); {leads}"))
         } else {
             let (missed_bars, bars) = (missed.len(), self.bars.len());
@@ -104,6 +104,10 @@ impl Shown<'_> {
                 "{missed_bars} of {bars} bars missed ({run}). {}",
                 missed.join("; ")
             ))
+        };
+        match self.trial.repeated {
+            Some(repeated) => repeated.judge(verdict),
+            None => verdict,
         }
     }
 
@@ -123,7 +127,7 @@ impl Shown<'_> {
             count(self.plan.contestants.len(), "contestant"),
             count(self.trial.complete, "round"),
             self.plan.window.as_millis(),
-            if self.trial.complete < self.plan.rounds { ", then interrupted" } else { "" }
+            if self.trial.repeated.is_none() { ", then interrupted" } else { "" }
         )
     }
 

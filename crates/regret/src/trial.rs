@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use stanchion_formulas::Random;
 
+use super::bars::bars;
 use super::contestants::Contestant;
 use super::grid::{Cell, NAP, PHASE};
 use super::hogs::{HOGS, Hogs};
@@ -23,6 +24,7 @@ use super::standing::{leader, medians, regrets};
 use super::turns::{Turns, shuffle};
 use super::work::{Pace, Steps};
 use stanchion_study::context::{Context, Stop};
+use stanchion_study::measure::Repeated;
 
 /// All figures.
 pub(crate) struct Trial {
@@ -33,6 +35,8 @@ pub(crate) struct Trial {
     pub(crate) double: Option<usize>,
     /// Rounds that were run to their end.
     pub(crate) complete: usize,
+    /// The rounds that were needed for the precision; none if the user stopped the trial.
+    pub(crate) repeated: Option<Repeated>,
     /// The share of the processors' time that other programs had in each visit to a cell, where it
     /// is known.
     pub(crate) others: Vec<f64>,
@@ -64,22 +68,22 @@ pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     context.plan(plan.races());
     let entered = plan.contestants.len();
     let rounds = vec![vec![Vec::new(); entered]; plan.cells.len()];
-    let mut trial = Trial { rounds, double: None, complete: 0, others: Vec::new() };
+    let mut trial = Trial { rounds, double: None, complete: 0, repeated: None, others: Vec::new() };
     match run_rounds(context, plan, &mut trial) {
         Err(Stop::Interrupted) if trial.complete > 0 => {
             trial.keep_complete(entered);
             Ok(trial)
         }
-        done => done.map(|()| trial),
+        done => done.map(|repeated| Trial { repeated: Some(repeated), ..trial }),
     }
 }
 
-fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), Stop> {
+fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<Repeated, Stop> {
     let pace = Pace::measure();
     let mut random = Random::new(context.seed);
     let entered = plan.contestants.len();
-    for round in 0..plan.rounds {
-        if round == 1 {
+    plan.precision.repeat(|_| {
+        if trial.complete == 1 {
             let setters = plan.setters();
             let double = leader(&regrets(&trial.medians(), &setters), &setters);
             trial.double = Some(double);
@@ -109,8 +113,13 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), S
             trial.others.extend(account.and_then(|(before, after)| after.others_since(before)));
         }
         trial.complete += 1;
-    }
-    Ok(())
+        let row = |row: &Vec<Vec<Figures>>| -> Vec<Figures> {
+            row[..entered].iter().filter_map(|rounds| rounds.last().copied()).collect()
+        };
+        let cells: Vec<Vec<Figures>> = trial.rounds.iter().map(row).collect();
+        let judged = bars(plan, &cells, &regrets(&cells, &plan.setters()));
+        Ok(judged.iter().filter_map(|bar| bar.figure).collect())
+    })
 }
 
 fn race<'a>(
@@ -151,6 +160,7 @@ mod tests {
             rounds: rows.iter().map(|row| row.map(figures).into()).collect(),
             double: Some(0),
             complete,
+            repeated: None,
             others: Vec::new(),
         };
         let lengths = |trial: &Trial| -> Vec<Vec<usize>> {

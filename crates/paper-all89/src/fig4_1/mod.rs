@@ -19,9 +19,8 @@
 //! else *differs*. The paper does not say how many a moderate number is. Ten is the number up to
 //! which it contrasts the ways of waiting.
 //!
-//! The cells are measured until the confidence interval of each pace that decides is narrower than
-//! [`WIDTH`](super::precision::WIDTH), or at most seven times quickly. If one is wider then, the
-//! claim is *not judged*.
+//! The cells are measured until the confidence interval of each pace that decides is narrow enough
+//! ([`Precision`]). If one is wider after the most rounds, the claim is *not judged*.
 //!
 //! It is *not judged* either if in any of these cells the threads had less than half of their
 //! processors' time (the median of the repeats). The threads wait by spinning, so other programs
@@ -31,11 +30,10 @@ mod simulated;
 
 use std::time::Duration;
 
-use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
-use stanchion_study::measure::{Grid, Swept, lower_quartile, median, steps, sweep_until};
+use stanchion_study::measure::{Grid, Precision, lower_quartile, median, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::contest::{Contest, Standing, run_unlocked};
@@ -77,20 +75,18 @@ struct Cell {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
-    let precision = precision(context);
     let window = context.window(50, 200);
     // The last row is the counter without a lock.
     let rows = LOCKS.len() + 1;
-    context.plan(steps(rows, counts.len(), precision.most));
     let within = context.within_processors().len();
     let decides = |lock, column| column < within && JUDGED.map(of_way).contains(&lock);
-    let Swept { grid, rounds, widest } = sweep_until(
+    let (grid, repeated) = sweep_until(
         context,
-        rows,
-        &counts,
-        precision,
+        (rows, &counts),
+        Precision::of(EXPERIMENT.id, context),
         |lock, threads| measure(context, lock, threads, window),
-        |lock, column, [plain, _]| decides(lock, column).then(|| plain.pace()),
+        decides,
+        |[plain, _]| plain.pace(),
         cell,
     )?;
     Ok(Outcome {
@@ -114,10 +110,11 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             format!(
                 "Increments are counted for {} ms a cell and scaled to a million, because a \
                  fixed million would take some of these locks minutes once threads outnumber \
-                 processors; medians of {rounds} cells, locks in turn. Longest waits come from \
+                 processors; medians of {}, locks in turn. Longest waits come from \
                  a further run of half that time in which each wait is timed, and can be no \
                  longer than the run.",
-                window.as_millis()
+                window.as_millis(),
+                repeated.words()
             ),
             "The verdict and the comparison with the paper take each cell's lower quartile instead \
              of its median, because what disturbs a cell makes it slower; they do not judge \
@@ -136,10 +133,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              fast here and scores low in fairness: read the two together."
                 .to_owned(),
         ],
-        ..Outcome::new(match precision.refusal(widest) {
-            Some(why) if within > 1 => Verdict::NotJudged(why),
-            _ => verdict(&grid, &counts, within),
-        })
+        ..Outcome::new(repeated.judge(verdict(&grid, &counts, within)))
     })
 }
 

@@ -18,18 +18,17 @@
 //!    section to the largest, whether they rise or fall;
 //!
 //! else *differs*. One processor: not judged; nor is it if a pace that decides is not known
-//! precisely enough ([`precision`]).
+//! precisely enough ([`Precision`]).
 
 mod simulated;
 
 use std::fmt;
 
-use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
 use stanchion_study::measure::least;
-use stanchion_study::measure::{Grid, Swept, median, steps, sweep_until};
+use stanchion_study::measure::{Grid, Precision, median, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{self, significant};
 use stanchion_study_locks::contender::Shared;
@@ -58,25 +57,23 @@ const MOST_THREADS: usize = 8;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let threads = context.processors.len().min(MOST_THREADS);
-    let precision = precision(context);
     let window = context.window(15, 100);
     let mut settings: Vec<(u32, usize)> = Vec::new();
     for steps in SIZES {
         settings.push((steps, 1));
         settings.push((steps, threads));
     }
-    context.plan(steps(LOCKS.len(), settings.len(), precision.most));
     let judged = [Way::Exchange, Way::Read].map(of_way);
-    let Swept { grid, rounds, widest } = sweep_until(
+    let (grid, repeated) = sweep_until(
         context,
-        LOCKS.len(),
-        &settings,
-        precision,
+        (LOCKS.len(), &settings),
+        Precision::of(EXPERIMENT.id, context),
         |lock, (steps, threads)| {
             let place = Placement { processors: &context.processors, threads };
             (LOCKS[lock].contest)(&Contest { place, window, steps, timed: false }).pace()
         },
-        |lock, _, &pace| (threads > 1 && judged.contains(&lock)).then_some(pace),
+        |lock, _| threads > 1 && judged.contains(&lock),
+        |&pace| pace,
         median,
     )?;
     let nanos = section_nanos();
@@ -85,10 +82,9 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         Verdict::NotJudged(
             "one processor only: no thread waits while another holds the lock".to_owned(),
         )
-    } else if let Some(why) = precision.refusal(widest) {
-        Verdict::NotJudged(why)
     } else {
-        Judged::new(&speed[of_way(Way::Exchange)], &speed[of_way(Way::Read)]).verdict()
+        let judged = Judged::new(&speed[of_way(Way::Exchange)], &speed[of_way(Way::Read)]);
+        repeated.judge(judged.verdict())
     };
     let largest = SIZES.len() - 1;
     let ends = |way: Way| {
@@ -122,9 +118,10 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         notes: vec![
             format!(
                 "{threads} threads against 1, each pinned to a processor of its own (the paper: \
-                 8 against 1); sections counted for {} ms a cell, medians of {rounds}, locks \
+                 8 against 1); sections counted for {} ms a cell, medians of {}, locks \
                  in turn.",
-                window.as_millis()
+                window.as_millis(),
+                repeated.words()
             ),
             "The section multiplies and stores into two cache lines that the lock guards; its \
              size is measured alone, on one thread. With several threads those lines move too, \

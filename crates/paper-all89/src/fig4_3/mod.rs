@@ -20,18 +20,17 @@
 //!
 //! *differs* if any of these is measured and is not so. With fewer than four processors the second
 //! cannot be measured, and the claim is not judged unless another part already differs. Nor is it
-//! if a time that decides is not known precisely enough ([`precision`]).
+//! if a time that decides is not known precisely enough ([`Precision`]).
 
 mod simulated;
 
 use std::fmt;
 use std::time::Duration;
 
-use super::precision::precision;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
-use stanchion_study::measure::{Grid, Swept, median, steps, sweep_until};
+use stanchion_study::measure::{Grid, Precision, median, sweep_until};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{nanos, significant};
 use stanchion_study_locks::list::Way;
@@ -58,22 +57,20 @@ const MANY: usize = 4;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
-    let precision = precision(context);
     let window = context.window(25, 150);
     // The last row is the start and the finish around one atomic instruction.
     let rows = LOCKS.len() + 1;
-    context.plan(steps(rows, counts.len(), precision.most));
     let within = context.within_processors().len();
     let judged = PAPERS.map(|(way, _)| of_way(way));
     // With one thread nothing is judged.
     let decides = |lock, column| (1..within).contains(&column) && judged.contains(&lock);
-    let Swept { grid, rounds, widest } = sweep_until(
+    let (grid, repeated) = sweep_until(
         context,
-        rows,
-        &counts,
-        precision,
+        (rows, &counts),
+        Precision::of(EXPERIMENT.id, context),
         |lock, threads| measure(context, lock, threads, window),
-        |lock, column, passed| decides(lock, column).then_some(passed.median),
+        decides,
+        |passed| passed.median,
         |repeats| Passed {
             rounds: repeats.iter().map(|passed| passed.rounds).sum(),
             median: median(repeats.iter().map(|passed| passed.median).collect()),
@@ -92,21 +89,19 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         ],
         notes: vec![
             format!(
-                "Rounds for {} ms a cell, their median, then the median of {rounds} such \
-                 cells; locks in turn. A round contains its own start and finish and two \
+                "Rounds for {} ms a cell, their median, then the median of {} of \
+                 them; locks in turn. A round contains its own start and finish and two \
                  readings of the clock; the row without a lock shows what those \
                  cost.",
-                window.as_millis()
+                window.as_millis(),
+                repeated.words()
             ),
             "Threads that are through spin until all are, as in the paper. Where threads \
              outnumber the processors they yield instead, or each would keep the others waiting \
              for a time slice whatever the lock."
                 .to_owned(),
         ],
-        ..Outcome::new(match precision.refusal(widest) {
-            Some(why) => Verdict::NotJudged(why),
-            None => verdict(&grid, &counts, within),
-        })
+        ..Outcome::new(repeated.judge(verdict(&grid, &counts, within)))
     })
 }
 

@@ -9,30 +9,35 @@ use super::Curve;
 use super::grid::{Cell, Grid};
 use super::peers::{self, Chains, PEERS, Peer};
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::measure::{lower_quartile, sweep};
+use stanchion_study::measure::{Precision, Repeated, lower_quartile, sweep_until};
 use stanchion_study_programs::all89::{self, Row};
 
 /// The strategies. Processors spin only for a while, since another program may have taken the
 /// processor for which they wait.
 static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, SLOT_NS>();
 
-/// Measures all strategies. A thread computes for `user` nanoseconds on average.
-pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> {
-    run_on(context, user, context.within_processors(), PEERS)
+/// Measures all strategies to `precision`. A thread computes for `user` nanoseconds on average.
+/// `decides(row, column)` says whether a cell decides the claim.
+pub(in super::super) fn run(
+    context: &Context,
+    user: u64,
+    precision: Precision,
+    decides: impl Fn(usize, usize) -> bool,
+) -> Result<(Grid, Repeated), Stop> {
+    run_on(context, user, (context.within_processors(), PEERS), precision, decides)
 }
 
 /// Measures the same on these numbers of processors, with some of the peers or none.
 pub(in super::super) fn run_on(
     context: &Context,
     user: u64,
-    counts: Vec<usize>,
-    peers: &[Peer],
-) -> Result<Grid, Stop> {
+    (counts, peers): (Vec<usize>, &[Peer]),
+    precision: Precision,
+    decides: impl Fn(usize, usize) -> bool,
+) -> Result<(Grid, Repeated), Stop> {
     let threads = context.pick(200_000, 1_000_000);
     let system_threads = context.pick(2_000, 20_000);
-    let repeats = context.pick(5, 9);
     let rows = ROWS.len() + peers.len();
-    context.plan(rows * counts.len() * repeats);
     let measure = |row: usize, processors: usize| -> Result<f64, String> {
         if let Some(peer) = row.checked_sub(ROWS.len()).map(|peer| &peers[peer]) {
             let threads = if peer.is_system { system_threads } else { threads };
@@ -59,14 +64,16 @@ pub(in super::super) fn run_on(
     let quiet = |repeats: Vec<Result<f64, String>>| {
         repeats.into_iter().collect::<Result<Vec<f64>, _>>().map(lower_quartile)
     };
-    let measured = sweep(context, rows, &counts, repeats, measure, quiet)?;
+    let pace = |measured: &Result<f64, String>| *measured.as_ref().unwrap_or(&f64::NAN);
+    let (measured, repeated) =
+        sweep_until(context, (rows, &counts), precision, measure, decides, pace, quiet)?;
     let cell = |pace: Result<f64, String>| match pace {
         Ok(pace) => Ok(Cell { pace, bus: None }),
         Err(why) => Err(Stop::Failed(why)),
     };
     let measured = measured.into_iter().flatten().map(cell).collect::<Result<_, _>>()?;
     let names = ROWS.iter().map(|row| row.name).chain(peers.iter().map(|peer| peer.name));
-    Ok(Grid::new(names.collect(), counts, measured))
+    Ok((Grid::new(names.collect(), counts, measured), repeated))
 }
 
 /// Returns the cost of a thread with each number of runnable threads, strategy by strategy, in
@@ -98,14 +105,14 @@ pub(in super::super) fn latencies(context: &Context, peers: bool) -> Result<Vec<
 }
 
 /// Returns the notes on the measurement, for the reader of a figure.
-pub(in super::super) fn notes(context: &Context) -> Vec<String> {
+pub(in super::super) fn notes(context: &Context, repeated: &Repeated) -> Vec<String> {
     vec![
         format!(
-            "{} threads a cell, {} where each is a thread of the system; the lower quartiles of {} cells, strategies in turn, because what disturbs a cell makes it slower. Each processor is a \
+            "{} threads a cell, {} where each is a thread of the system; the lower quartiles of {}, strategies in turn, because what disturbs a cell makes it slower. Each processor is a \
              thread that is pinned.",
             context.pick(200_000, 1_000_000),
             context.pick(2_000, 20_000),
-            context.pick(5, 9),
+            repeated.words(),
         ),
         "The strategies are alone, without what a pool adds: closures, panics, waking. The rows after them are whole pools, ours among them, and threads of the system. Their tasks spawn one another in as many chains as \
          there are processors. Chili has only forks, and waits for each. The threads of these rows are not pinned, and the rows are not judged.".to_owned(),

@@ -1,20 +1,52 @@
 //! Repeats a measurement until the figures that decide a claim are known precisely enough, or until
 //! a fixed number of rounds.
 
+use super::required::{REQUIRED, Required};
 use super::sweep::Grid;
 use crate::context::{Context, Stop};
+use crate::outcome::Verdict;
 
 /// A required precision, fixed before anything is measured, and the fewest and the most rounds to
 /// reach it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
-    /// Rounds that are always measured.
+    /// Rounds that measure also the cells that decide nothing.
+    pub whole: usize,
+    /// Rounds that are always measured if a figure decides.
     pub least: usize,
     /// Rounds after which no more are measured.
     pub most: usize,
     /// The largest allowed width of a figure's confidence interval: by how much its upper end may
     /// exceed its lower, as a share of the lower.
     pub width: f64,
+}
+
+/// The cells that a round measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// All cells.
+    Whole,
+    /// The cells that decide the claim.
+    Deciding,
+}
+
+impl Round {
+    /// Returns true if the round measures a cell; `decides` says whether the cell decides the
+    /// claim.
+    pub fn measures(self, decides: bool) -> bool {
+        decides || self == Self::Whole
+    }
+}
+
+/// The rounds of a measurement that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeated {
+    /// The precision that was asked for.
+    pub precision: Precision,
+    /// The number of rounds.
+    pub rounds: usize,
+    /// The widest interval of the figures that decide.
+    pub widest: f64,
 }
 
 /// Two-sided 95 % quantiles of Student's distribution, by degrees of freedom from 1 on.
@@ -43,87 +75,141 @@ pub fn width(figures: &[f64]) -> f64 {
     if width.is_nan() { f64::INFINITY } else { width }
 }
 
+/// Returns the requirement of `experiment`.
+fn required(experiment: &str) -> &'static Required {
+    let row = REQUIRED.iter().find(|row| row.experiment == experiment);
+    row.unwrap_or_else(|| panic!("{experiment} has no required precision"))
+}
+
 impl Precision {
-    /// Returns true if the measurement ends after `rounds` rounds, the widest interval being
-    /// `widest`.
-    pub fn is_reached(&self, rounds: usize, widest: f64) -> bool {
-        rounds >= self.most || (rounds >= self.least && widest <= self.width)
+    /// Returns the precision that `experiment` requires: a row of [`REQUIRED`].
+    ///
+    /// # Panics
+    ///
+    /// If the experiment has no row.
+    pub fn of(experiment: &str, context: &Context) -> Self {
+        let quick = Self::quick(experiment);
+        let full = required(experiment).full;
+        context.pick(quick, Self { width: quick.width, ..Self::rounds(full) })
     }
 
-    /// Returns why figures with a widest interval of `widest` decide nothing; none if that is
-    /// narrow enough.
-    pub fn refusal(&self, widest: f64) -> Option<String> {
-        (widest > self.width).then(|| {
-            format!(
-                "a deciding figure is not precise enough: after {} rounds the upper end of its \
-                 95 % confidence interval is {:.2} times the lower, and the limit is {:.2} times. \
-                 Close other programs and run it again",
-                self.most,
-                1.0 + widest,
-                1.0 + self.width
-            )
-        })
+    /// Returns the precision that a quick run of `experiment` requires.
+    ///
+    /// # Panics
+    ///
+    /// If the experiment has no row.
+    pub fn quick(experiment: &str) -> Self {
+        let &Required { quick: [whole, least, most], width, .. } = required(experiment);
+        Self { whole, least, most, width }
+    }
+
+    /// Returns a precision that is reached by so many whole rounds, whatever their figures.
+    pub const fn rounds(rounds: usize) -> Self {
+        Self { whole: rounds, least: rounds, most: rounds, width: f64::INFINITY }
+    }
+
+    /// Returns the most steps of the progress bar that the measurement of `cells` cells takes, of
+    /// which `deciding` decide the claim.
+    pub fn steps(&self, cells: usize, deciding: usize) -> usize {
+        let rounds = if deciding == 0 { self.whole } else { self.most };
+        self.whole * (cells - deciding) + rounds * deciding
+    }
+
+    /// Runs `round` again and again. It measures the cells of the round, and returns the figures
+    /// that decide the claim, the same ones in the same order each time.
+    ///
+    /// The number of rounds depends on the widths of the intervals of these figures. It does not
+    /// depend on the figures, so it does not depend on the verdict. If no figure decides, only
+    /// whole rounds are run.
+    pub fn repeat(
+        self,
+        mut round: impl FnMut(Round) -> Result<Vec<f64>, Stop>,
+    ) -> Result<Repeated, Stop> {
+        let mut seen: Vec<Vec<f64>> = Vec::new();
+        for rounds in 1.. {
+            let whole = rounds <= self.whole;
+            let figures = round(if whole { Round::Whole } else { Round::Deciding })?;
+            seen.resize_with(figures.len(), Vec::new);
+            seen.iter_mut().zip(figures).for_each(|(seen, figure)| seen.push(figure));
+            let widest = seen.iter().map(|figures| width(figures)).fold(0.0, f64::max);
+            let least = if seen.is_empty() { self.whole } else { self.least };
+            if rounds >= self.most || (rounds >= least && widest <= self.width) {
+                return Ok(Repeated { precision: self, rounds, widest });
+            }
+        }
+        unreachable!("a measurement ends after the most rounds")
     }
 }
 
-/// The result of [`sweep_until`].
-#[derive(Debug)]
-pub struct Swept<T> {
-    /// The joined rounds of each cell.
-    pub grid: Grid<T>,
-    /// The number of rounds.
-    pub rounds: usize,
-    /// The widest interval of the figures that decide.
-    pub widest: f64,
+impl Repeated {
+    /// Returns `verdict`, or *not judged* if a figure that decides is not known precisely enough.
+    pub fn judge(&self, verdict: Verdict) -> Verdict {
+        let Precision { width, .. } = self.precision;
+        if matches!(verdict, Verdict::NotJudged(_)) || self.widest <= width {
+            return verdict;
+        }
+        Verdict::NotJudged(format!(
+            "a deciding figure is not precise enough: after {} rounds the upper end of its 95 % \
+             confidence interval is {:.2} times the lower, and the limit is {:.2} times. Close \
+             other programs and run it again",
+            self.rounds,
+            1.0 + self.widest,
+            1.0 + width
+        ))
+    }
+
+    /// Returns the number of rounds in words, to stand after "medians of".
+    pub fn words(&self) -> String {
+        let whole = self.precision.whole.min(self.rounds);
+        if whole == self.rounds {
+            format!("{whole} rounds")
+        } else {
+            format!("{} rounds, or {whole} where a cell decides nothing", self.rounds)
+        }
+    }
 }
 
 /// Runs `measure(lock, setting)` for every pair until `precision` is reached. Locks take turns.
 /// `join` joins the rounds of a cell.
 ///
-/// `figure(lock, column, measured)` is the figure of a cell that decides the claim; none for a cell
-/// that decides nothing. The number of rounds depends on the widths of the intervals of these
-/// figures, not on the figures.
+/// `decides(lock, column)` says whether the cell decides the claim, and `figure` is the figure of
+/// such a cell.
 pub fn sweep_until<S: Copy, M, T>(
     context: &Context,
-    locks: usize,
-    settings: &[S],
+    (locks, settings): (usize, &[S]),
     precision: Precision,
     mut measure: impl FnMut(usize, S) -> M,
-    figure: impl Fn(usize, usize, &M) -> Option<f64>,
+    decides: impl Fn(usize, usize) -> bool,
+    figure: impl Fn(&M) -> f64,
     join: impl Fn(Vec<M>) -> T,
-) -> Result<Swept<T>, Stop> {
+) -> Result<(Grid<T>, Repeated), Stop> {
+    let cells: Vec<(usize, usize)> =
+        (0..settings.len()).flat_map(|column| (0..locks).map(move |row| (row, column))).collect();
+    let deciding = cells.iter().filter(|&&(row, column)| decides(row, column)).count();
+    context.plan(precision.steps(cells.len(), deciding));
     let mut seen: Grid<Vec<M>> =
         (0..locks).map(|_| settings.iter().map(|_| Vec::new()).collect()).collect();
-    let mut rounds = 0;
-    let widest = loop {
-        for (column, &setting) in settings.iter().enumerate() {
-            for (row, cells) in seen.iter_mut().enumerate() {
-                cells[column].push(measure(row, setting));
+    let repeated = precision.repeat(|round| {
+        let mut figures = Vec::new();
+        for &(row, column) in &cells {
+            let decides = decides(row, column);
+            if round.measures(decides) {
+                let measured = measure(row, settings[column]);
+                figures.extend(decides.then(|| figure(&measured)));
+                seen[row][column].push(measured);
                 context.step()?;
             }
         }
-        rounds += 1;
-        let widest = seen
-            .iter()
-            .enumerate()
-            .flat_map(|(row, cells)| cells.iter().enumerate().map(move |cell| (row, cell)))
-            .filter_map(|(row, (column, cell))| {
-                cell.iter()
-                    .map(|measured| figure(row, column, measured))
-                    .collect::<Option<Vec<f64>>>()
-            })
-            .map(|figures| width(&figures))
-            .fold(0.0, f64::max);
-        if precision.is_reached(rounds, widest) {
-            break widest;
-        }
-    };
+        Ok(figures)
+    })?;
     let grid = seen.into_iter().map(|cells| cells.into_iter().map(&join).collect()).collect();
-    Ok(Swept { grid, rounds, widest })
+    Ok((grid, repeated))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::interrupt::Interrupt;
 
@@ -139,35 +225,97 @@ mod tests {
         assert!((width(&[1.0, 1.1, 1.2]) - width(&[100.0, 110.0, 120.0])).abs() < 1e-9);
     }
 
-    const PRECISION: Precision = Precision { least: 3, most: 5, width: 0.1 };
+    const PRECISION: Precision = Precision { whole: 2, least: 3, most: 5, width: 0.1 };
 
-    fn rounds(figure: impl Fn(usize) -> f64) -> (usize, bool) {
-        let context = Context::new(true, 1, Interrupt::default());
-        let mut calls = [0, 0];
-        let measure = |lock: usize, ()| {
-            calls[lock] += 1;
-            // The second lock decides nothing, so its noise does not matter.
-            if lock == 1 { 10_f64.powi(calls[1]) } else { figure(calls[0] as usize) }
-        };
-        let decides = |lock, _: usize, &measured: &f64| (lock == 0).then_some(measured);
-        let join = |all: Vec<f64>| all.len();
-        let swept = sweep_until(&context, 2, &[()], PRECISION, measure, decides, join).unwrap();
-        assert_eq!(swept.grid, [[swept.rounds], [swept.rounds]]);
-        (swept.rounds, PRECISION.refusal(swept.widest).is_none())
+    /// Returns the verdict on a figure that must be below 1, and the number of rounds.
+    fn judged(figures: &[f64]) -> (&'static str, usize) {
+        let mut rest = figures.iter();
+        let repeated =
+            PRECISION.repeat(|_| Ok(vec![*rest.next().expect("a figure a round")])).unwrap();
+        let mean = figures[..repeated.rounds].iter().map(|figure| figure.ln()).sum::<f64>();
+        let verdict = Verdict::when(mean < 0.0, String::new());
+        (repeated.judge(verdict).name(), repeated.rounds)
     }
 
     #[test]
     fn quiet_figures_end_it_early_and_loud_ones_at_the_most_and_unjudged() {
-        assert_eq!(rounds(|_| 7.0), (3, true));
-        assert_eq!(rounds(|round| if round.is_multiple_of(2) { 1.0 } else { 9.0 }), (5, false));
-        // The value of a figure does not change the number of rounds.
-        assert_eq!(rounds(|_| 0.007), (3, true));
+        assert_eq!(judged(&[0.7; 3]), ("holds", 3));
+        assert_eq!(judged(&[7.0; 3]), ("differs", 3));
+        assert_eq!(judged(&[0.1, 0.9, 0.1, 0.9, 0.1]), ("not judged", 5));
+        assert_eq!(judged(&[0.1, 0.101, 0.102, 9.9, 9.9]), ("holds", 3), "it looks at no more");
     }
 
     #[test]
     fn what_is_not_a_number_decides_nothing() {
-        assert!(PRECISION.refusal(width(&[f64::NAN, 1.0])).is_some());
-        assert!(PRECISION.refusal(f64::INFINITY).is_some());
-        assert!(PRECISION.refusal(0.1).is_none());
+        assert_eq!(judged(&[f64::NAN; 5]), ("not judged", 5));
+        assert_eq!(judged(&[0.0; 5]), ("not judged", 5));
+    }
+
+    proptest! {
+        /// Figures are moved to the other side of the threshold, by a factor and by a mirror. The
+        /// number of rounds stays the same, and so does whether there is a verdict.
+        #[test]
+        fn the_side_of_the_threshold_does_not_matter(
+            logs in proptest::collection::vec(-0.2_f64..0.2, 5),
+            shrink in 1_u32..1_000,
+            shift in -3.0_f64..3.0,
+        ) {
+            let logs: Vec<f64> = logs.iter().map(|log| log / f64::from(shrink)).collect();
+            let judged = |side: f64| {
+                let figures: Vec<f64> =
+                    logs.iter().map(|log| (side * (shift + log)).exp()).collect();
+                let (verdict, rounds) = judged(&figures);
+                (verdict == "not judged", rounds)
+            };
+            let mirrored = judged(-1.0);
+            prop_assert_eq!(judged(1.0), mirrored);
+            let shifted: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+            let (verdict, rounds) = self::judged(&shifted);
+            prop_assert_eq!((verdict == "not judged", rounds), mirrored);
+        }
+    }
+
+    /// Returns the rounds of a sweep over two locks, of which the first decides if `decides`, and
+    /// the number of measurements of each.
+    fn swept(decides: bool) -> (usize, Vec<Vec<usize>>) {
+        let context = Context::new(true, 1, Interrupt::default());
+        let mut calls = 0;
+        let measure = |lock: usize, ()| {
+            calls += 1;
+            // The second lock decides nothing, so its noise does not matter.
+            if lock == 1 { f64::from(calls) } else { 7.0 }
+        };
+        let decides = |lock, _: usize| decides && lock == 0;
+        let join = |all: Vec<f64>| all.len();
+        let (grid, repeated) =
+            sweep_until(&context, (2, &[()]), PRECISION, measure, decides, |&figure| figure, join)
+                .unwrap();
+        (repeated.rounds, grid)
+    }
+
+    #[test]
+    fn only_whole_rounds_measure_what_decides_nothing() {
+        assert_eq!(swept(true), (3, vec![vec![3], vec![2]]));
+        assert_eq!(swept(false), (2, vec![vec![2], vec![2]]), "no figure decides");
+        assert_eq!((PRECISION.steps(10, 4), PRECISION.steps(10, 0)), (32, 20));
+    }
+
+    #[test]
+    fn rounds_in_words() {
+        let words = |rounds| Repeated { precision: PRECISION, rounds, widest: 0.0 }.words();
+        assert_eq!(words(2), "2 rounds");
+        assert_eq!(words(4), "4 rounds, or 2 where a cell decides nothing");
+    }
+
+    #[test]
+    fn required_precisions_can_be_reached() {
+        for (index, row) in REQUIRED.iter().enumerate() {
+            let [whole, least, most] = row.quick;
+            assert!(1 <= whole && whole <= least && 2 <= least, "{row:?}");
+            assert!(least <= most && 2 <= row.full, "{row:?}");
+            assert!(row.width > 0.0 && !row.why.is_empty(), "{row:?}");
+            let others = &REQUIRED[index + 1..];
+            assert!(others.iter().all(|other| other.experiment != row.experiment), "{row:?}");
+        }
     }
 }
