@@ -38,10 +38,13 @@ fn counts(thread: i32) -> Option<Vec<String>> {
 /// Returns when none of the threads has run for a while.
 fn wait_until_quiet(what: &str, threads: &[i32]) {
     let begin = Instant::now();
+    let all = || threads.iter().map(|&thread| counts(thread)).collect::<Option<Vec<_>>>();
     loop {
-        let before: Option<Vec<_>> = threads.iter().map(|&thread| counts(thread)).collect();
-        std::thread::sleep(WINDOW);
-        let after: Option<Vec<_>> = threads.iter().map(|&thread| counts(thread)).collect();
+        let before = all();
+        // A window begins only when all sleep.
+        let window = if before.is_some() { WINDOW } else { Duration::from_millis(1) };
+        std::thread::sleep(window);
+        let after = all();
         if before.is_some() && before == after {
             return;
         }
@@ -209,10 +212,13 @@ macro_rules! of_each_barrier {
     })+) => {$($(
         #[test]
         fn $test() {
-            for members in [2, 7] {
-                late::<$barrier>(members);
-            }
-            times_out::<$barrier>();
+            // Beside each other: all of them sleep nearly all the time.
+            std::thread::scope(|scope| {
+                for members in [2, 7] {
+                    scope.spawn(move || late::<$barrier>(members));
+                }
+                scope.spawn(times_out::<$barrier>);
+            });
         }
     )?)+};
 }
