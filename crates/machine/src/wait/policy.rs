@@ -109,7 +109,7 @@ impl WaitPolicy for Spin {
 /// ```
 /// use stanchion_machine::wait::{Patient, WaitPolicy};
 /// let mut policy = <Patient>::start();
-/// for _ in 0..10_000 {
+/// for _ in 0..500 {
 ///     policy.pause(); // soon yields, in the end sleeps
 /// }
 /// ```
