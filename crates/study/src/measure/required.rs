@@ -57,17 +57,17 @@ const REGRETS: Width = (
 /// A `regret` that is not quick has its own rounds, and is judged after them: its double tells the
 /// noise.
 pub const REQUIRED: &[Required] = &[
-    Required::new("all89/fig3.1", [2, 3, 9], 9, NULL_THREADS),
+    Required::new("all89/fig3.1", [2, 3, 15], 9, NULL_THREADS),
     Required::new("all89/fig3.2", [2, 3, 9], 9, RATES),
     Required::new("all89/fig3.3", [2, 3, 9], 9, RATES),
     Required::new("all89/sec3.6", [2, 3, 9], 9, RATES),
     Required::new("all89/fig4.1", [2, 3, 9], 9, DEGRADED),
     Required::new("all89/fig4.2", [2, 3, 9], 9, DEGRADED),
     Required::new("all89/fig4.3", [2, 3, 9], 9, DEGRADED),
-    Required::new("ms97/fig1", [1, 3, 12], 7, NORMALISED),
-    Required::new("ms97/fig2", [1, 3, 12], 7, NORMALISED),
-    Required::new("ms97/fig3", [1, 3, 12], 7, NORMALISED),
-    Required::new("ms97/fig4", [1, 3, 12], 7, NORMALISED),
+    Required::new("ms97/fig1", [1, 3, 9], 7, NORMALISED),
+    Required::new("ms97/fig2", [1, 3, 9], 7, NORMALISED),
+    Required::new("ms97/fig3", [1, 3, 9], 7, NORMALISED),
+    Required::new("ms97/fig4", [1, 3, 9], 7, NORMALISED),
     Required::new("ms97/fig5", [1, 3, 9], 7, NORMALISED),
     Required::new("ms97/fig6", [1, 3, 9], 7, NORMALISED),
     Required::new("ms97/fig7", [1, 3, 5], 7, NORMALISED),
