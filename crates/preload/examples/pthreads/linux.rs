@@ -134,8 +134,9 @@ fn timed() {
         let soon = || after(clock, Duration::from_millis(20));
         assert_eq!(mutex.lock_by(clock, soon()), 0);
         let began = std::time::Instant::now();
+        let gave_up = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let other = scope.spawn(|| {
                 assert_eq!(mutex.lock_by(clock, soon()), ETIMEDOUT);
                 assert!(began.elapsed() >= Duration::from_millis(19), "{:?}", began.elapsed());
                 let past = timespec { tv_sec: 1, tv_nsec: 0 };
@@ -144,11 +145,17 @@ fn timed() {
                 assert_eq!(mutex.lock_by(clock, none), EINVAL);
                 assert_eq!(mutex.lock_until(none), EINVAL);
                 assert_eq!(mutex.lock_until(past), ETIMEDOUT);
+                gave_up.store(true, Ordering::Relaxed);
                 let late = after(CLOCK_REALTIME, Duration::from_secs(60));
                 assert_eq!(mutex.lock_until(late), 0);
                 assert_eq!(mutex.unlock(), 0);
             });
-            std::thread::sleep(Duration::from_millis(60));
+            // On a busy machine the thread may come late. It gives up before the release.
+            while !gave_up.load(Ordering::Relaxed) && !other.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // By now the thread waits again, if the machine is not busy.
+            std::thread::sleep(Duration::from_millis(10));
             assert_eq!(mutex.unlock(), 0);
         });
     }
