@@ -94,13 +94,15 @@ fn contend(threads: usize, rounds: u64) {
 fn kinds() {
     let recursive = Mutex::of_type(libc::PTHREAD_MUTEX_RECURSIVE);
     assert_eq!([recursive.lock(), recursive.lock(), recursive.try_lock()], [0; 3]);
+    let tried = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             assert_eq!(recursive.try_lock(), EBUSY);
             assert_eq!(recursive.unlock(), EPERM);
+            tried.store(true, Ordering::Relaxed);
             recursive.with(|| ());
         });
-        std::thread::sleep(Duration::from_millis(20));
+        sleep_after(&tried, || other.is_finished());
         assert_eq!([recursive.unlock(), recursive.unlock(), recursive.unlock()], [0; 3]);
         other.join().unwrap();
     });
@@ -128,6 +130,15 @@ fn kinds() {
     }
 }
 
+/// Sleeps until another thread has set `done` or has ended, and then until it waits, if the machine
+/// is not busy.
+fn sleep_after(done: &AtomicBool, ended: impl Fn() -> bool) {
+    while !done.load(Ordering::Relaxed) && !ended() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(10));
+}
+
 fn timed() {
     let mutex = Mutex::new();
     for clock in [CLOCK_REALTIME, CLOCK_MONOTONIC] {
@@ -150,12 +161,7 @@ fn timed() {
                 assert_eq!(mutex.lock_until(late), 0);
                 assert_eq!(mutex.unlock(), 0);
             });
-            // On a busy machine the thread may come late. It gives up before the release.
-            while !gave_up.load(Ordering::Relaxed) && !other.is_finished() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            // By now the thread waits again, if the machine is not busy.
-            std::thread::sleep(Duration::from_millis(10));
+            sleep_after(&gave_up, || other.is_finished());
             assert_eq!(mutex.unlock(), 0);
         });
     }
@@ -182,17 +188,13 @@ fn errno() {
     let soon = || after(CLOCK_REALTIME, Duration::from_millis(5));
     assert_eq!(mutex.lock(), 0);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let other = scope.spawn(|| {
             assert_eq!(kept("a lock in vain", &|| mutex.lock_until(soon())), ETIMEDOUT);
             gave_up.store(true, Ordering::Relaxed);
             assert_eq!(kept("a lock", &|| mutex.lock()), 0);
             assert_eq!(kept("an unlock", &|| mutex.unlock()), 0);
         });
-        while !gave_up.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // By now the thread waits again, if the machine is not busy.
-        std::thread::sleep(Duration::from_millis(10));
+        sleep_after(&gave_up, || other.is_finished());
         assert_eq!(kept("an unlock with a waiter", &|| mutex.unlock()), 0);
     });
     assert_eq!(mutex.lock(), 0);
