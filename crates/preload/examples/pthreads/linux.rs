@@ -517,6 +517,19 @@ fn many() {
             assert!(mutexes.iter().all(|mutex| mutex.destroy() == 0));
         }
     }
+    // On a busy machine none of those threads may have met another. One does here.
+    for _ in 0..5 {
+        let (mutex, comes) = (Mutex::new(), AtomicBool::new(false));
+        assert_eq!(mutex.lock(), 0);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                comes.store(true, Ordering::Relaxed);
+                mutex.with(|| ());
+            });
+            sleep_after(&comes, || other.is_finished());
+            assert_eq!(mutex.unlock(), 0);
+        });
+    }
 }
 
 pub(crate) fn main() {
