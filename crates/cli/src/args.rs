@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Run a program and record how long its pthread mutexes are waited for.
     #[command(after_help = RECORD_HELP)]
     Record(RecordOptions),
+    /// Write the page of a study again from its results, from this computer or another one.
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
     #[command(hide = true)]
     Hog {
@@ -133,6 +136,19 @@ Exit codes:
   1  the simulation failed, or this computer could not be measured
   2  wrong command line, or FILE describes no machine";
 
+const REPORT_HELP: &str = "\
+Examples:
+  stanchion report                       study/results.json again, as study/report.html
+  stanchion report server.json --output server
+                                         what another computer has measured
+
+Shows beside it what DIR has of simulated machines.
+
+Exit codes:
+  0  written
+  1  the page could not be written
+  2  wrong command line, FILE is cut, of another version or no results, or DIR cannot be written";
+
 const RECORD_HELP: &str = "\
 Examples:
   stanchion record -- xz -T4 -k file
@@ -158,7 +174,7 @@ Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordOptions {
     /// Where the recording goes.
-    #[arg(long, short, value_name = "FILE", default_value = "waits.json")]
+    #[arg(long, alias = "out", short, value_name = "FILE", default_value = "waits.json")]
     pub(crate) output: PathBuf,
 
     /// Replace the program's mutexes by ours with this policy.
@@ -231,8 +247,8 @@ pub(crate) struct StudyOptions {
     pub(crate) list: bool,
 
     /// Where the report goes; created if it is not there.
-    #[arg(long, value_name = "DIR", default_value = "study")]
-    pub(crate) out: PathBuf,
+    #[arg(long, alias = "out", value_name = "DIR", default_value = "study")]
+    pub(crate) output: PathBuf,
 
     /// Also write the results to this file ("-" is standard output).
     #[arg(long, value_name = "FILE")]
@@ -312,6 +328,17 @@ impl StudyOptions {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct ReportOptions {
+    #[arg(value_name = "FILE", default_value = "study/results.json")]
+    /// The results: `results.json` or `simulated.json` of a study, or what its --json wrote.
+    pub(crate) file: PathBuf,
+
+    #[arg(long, alias = "out", value_name = "DIR", default_value = "study")]
+    /// Where the page goes; created if it is not there.
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct AdviseOptions {
     /// Recordings of waits.
     #[arg(value_name = "FILE", required_unless_present = "demo", conflicts_with = "demo")]
@@ -326,7 +353,7 @@ pub(crate) struct AdviseOptions {
     pub(crate) thresholds: Option<PathBuf>,
 
     /// Where the report goes; created if it is not there.
-    #[arg(long, value_name = "DIR", default_value = "advice")]
+    #[arg(long, alias = "out", value_name = "DIR", default_value = "advice")]
     pub(crate) output: PathBuf,
 
     /// Take C, the cost of blocking, to be this, in place of what was measured.

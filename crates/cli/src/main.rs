@@ -1,6 +1,7 @@
 //! The `stanchion` command.
 //!
 //! - `study` runs the papers' experiments on this machine and writes a report.
+//! - `report` writes that report again from the results.
 //! - `machine` says what this machine is.
 //! - `calibrate` says how far simulated locks are from real ones.
 //! - `record` records the waits of a program.
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let args = args::Args::parse();
     let done = match args.command {
         args::Command::Study(options) => study::run(&options).map(|()| 0),
+        args::Command::Report(options) => study::report(&options).map(|()| 0),
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),

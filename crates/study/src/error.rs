@@ -108,13 +108,13 @@ pub enum Error {
         why: String,
     },
 
-    /// A picture cannot be drawn.
-    #[error("cannot draw the picture of {id}: {reason}")]
-    Draw {
-        /// The experiment that the picture belongs to.
-        id: String,
+    /// A file of results cannot be read.
+    #[error("cannot read the results {}: {why}", path.display())]
+    ReadResults {
+        /// The file.
+        path: PathBuf,
         /// The reason.
-        reason: String,
+        why: String,
     },
 
     /// The results cannot be written as JSON.
@@ -145,12 +145,12 @@ impl Error {
             | Self::NothingRuns { .. }
             | Self::ReadMachine { .. }
             | Self::BadMachine { .. }
+            | Self::ReadResults { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
             Self::Replace { .. }
             | Self::Write { .. }
             | Self::NotDescribed { .. }
-            | Self::Draw { .. }
             | Self::Json(_)
             | Self::Listen(_)
             | Self::Failed(_) => 1,

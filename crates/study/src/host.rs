@@ -2,11 +2,11 @@
 
 use std::fs::read_to_string;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stanchion_machine::topology;
 
 /// The machine a study ran on. A field is empty if the system does not tell it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Host {
     /// The processor's model.
     pub processor: String,

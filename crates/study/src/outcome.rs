@@ -204,18 +204,34 @@ pub struct Series {
     /// True if the series is shown as dots without a line: sampled values beside computed ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dots: bool,
+    /// The least and the greatest y of the runs behind each point, in the order of the points.
+    /// Empty if a point is one figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spread: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// Returns a series that is drawn as a line.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self { name: name.into(), points: points.into_iter().collect(), dots: false }
+        let points = points.into_iter().collect();
+        Self { name: name.into(), points, dots: false, spread: Vec::new() }
     }
 
     /// Returns the same series, shown as dots.
     pub fn dotted(self) -> Self {
         Self { dots: true, ..self }
     }
+
+    /// Returns the same series, with the least and the greatest y of the runs behind each point.
+    pub fn with_spread(self, spread: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { spread: spread.into_iter().collect(), ..self }
+    }
+}
+
+/// Returns the least and the greatest of `runs`.
+pub fn range(runs: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    runs.into_iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), run| (low.min(run), high.max(run)))
 }
 
 /// The timeline of a simulated run.

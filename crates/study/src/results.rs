@@ -7,16 +7,20 @@
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
 
+use std::fs;
+use std::path::Path;
+
 use super::experiment::{Kind, Paper};
 use super::outcome::{Outcome, Verdict};
 use super::target::{Call, Task};
+use crate::error::Error;
 use crate::host::Host;
 
 /// One study.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
     /// The name of this document's layout.
-    pub schema: &'static str,
+    pub schema: String,
     /// The date and the host; only in a study of this computer.
     #[serde(flatten)]
     pub here: Option<Here>,
@@ -25,7 +29,7 @@ pub struct Results {
     /// The seed of everything random in it.
     pub seed: u64,
     /// The machines that were simulated, each once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<Machine>,
     /// False while the study runs, and if it was interrupted.
     pub complete: bool,
@@ -35,10 +39,13 @@ pub struct Results {
 }
 
 /// The time and the host of a study of this computer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Here {
-    /// The time of the study, in seconds since 1970.
+    /// The time when the study began, in seconds since 1970.
     pub written: u64,
+    /// The time when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
     /// The computer that the study ran on.
     pub machine: Host,
 }
@@ -61,7 +68,7 @@ impl Results {
             }
         }
         Self {
-            schema: if here.is_some() { Self::SCHEMA } else { Self::SIMULATED },
+            schema: if here.is_some() { Self::SCHEMA } else { Self::SIMULATED }.to_owned(),
             here,
             quick,
             seed,
@@ -70,18 +77,40 @@ impl Results {
             entries: tasks.iter().map(Entry::waiting).collect(),
         }
     }
+
+    /// Reads the results of an earlier study.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let not_read =
+            |why: String| Error::ReadResults { path: path.to_owned(), why: why.replace('\n', " ") };
+        let text = fs::read_to_string(path).map_err(|error| not_read(error.to_string()))?;
+        let layout: Layout = serde_json::from_str(&text)
+            .map_err(|error| not_read(format!("it is no whole file of results ({error})")))?;
+        if ![Self::SCHEMA, Self::SIMULATED].contains(&&*layout.schema) {
+            let why = format!(
+                "its layout is `{}`; this version reads {} and {}",
+                layout.schema,
+                Self::SCHEMA,
+                Self::SIMULATED
+            );
+            return Err(not_read(why));
+        }
+        let read = |error: serde_json::Error| {
+            not_read(format!("it is not as this version writes it ({error})"))
+        };
+        serde_json::from_str(&text).map_err(read)
+    }
+
+    /// Returns whether they are of this computer, and not of simulated machines.
+    pub fn is_real(&self) -> bool {
+        self.schema == Self::SCHEMA
+    }
 }
 
-/// The findings of an earlier study in the same directory on the other kind of machine.
-#[derive(Debug, Deserialize)]
-pub struct Earlier {
-    /// The name of the document's layout.
-    pub schema: String,
-    /// The time of the study, in seconds since 1970; none if it was simulated.
-    pub written: Option<u64>,
-    /// The runs that it has.
-    #[serde(rename = "experiments")]
-    pub entries: Vec<Entry>,
+/// The part of a document that says how to read the rest.
+#[derive(Deserialize)]
+struct Layout {
+    /// The name of the layout.
+    schema: String,
 }
 
 /// One run of an experiment and its outcome.
@@ -202,6 +231,35 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_are_no_results_are_refused_with_the_reason() {
+        let directory = std::env::temp_dir().join(format!("stanchion-read-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("results.json");
+        let here = Here { written: 1, ended: Some(2), machine: Host::here() };
+        let results = Results::waiting(&[], Some(here), true, 7);
+        let whole = serde_json::to_string(&results).unwrap();
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Results::read(&path)
+        };
+        let again = read(&whole).unwrap();
+        assert_eq!((again.seed, again.here.unwrap().ended), (7, Some(2)));
+        let cut = &whole[..whole.len() / 2];
+        let later = whole.replace("study/1", "study/9");
+        for (text, said) in [
+            (cut, "no whole file of results"),
+            ("[1, 2]", "no whole file of results"),
+            (&later, "its layout is `stanchion-study/9`"),
+            ("{\"schema\": \"stanchion-study/1\"}", "not as this version writes it"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.to_string().contains(said), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        fs::remove_dir_all(directory).unwrap();
+    }
 
     #[test]
     fn time_is_told_of_real_runs_only() {

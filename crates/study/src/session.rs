@@ -75,6 +75,9 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
     }
     progress.finish();
     results.complete = !interrupt.asked();
+    if let Some(here) = &mut results.here {
+        here.ended = Some(now());
+    }
     destination.write(&results, true)?;
     say_end(out, &results, &destination);
     if interrupt.asked() {
@@ -92,8 +95,12 @@ fn here() -> Here {
     if let Some(warning) = machine.warning() {
         Output::Stderr.line(format_args!("stanchion: {warning}"));
     }
-    let written = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    Here { written, machine }
+    Here { written: now(), ended: None, machine }
+}
+
+/// Returns the seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// Runs `call` and returns the seconds that it took.

@@ -180,10 +180,10 @@ impl Destination {
             Output::Stdout.line(format_args!("{what:11}{}", path.display()));
         };
         let pictures = page::pictures(advice);
-        files::replace(&self.page, page::page(advice, &pictures)?.as_bytes())?;
+        files::replace(&self.page, page::page(advice, &pictures).as_bytes())?;
         for picture in &pictures {
             let path = self.directory.join(&picture.file);
-            files::replace(&path, picture.standalone()?.as_bytes())?;
+            files::replace(&path, picture.standalone().as_bytes())?;
         }
         say("report", &self.page);
         say("pictures", &self.directory.join("waits-*.svg"));

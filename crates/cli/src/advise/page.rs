@@ -2,7 +2,6 @@
 
 use stanchion_paper_klmo91::waits::judge::{COLUMNS, Costs, FACTORS};
 use stanchion_paper_klmo91::waits::pool::Lock;
-use stanchion_study::error::Error;
 use stanchion_study::report::chart;
 use stanchion_study::report::markup::Markup;
 use stanchion_study::report::parts::{badge, figure, finish, start};
@@ -27,9 +26,8 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     /// Returns the picture as a file of its own.
-    pub(crate) fn standalone(&self) -> Result<String, Error> {
+    pub(crate) fn standalone(&self) -> String {
         chart::standalone(&self.picture)
-            .map_err(|reason| Error::Draw { id: self.picture.title.clone(), reason })
     }
 }
 
@@ -72,7 +70,7 @@ fn histogram(lock: &Lock, cost: f64) -> Picture {
 }
 
 /// The whole document.
-pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> Result<String, Error> {
+pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> String {
     let pool = &advice.pool;
     let mut page = Markup::default();
     start(&mut page, "Stanchion advice");
@@ -98,7 +96,7 @@ pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> Result<String, Error>
     page.raw("</ul></section>\n<section><h2>The waits</h2>\n");
     waits(&mut page, advice);
     for drawn in pictures {
-        figure(&mut page, &drawn.file, &drawn.picture)?;
+        figure(&mut page, &drawn.picture);
     }
     if pool.locks.len() > pictures.len() {
         let left = count(pool.locks.len() - pictures.len(), "more lock");
@@ -107,7 +105,7 @@ pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> Result<String, Error>
     page.raw("</section>\n");
     notes(&mut page);
     finish(&mut page);
-    Ok(page.finish())
+    page.finish()
 }
 
 fn facts(page: &mut Markup, advice: &Advice) {

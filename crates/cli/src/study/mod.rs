@@ -14,11 +14,13 @@ use stanchion_regret::options::{Options, Plan};
 use stanchion_regret::random;
 use stanchion_study::context::Given;
 use stanchion_study::experiment::Experiment;
+use stanchion_study::output::Output;
+use stanchion_study::report;
 use stanchion_study::select::select;
 use stanchion_study::session::{self, Settings};
 use stanchion_study::target::{self, Target};
 
-use crate::args::StudyOptions;
+use crate::args::{ReportOptions, StudyOptions};
 use crate::error::Error;
 
 /// Runs the command.
@@ -46,13 +48,20 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     let settings = Settings {
         quick: options.quick,
         seed: options.seed,
-        out: options.out.clone(),
+        out: options.output.clone(),
         json: options.json.clone(),
         trace: options.trace,
         expected: times::expected,
         given,
     };
     Ok(session::run(&tasks, &target, &settings)?)
+}
+
+/// Writes the page of earlier results.
+pub(crate) fn report(options: &ReportOptions) -> Result<(), Error> {
+    let page = report::again(&options.file, &options.output)?;
+    Output::Stdout.line(format_args!("report: {}", page.display()));
+    Ok(())
 }
 
 /// The options of `regret`, if that is chosen; what is said about it must mean something, before

@@ -6,7 +6,7 @@ use stanchion_study::context::Context;
 use stanchion_study::error::Error;
 use stanchion_study::experiment::{Bodies, Body, Paper};
 use stanchion_study::interrupt::Interrupt;
-use stanchion_study::results::{Earlier, Results, Took};
+use stanchion_study::results::{Results, Took};
 use stanchion_study::select::select;
 use stanchion_study::session::run_one;
 use stanchion_study::target::{Call, Target, Task, plan};
@@ -160,5 +160,5 @@ fn the_same_seed_gives_the_same_bytes_twice_in_one_process() {
     let _between = vec![0_u8; 12_345];
     assert_eq!(first, simulated(1));
     assert_ne!(first, simulated(2));
-    assert_eq!(serde_json::from_str::<Earlier>(&first).unwrap().entries.len(), 4);
+    assert_eq!(serde_json::from_str::<Results>(&first).unwrap().entries.len(), 4);
 }

@@ -2,22 +2,19 @@
 //!
 //! [`files`](crate::files) writes them to disk.
 
-mod bars;
 pub mod chart;
-mod map;
 pub mod markup;
 mod page;
 pub mod parts;
 mod section;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::files::{make_directory, probe_for, replace};
 use crate::output::Output;
-use crate::results::{Earlier, Entry, Results};
+use crate::results::{Entry, Results};
 
 /// The files that a study is written to. They are known to be writable before anything runs.
 #[derive(Debug)]
@@ -29,7 +26,7 @@ pub struct Destination {
     /// A further copy of the results; "-" is standard output.
     json: Option<PathBuf>,
     /// The results of an earlier study on the other kind of machine, for the page.
-    earlier: Option<Earlier>,
+    earlier: Option<Results>,
 }
 
 /// File names of the results: of a study of this computer, and of simulated machines.
@@ -38,7 +35,7 @@ const NAMES: [&str; 2] = ["results.json", "simulated.json"];
 impl Destination {
     /// Makes the directory, and tries to write in it and beside `json`.
     pub fn open(out: &Path, json: Option<&Path>, real: bool) -> Result<Self, Error> {
-        make_directory(out, "--out DIR")?;
+        make_directory(out, "--output DIR")?;
         let [own, other] = if real { NAMES } else { [NAMES[1], NAMES[0]] };
         let destination = Self {
             page: out.join("report.html"),
@@ -47,7 +44,7 @@ impl Destination {
             earlier: earlier(&out.join(other), real),
         };
         for path in [&destination.page, &destination.results] {
-            probe_for(path, "--out DIR")?;
+            probe_for(path, "--output DIR")?;
         }
         if let Some(path) = destination.json_file() {
             probe_for(path, "--json FILE")?;
@@ -86,7 +83,7 @@ impl Destination {
     /// is over.
     pub fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(results)? + "\n";
-        replace(&self.page, page::page(results, self.earlier.as_ref())?.as_bytes())?;
+        replace(&self.page, page::page(results, self.earlier.as_ref()).as_bytes())?;
         replace(&self.results, json.as_bytes())?;
         match (self.json_file(), &self.json) {
             (Some(path), _) => replace(path, json.as_bytes()),
@@ -100,17 +97,29 @@ impl Destination {
 
 /// Reads the results at `path`, if there are any: those of simulated machines if the study is
 /// `real`. If they cannot be read, prints a message and leaves them out.
-fn earlier(path: &Path, real: bool) -> Option<Earlier> {
-    let schema = if real { Results::SIMULATED } else { Results::SCHEMA };
-    let text = fs::read_to_string(path).ok()?;
-    match serde_json::from_str::<Earlier>(&text) {
-        Ok(earlier) if earlier.schema == schema => Some(earlier),
-        Ok(_) | Err(_) => {
-            Output::Stderr.line(format_args!(
-                "stanchion: {} is not of this version, so the report leaves it out",
-                path.display()
-            ));
+fn earlier(path: &Path, real: bool) -> Option<Results> {
+    if !path.exists() {
+        return None;
+    }
+    match Results::read(path) {
+        Ok(earlier) if earlier.is_real() != real => Some(earlier),
+        Ok(_) => None,
+        Err(error) => {
+            Output::Stderr.line(format_args!("stanchion: {error}; the report leaves them out"));
             None
         }
     }
+}
+
+/// Writes the page of results that were written before, and returns its path. Beside them it shows
+/// what `out` has of the other kind of machine.
+pub fn again(file: &Path, out: &Path) -> Result<PathBuf, Error> {
+    let results = Results::read(file)?;
+    make_directory(out, "--output DIR")?;
+    let page = out.join("report.html");
+    probe_for(&page, "--output DIR")?;
+    let other = if results.is_real() { NAMES[1] } else { NAMES[0] };
+    let earlier = earlier(&out.join(other), results.is_real());
+    replace(&page, page::page(&results, earlier.as_ref()).as_bytes())?;
+    Ok(page)
 }

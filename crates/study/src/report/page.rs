@@ -4,28 +4,27 @@
 use super::markup::Markup;
 use super::parts::{anchor, badge, finish, start};
 use super::section::{self, Section};
-use crate::error::Error;
-use crate::results::{Earlier, Entry, Results};
+use crate::results::{Entry, Results};
 
 /// Writes the whole document: the findings of this study, beside earlier findings of the same
 /// experiments on the other kind of machine.
-pub(crate) fn page(results: &Results, earlier: Option<&Earlier>) -> Result<String, Error> {
+pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");
     head(&mut page, results, earlier);
     let sections = section::sections(results, earlier);
     summary(&mut page, &sections);
     for section in &sections {
-        section.write(&mut page)?;
+        section.write(&mut page);
     }
     let shown = |entry: &&Entry| sections.iter().any(|section| section.shows(entry));
     let waiting: Vec<_> = results.entries.iter().filter(|entry| !shown(entry)).collect();
     not_run(&mut page, &waiting);
     finish(&mut page);
-    Ok(page.finish())
+    page.finish()
 }
 
-fn head(page: &mut Markup, results: &Results, earlier: Option<&Earlier>) {
+fn head(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
     page.element("h1", "Stanchion study");
     let pace = if results.quick { "quick" } else { "full" };
     let lead = match &results.here {
@@ -42,7 +41,9 @@ fn head(page: &mut Markup, results: &Results, earlier: Option<&Earlier>) {
     page.raw("<dl class=\"machine\">");
     let mut lines = vec![("run", format!("{pace}, seed {}", results.seed))];
     if let Some(here) = &results.here {
-        lines.insert(0, ("written", date(here.written)));
+        let end = here.ended.map_or_else(|| "not yet".to_owned(), date);
+        lines.insert(0, ("ended", end));
+        lines.insert(0, ("began", date(here.written)));
     }
     if !results.complete {
         lines.push(("complete", "no: the study had not finished when this was written".to_owned()));
@@ -50,7 +51,7 @@ fn head(page: &mut Markup, results: &Results, earlier: Option<&Earlier>) {
     for machine in &results.machines {
         lines.push(("simulated", format!("{}, {} processors", machine.name, machine.processors)));
     }
-    match earlier.map(|earlier| earlier.written) {
+    match earlier.map(|earlier| earlier.here.as_ref().map(|here| here.written)) {
         Some(Some(written)) => {
             lines.push(("real", format!("from results.json of {}", date(written))));
         }

@@ -1,10 +1,8 @@
 //! The parts of every page: its beginning and end, verdict marks, and pictures with their legends
 //! and numbers.
 
-use super::chart::{COLOURS, chart, columns, tick};
-use super::map;
+use super::chart::{Drawing, chart, columns, steps, tick};
 use super::markup::Markup;
-use crate::error::Error;
 use crate::outcome::{Picture, Series, Shape, Verdict};
 use crate::units::significant;
 
@@ -43,97 +41,93 @@ pub(super) fn anchor(id: &str) -> String {
 }
 
 /// Writes the picture at the width that fits, its legend, and its numbers.
-pub fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
-    let [wide, narrow] =
-        chart(picture).map_err(|reason| Error::Draw { id: id.to_owned(), reason })?;
+pub fn figure(page: &mut Markup, picture: &Picture) {
     page.raw("<figure>").element("figcaption", &picture.title);
-    legend(page, picture);
-    page.line(format_args!(
-        "<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>\n"
-    ));
-    let xs = columns(&picture.series);
-    let downwards = picture.series.len() <= 3 && xs.len() > 12;
-    // A long table starts folded, because it would push the rest of the page out of sight.
-    let open = if downwards || picture.shape == Shape::Map { "" } else { " open" };
-    page.line(format_args!("<details{open}><summary>The numbers</summary>"));
-    let unit = match picture.shape {
-        Shape::Lines | Shape::Rows | Shape::Map | Shape::Bars { .. } => {
-            format!("{} by {}", picture.y.label, picture.x.label)
+    match chart(picture) {
+        Some([wide, narrow]) => {
+            drawing(page, "wide", picture, &wide);
+            drawing(page, "narrow", picture, &narrow);
         }
-    };
-    page.element("p class=\"unit\"", &unit);
-    let cell = |points: &[(f64, f64)], x: f64| {
-        points
-            .iter()
-            .find(|point| point.0 == x)
-            .map_or_else(|| "–".to_owned(), |point| significant(point.1))
-    };
-    // If there are few series over many x, a column for each series reads better.
-    if downwards {
-        let mut head = vec![picture.x.label.clone()];
-        head.extend(picture.series.iter().map(|series| series.name.clone()));
-        let row = |&x: &f64| {
-            let cells = picture.series.iter().map(|series| cell(&series.points, x));
-            std::iter::once(tick(x)).chain(cells).collect()
-        };
-        let rows: Vec<Vec<String>> = xs.iter().map(row).collect();
-        page.table(&head, &rows);
-    } else {
-        let mut head = vec![picture.x.label.clone()];
-        let name = |x: f64| picture.x.names.get(x as usize).cloned().unwrap_or_else(|| tick(x));
-        head.extend(xs.iter().map(|&x| name(x)));
-        let row = |series: &Series| {
-            let cells = xs.iter().map(|&x| cell(&series.points, x));
-            std::iter::once(series.name.clone()).chain(cells).collect()
-        };
-        let rows: Vec<Vec<String>> = picture.series.iter().map(row).collect();
-        page.table(&head, &rows);
+        None => {
+            page.element("p", "Too many series for a picture; the table has their numbers.");
+        }
     }
-    page.raw("</details></figure>\n");
-    Ok(())
+    numbers(page, picture);
+    page.raw("</figure>\n");
 }
 
-fn legend(page: &mut Markup, picture: &Picture) {
+fn drawing(page: &mut Markup, class: &str, picture: &Picture, drawing: &Drawing) {
+    page.line(format_args!("<div class=\"{class}\">"));
     if picture.shape == Shape::Map {
-        return steps(page);
+        legend_of_map(page);
     }
-    let names: Vec<String> = match picture.shape {
-        Shape::Lines | Shape::Bars { .. } => {
-            picture.series.iter().map(|series| series.name.clone()).collect()
+    if !drawing.legend.is_empty() {
+        page.raw("<ul class=\"legend\">");
+        for (look, letter, name) in &drawing.legend {
+            let mark = look.mark(7.0, 7.0, 5.0);
+            page.line(format_args!(
+                "<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">{mark}</svg>"
+            ));
+            if let Some(letter) = letter {
+                page.line(format_args!("<b>{letter}</b> "));
+            }
+            page.text(name).raw("</li>");
         }
-        Shape::Rows => {
-            let named = |&x: &f64| picture.x.names.get(x as usize).cloned();
-            let name = |x: &f64| named(x).unwrap_or_else(|| with_unit(*x, &picture.x.label));
-            columns(&picture.series).iter().map(name).collect()
-        }
-        Shape::Map => Vec::new(),
-    };
-    if names.len() < 2 {
-        return;
+        page.raw("</ul>");
     }
-    page.raw("<ul class=\"legend\">");
-    for (index, name) in names.iter().enumerate() {
-        let colour = index % COLOURS + 1;
-        let mark = match index % 4 {
-            0 => "<circle cx=\"6\" cy=\"6\" r=\"5\"",
-            1 => "<polygon points=\"6,1 11,11 1,11\"",
-            2 => "<rect x=\"2\" y=\"2\" width=\"8\" height=\"8\"",
-            _ => "<polygon points=\"6,0 12,6 6,12 0,6\"",
+    // A map may be wider than the window.
+    let scrolls = if picture.shape == Shape::Map { " tabindex=\"0\"" } else { "" };
+    page.line(format_args!("<div class=\"scroll\"{scrolls}>{}</div></div>\n", drawing.svg));
+}
+
+/// Writes the table with the value of every point.
+fn numbers(page: &mut Markup, picture: &Picture) {
+    let xs = columns(&picture.series);
+    page.raw("<details><summary>The numbers</summary>");
+    let has_spread = picture.series.iter().any(|series| !series.spread.is_empty());
+    let runs = if has_spread { "; in brackets the least and the greatest of the runs" } else { "" };
+    let unit = format!("{} by {}{runs}", picture.y.label, picture.x.label);
+    page.element("p class=\"unit\"", &unit);
+    let name = |x: f64| picture.x.names.get(x as usize).cloned().unwrap_or_else(|| tick(x));
+    // If there are few series over many x, a column for each series reads better.
+    let (head, rows): (Vec<String>, Vec<Vec<String>>) =
+        if picture.series.len() <= 3 && xs.len() > 12 {
+            let row = |&x: &f64| {
+                let cells = picture.series.iter().map(|series| cell(series, x));
+                std::iter::once(name(x)).chain(cells).collect()
+            };
+            let names = picture.series.iter().map(|series| series.name.clone());
+            (names.collect(), xs.iter().map(row).collect())
+        } else {
+            let row = |series: &Series| {
+                let cells = xs.iter().map(|&x| cell(series, x));
+                std::iter::once(series.name.clone()).chain(cells).collect()
+            };
+            let names = xs.iter().map(|&x| name(x));
+            (names.collect(), picture.series.iter().map(row).collect())
         };
-        page.line(format_args!(
-            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} \
-             class=\"f{colour}\"/></svg>"
-        ))
-        .text(name)
-        .raw("</li>");
-    }
-    page.raw("</ul>");
+    let head: Vec<String> = std::iter::once(picture.x.label.clone()).chain(head).collect();
+    page.table(&head, &rows).raw("</details>");
+}
+
+/// Formats all values of a series at `x`; a dash if there are none.
+fn cell(series: &Series, x: f64) -> String {
+    let at = series.points.iter().enumerate().filter(|(_, point)| point.0 == x);
+    let values: Vec<String> = at
+        .map(|(index, point)| match series.spread.get(index) {
+            Some(&(low, high)) => {
+                format!("{} ({}–{})", significant(point.1), significant(low), significant(high))
+            }
+            None => significant(point.1),
+        })
+        .collect();
+    if values.is_empty() { "–".to_owned() } else { values.join(", ") }
 }
 
 /// Writes the legend of a map: its colours.
-fn steps(page: &mut Markup) {
+fn legend_of_map(page: &mut Markup) {
     page.raw("<ul class=\"legend\">");
-    for (index, name) in map::legend().iter().enumerate() {
+    for (index, name) in steps().iter().enumerate() {
         page.line(format_args!(
             "<li><svg width=\"20\" height=\"12\" aria-hidden=\"true\"><rect width=\"20\" \
              height=\"12\" class=\"fstep{}\"/></svg>",
@@ -145,24 +139,26 @@ fn steps(page: &mut Markup) {
     page.raw("</ul>");
 }
 
-/// Formats `x` with the unit of `label`: "1 thread", "8 threads", "50 ns of critical section".
-fn with_unit(x: f64, label: &str) -> String {
-    let count = tick(x);
-    match (label.split_once(", "), label.strip_suffix('s')) {
-        (Some((what, unit)), _) => format!("{count} {unit} of {what}"),
-        (None, Some(one)) if x == 1.0 => format!("{count} {one}"),
-        _ => format!("{count} {label}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::with_unit;
+    use super::*;
+    use crate::outcome::Axis;
 
     #[test]
-    fn units() {
-        assert_eq!(with_unit(1.0, "threads"), "1 thread");
-        assert_eq!(with_unit(8.0, "threads"), "8 threads");
-        assert_eq!(with_unit(50.0, "critical section, ns"), "50 ns of critical section");
+    fn the_table_has_every_point() {
+        let series = Series::new("lock", [(1.0, 2.0), (1.0, 3.0), (2.0, 4.0)]);
+        let spread = Series::new("queue", [(1.0, 5.0)]).with_spread([(4.5, 6.0)]);
+        let picture = Picture {
+            title: "twice at one x".to_owned(),
+            shape: Shape::Lines,
+            x: Axis::linear("threads"),
+            y: Axis::linear("ns"),
+            series: vec![series, spread],
+        };
+        let mut page = Markup::default();
+        figure(&mut page, &picture);
+        let page = page.finish();
+        assert!(page.contains("<td>2.00, 3.00</td><td>4.00</td>"), "{page}");
+        assert!(page.contains("<td>5.00 (4.50–6.00)</td><td>–</td>"), "{page}");
     }
 }

@@ -8,16 +8,15 @@ use std::collections::BTreeSet;
 
 use super::markup::Markup;
 use super::parts::{anchor, badge, figure};
-use crate::error::Error;
 use crate::outcome::Outcome;
-use crate::results::{Earlier, Entry, Results, Took};
+use crate::results::{Entry, Results, Took};
 
 /// All sides of one experiment, at least one.
 pub(super) struct Section<'a>(Vec<&'a Entry>);
 
 /// Returns the experiments of `results` that ran now or earlier, simulated sides first and this
 /// computer last.
-pub(super) fn sections<'a>(results: &'a Results, earlier: Option<&'a Earlier>) -> Vec<Section<'a>> {
+pub(super) fn sections<'a>(results: &'a Results, earlier: Option<&'a Results>) -> Vec<Section<'a>> {
     let real = results.here.is_some();
     let now: Vec<&Entry> = results.entries.iter().collect();
     let before: Vec<&Entry> =
@@ -53,8 +52,8 @@ impl<'a> Section<'a> {
         self.0.iter().any(|side| side.id == entry.id)
     }
 
-    pub(super) fn write(&self, page: &mut Markup) -> Result<(), Error> {
-        let Some(first) = self.0.first() else { return Ok(()) };
+    pub(super) fn write(&self, page: &mut Markup) {
+        let Some(first) = self.0.first() else { return };
         let one = self.0.len() == 1;
         page.line(format_args!("<section id=\"{}\">", anchor(&first.id)));
         page.raw("<h2><code>").text(&first.id).raw("</code> ").text(&first.title).raw("</h2>\n");
@@ -78,10 +77,9 @@ impl<'a> Section<'a> {
             if !one {
                 page.element("h3 class=\"place\"", &side.place());
             }
-            details(page, &side.id, &side.outcome)?;
+            details(page, &side.outcome);
         }
         page.raw("</section>\n");
-        Ok(())
     }
 
     /// Writes the figures of all sides. Figures with the same name stand in one row.
@@ -118,9 +116,9 @@ impl<'a> Section<'a> {
 }
 
 /// Writes the pictures, tables and notes of one side.
-fn details(page: &mut Markup, id: &str, outcome: &Outcome) -> Result<(), Error> {
+fn details(page: &mut Markup, outcome: &Outcome) {
     for picture in &outcome.pictures {
-        figure(page, id, picture)?;
+        figure(page, picture);
     }
     for drawn in &outcome.timelines {
         page.raw("<details>").element("summary", &format!("Timeline: {}", drawn.title));
@@ -142,5 +140,4 @@ fn details(page: &mut Markup, id: &str, outcome: &Outcome) -> Result<(), Error> 
         }
         page.raw("</ul>\n");
     }
-    Ok(())
 }
