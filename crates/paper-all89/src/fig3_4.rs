@@ -29,7 +29,7 @@ use stanchion_study::units::{nanos, percent, significant};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig3.4",
     paper: Paper::All89,
-    title: "Thread cost against runnable threads, 18 processors",
+    title: "Thread cost against runnable threads",
     claim: "An idle queue is fastest while processors idle and slower once threads outnumber them; local ready queues spike near 18; a central queue is dearer with \
             few runnable threads.",
     bodies: Bodies::Machines {

@@ -19,7 +19,7 @@ use super::paper::Elapsed;
 use super::recording::{Recorded, unsound};
 use stanchion_study::context::Stop;
 use stanchion_study::measure::median;
-use stanchion_study::outcome::{Axis, Comparison, Picture, Series, Shape, Table};
+use stanchion_study::outcome::{Axis, Comparison, Picture, Series, Shape, Table, range};
 use stanchion_study::units::{nanos, percent};
 
 /// The indices of entrants.
@@ -166,7 +166,9 @@ impl Standings {
             if let Some(there) = beside(paper, self.names[entrant]) {
                 points.push((1.0, there.seconds / paper[BLOCK].seconds));
             }
-            Series::new(self.names[entrant], points)
+            let (low, high) = range(self.rounds[entrant].iter().copied());
+            let spread = (low / self.elapsed[BLOCK], high / self.elapsed[BLOCK]);
+            Series::new(self.names[entrant], points).with_spread([spread])
         });
         Picture {
             title: title.to_owned(),

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
+use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table, range};
 pub(crate) use stanchion_study::settings::structures::Kind;
 use stanchion_study::units::significant;
 
@@ -72,6 +72,8 @@ pub(crate) struct Grid {
     base: usize,
     /// The measurements, by level, row, count.
     cells: Vec<Cell>,
+    /// The least and the greatest elapsed time of the runs of each cell; empty if each ran once.
+    ranges: Vec<(f64, f64)>,
     /// The measured work, for the title of a picture.
     what: &'static str,
 }
@@ -94,7 +96,14 @@ impl Grid {
     ) -> Self {
         assert_eq!(cells.len(), LEVELS.len() * rows.len() * counts.len());
         let what = "a million turns of all processes together";
-        Self { rows, counts, base, cells, what }
+        let ranges = Vec::new();
+        Self { rows, counts, base, cells, ranges, what }
+    }
+
+    /// Returns the same grid, with the elapsed times of all `runs` of each cell.
+    pub(crate) fn with_runs(self, runs: &[Vec<Cell>]) -> Self {
+        let ranges = runs.iter().map(|runs| range(runs.iter().map(|cell| cell.elapsed))).collect();
+        Self { ranges, ..self }
     }
 
     /// Returns the grid for times of `what` instead of a million turns.
@@ -103,8 +112,11 @@ impl Grid {
     }
 
     pub(crate) fn cell(&self, row: usize, level: usize, column: usize) -> Cell {
-        let row = (level - LEVELS.start) * self.rows.len() + row;
-        self.cells[row * self.counts.len() + column]
+        self.cells[self.place(row, level, column)]
+    }
+
+    fn place(&self, row: usize, level: usize, column: usize) -> usize {
+        ((level - LEVELS.start) * self.rows.len() + row) * self.counts.len() + column
     }
 
     /// Returns the column of all processors.
@@ -177,7 +189,13 @@ impl Grid {
     fn line(&self, row: usize, level: usize) -> Series {
         let at =
             |(column, &count): (usize, &usize)| (count as f64, self.normalised(row, level, column));
+        let spread = |column: usize| {
+            let &(low, high) = self.ranges.get(self.place(row, level, column))?;
+            let base = self.cell(self.base, level, column).elapsed;
+            Some((low / base, high / base))
+        };
         Series::new(self.name(row), self.counts.iter().enumerate().map(at))
+            .with_spread((0..self.counts.len()).filter_map(spread))
     }
 
     /// Returns tables of the seconds for a million, and of the cost of the level.

@@ -100,7 +100,8 @@ fn repeat(
         let last = grid(seen.iter().map(|cells| cells[cells.len() - 1]).collect());
         Ok(deciding.iter().map(|&ratio| last.ratio(ratio)).collect())
     })?;
-    Ok((grid(seen.iter().map(|repeats| middle(repeats)).collect()), repeated))
+    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
+    Ok((grid(cells).with_runs(&seen), repeated))
 }
 
 fn measure_program(

@@ -30,7 +30,7 @@ use stanchion_study::units::significant;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "sa92/table5",
     paper: Paper::Sa92,
-    title: "Two copies at once, 6 processors, speed-up",
+    title: "Two copies at once on all processors, speed-up",
     claim: "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::Real)),

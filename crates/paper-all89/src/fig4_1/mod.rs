@@ -34,7 +34,9 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
 use stanchion_study::measure::{Grid, Precision, lower_quartile, median, sweep_until};
-use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
+use stanchion_study::outcome::{
+    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict, range,
+};
 use stanchion_study::units::{nanos, percent, significant};
 use stanchion_study_locks::contest::{Contest, Standing, run_unlocked};
 use stanchion_study_locks::list::Way;
@@ -60,6 +62,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 struct Cell {
     /// Nanoseconds for one acquisition, all threads together.
     pace: f64,
+    /// The least and the greatest of the same.
+    range: (f64, f64),
     /// The lower quartile of the same, for the verdict.
     quiet_pace: f64,
     /// Processor time for one acquisition.
@@ -151,6 +155,7 @@ fn cell(repeats: Vec<[Standing; 2]>) -> Cell {
     let over = |value: &dyn Fn(&[Standing; 2]) -> f64| median(repeats.iter().map(value).collect());
     Cell {
         pace: over(&|[plain, _]| plain.pace()),
+        range: range(repeats.iter().map(|[plain, _]| plain.pace())),
         quiet_pace: lower_quartile(repeats.iter().map(|[plain, _]| plain.pace()).collect()),
         cost: over(&|[plain, _]| plain.cost()),
         had: Some(over(&|[plain, _]| plain.had())).filter(|&had| had > 0.0),
@@ -249,6 +254,7 @@ fn first_come() -> String {
 /// Nanoseconds an increment are milliseconds a million.
 fn line(name: &str, row: &[Cell], counts: &[usize]) -> Series {
     Series::new(name, counts.iter().zip(row).map(|(&threads, cell)| (threads as f64, cell.pace)))
+        .with_spread(row[..counts.len()].iter().map(|cell| cell.range))
 }
 
 fn ways(grid: &Grid<Cell>, counts: &[usize]) -> Picture {
@@ -301,6 +307,7 @@ mod tests {
 
     fn judge(pace_with_two: f64, had: Option<f64>) -> Verdict {
         let cell = |pace, had| Cell {
+            range: (pace, pace),
             pace: 1e9, // A disturbed median decides nothing.
             quiet_pace: pace,
             cost: pace,
@@ -318,6 +325,7 @@ mod tests {
         let row = |paces: [f64; 4]| {
             let cell = |pace| Cell {
                 pace,
+                range: (pace, pace),
                 quiet_pace: pace,
                 cost: pace,
                 had: None,
