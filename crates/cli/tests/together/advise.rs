@@ -107,7 +107,7 @@ fn advice_from_end_to_end() {
     assert!(!page.contains("<log>") && page.matches("<svg role=\"img\"").count() == 4);
     // The longest time waited comes first.
     let picture = fs::read_to_string(place.path("out/waits-01-queue.svg")).expect("a picture");
-    assert!(picture.contains("spun through") && picture.contains("#0072b2"));
+    assert!(picture.contains("spun through") && picture.contains("#0f0dce"));
     assert!(fs::exists(place.path("out/waits-02-log-log.svg")).unwrap());
 }
 

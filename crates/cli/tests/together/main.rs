@@ -5,6 +5,7 @@ mod bad_input;
 mod command;
 mod common;
 mod klmo91;
+mod page;
 mod projections;
 mod random;
 mod record;

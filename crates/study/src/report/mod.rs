@@ -3,6 +3,7 @@
 //! [`files`](crate::files) writes them to disk.
 
 pub mod chart;
+mod contents;
 pub mod markup;
 mod page;
 pub mod parts;

@@ -1,21 +1,35 @@
-//! The page: the summary, then each experiment that ran on any machine, then the experiments that
-//! did not run.
+//! The page: how the papers' claims fare, the contents, then each experiment that ran on any
+//! machine, folded to one line, then the experiments that did not run.
 
+use super::contents;
 use super::markup::Markup;
-use super::parts::{anchor, badge, finish, start};
+use super::parts::{finish, start};
 use super::section::{self, Section};
 use crate::results::{Entry, Results};
+use crate::units::count;
 
 /// Writes the whole document: the findings of this study, beside earlier findings of the same
 /// experiments on the other kind of machine.
 pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");
-    head(&mut page, results, earlier);
     let sections = section::sections(results, earlier);
-    summary(&mut page, &sections);
-    for section in &sections {
-        section.write(&mut page);
+    head(&mut page, results);
+    contents::claims(&mut page, &results.entries, &sections);
+    facts(&mut page, results, earlier);
+    contents::contents(&mut page, &sections);
+    for paper in contents::PAPERS {
+        let of: Vec<&Section<'_>> =
+            sections.iter().filter(|section| section.first().paper == paper).collect();
+        if of.is_empty() {
+            continue;
+        }
+        page.line(format_args!("<section id=\"{}\">", contents::anchor_of(paper)));
+        page.element("h2", paper.name()).raw("<p class=\"source\">");
+        contents::write_counts(&mut page, &of);
+        page.raw("</p>\n");
+        of.iter().for_each(|section| section.write(&mut page));
+        page.raw("</section>\n");
     }
     let shown = |entry: &&Entry| sections.iter().any(|section| section.shows(entry));
     let waiting: Vec<_> = results.entries.iter().filter(|entry| !shown(entry)).collect();
@@ -24,9 +38,8 @@ pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
     page.finish()
 }
 
-fn head(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
+fn head(page: &mut Markup, results: &Results) {
     page.element("h1", "Stanchion study");
-    let pace = if results.quick { "quick" } else { "full" };
     let lead = match &results.here {
         Some(_) => {
             "How each way of waiting for a lock behaves on this computer, beside what five papers \
@@ -38,15 +51,28 @@ fn head(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
         }
     };
     page.element("p class=\"lead\"", lead);
+    if let Some(warning) = results.here.as_ref().and_then(|here| here.machine.warning()) {
+        page.raw("<p class=\"warning\"><strong>Read with care:</strong> ")
+            .text(&warning)
+            .raw(".</p>\n");
+    }
+    if !results.complete {
+        let said = "The study had not finished when this was written. Experiments without a \
+                    result are under \u{201c}Not run\u{201d}.";
+        page.element("p class=\"warning\"", said);
+    }
+}
+
+/// Writes what was run, where and when, folded.
+fn facts(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
+    let pace = if results.quick { "quick" } else { "full" };
+    page.raw("<details id=\"run\"><summary>This run and its computer</summary>");
     page.raw("<dl class=\"machine\">");
     let mut lines = vec![("run", format!("{pace}, seed {}", results.seed))];
     if let Some(here) = &results.here {
         let end = here.ended.map_or_else(|| "not yet".to_owned(), date);
         lines.insert(0, ("ended", end));
         lines.insert(0, ("began", date(here.written)));
-    }
-    if !results.complete {
-        lines.push(("complete", "no: the study had not finished when this was written".to_owned()));
     }
     for machine in &results.machines {
         lines.push(("simulated", format!("{}, {} processors", machine.name, machine.processors)));
@@ -62,40 +88,16 @@ fn head(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
     for (what, value) in lines {
         page.raw("<div>").element("dt", what).element("dd", &value).raw("</div>");
     }
-    page.raw("</dl>\n");
-    if let Some(warning) = results.here.as_ref().and_then(|here| here.machine.warning()) {
-        page.raw("<p class=\"warning\"><strong>Read with care:</strong> ")
-            .text(&warning)
-            .raw(".</p>\n");
-    }
-}
-
-fn summary(page: &mut Markup, sections: &[Section<'_>]) {
-    if sections.is_empty() {
-        return;
-    }
-    page.raw("<h2>What was found</h2>\n<ul class=\"summary\">");
-    for section in sections {
-        for entry in section.sides() {
-            page.raw("<li>");
-            badge(page, &entry.outcome.verdict);
-            page.line(format_args!("<a href=\"#{}\">", anchor(&entry.id)))
-                .text(&entry.id)
-                .raw("</a> ")
-                .element("span", &entry.title)
-                .raw(" ")
-                .element("span class=\"place\"", &entry.place())
-                .raw("</li>\n");
-        }
-    }
-    page.raw("</ul>\n");
+    page.raw("</dl></details>\n");
 }
 
 fn not_run(page: &mut Markup, waiting: &[&Entry]) {
     if waiting.is_empty() {
         return;
     }
-    page.raw("<section id=\"not-run\">").element("h2", "Not run");
+    page.raw("<section>").element("h2", "Not run");
+    let number = count(waiting.len(), "experiment");
+    page.raw("<details class=\"experiment\"><summary>").text(&number).raw("</summary>");
     let columns = ["experiment", "what it shows", "claim to check", "why not"].map(str::to_owned);
     let row = |entry: &&Entry| {
         vec![
@@ -106,7 +108,8 @@ fn not_run(page: &mut Markup, waiting: &[&Entry]) {
         ]
     };
     let rows: Vec<_> = waiting.iter().map(row).collect();
-    page.raw("<div class=\"prose\">").table(&columns, &rows).raw("</div></section>\n");
+    page.raw("<div class=\"prose body\">").raw(&section::target("not-run")).table(&columns, &rows);
+    page.raw("</div></details></section>\n");
 }
 
 /// Formats seconds since 1970 as a date and time, UTC (Hinnant's civil-from-days).

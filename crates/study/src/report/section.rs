@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::chart::small;
 use super::markup::Markup;
 use super::parts::{anchor, badge, figure};
 use crate::outcome::Outcome;
@@ -47,16 +48,47 @@ impl<'a> Section<'a> {
         &self.0
     }
 
+    /// Returns the first side, which has the experiment's name and title.
+    pub(super) fn first(&self) -> &'a Entry {
+        self.0[0]
+    }
+
+    pub(super) fn id(&self) -> &'a str {
+        &self.first().id
+    }
+
     /// Returns true if `entry` is of this experiment.
     pub(super) fn shows(&self, entry: &Entry) -> bool {
         self.0.iter().any(|side| side.id == entry.id)
     }
 
+    /// Writes the marks of the verdicts: one mark if all sides agree.
+    pub(super) fn badges(&self, page: &mut Markup) {
+        let mut seen: Vec<&str> = Vec::new();
+        for side in &self.0 {
+            let verdict = &side.outcome.verdict;
+            if !seen.contains(&verdict.name()) {
+                seen.push(verdict.name());
+                badge(page, verdict);
+            }
+        }
+    }
+
+    /// Writes the experiment, folded to one line. A browser that follows a link to something that
+    /// is folded unfolds it, so the name that links lead to is inside.
     pub(super) fn write(&self, page: &mut Markup) {
-        let Some(first) = self.0.first() else { return };
+        let first = self.first();
         let one = self.0.len() == 1;
-        page.line(format_args!("<section id=\"{}\">", anchor(&first.id)));
-        page.raw("<h2><code>").text(&first.id).raw("</code> ").text(&first.title).raw("</h2>\n");
+        page.raw("<details class=\"experiment\"><summary><span class=\"name\">");
+        page.raw("<h3><code>").text(&first.id).raw("</code> ").text(&first.title).raw("</h3>");
+        self.badges(page);
+        page.raw("</span>");
+        let pictures = self.0.iter().rev().flat_map(|side| &side.outcome.pictures);
+        if let Some(picture) = pictures.into_iter().next() {
+            page.raw(&small(picture));
+        }
+        page.raw("</summary>");
+        page.raw("<div class=\"body\">").raw(&target(&anchor(&first.id)));
         let took = match first.seconds {
             Took::Seconds(seconds) if one => format!(" · took {seconds:.1} s"),
             _ => String::new(),
@@ -75,11 +107,11 @@ impl<'a> Section<'a> {
         self.compare(page);
         for side in &self.0 {
             if !one {
-                page.element("h3 class=\"place\"", &side.place());
+                page.element("h4 class=\"place\"", &side.place());
             }
             details(page, &side.outcome);
         }
-        page.raw("</section>\n");
+        page.raw("</div></details>\n");
     }
 
     /// Writes the figures of all sides. Figures with the same name stand in one row.
@@ -115,6 +147,12 @@ impl<'a> Section<'a> {
     }
 }
 
+/// Returns an element inside something folded that links lead to. It lies at the top of the line,
+/// so a reader sees the line as well.
+pub(super) fn target(id: &str) -> String {
+    format!("<span class=\"target\" id=\"{id}\"></span>")
+}
+
 /// Writes the pictures, tables and notes of one side.
 fn details(page: &mut Markup, outcome: &Outcome) {
     for picture in &outcome.pictures {
@@ -127,7 +165,7 @@ fn details(page: &mut Markup, outcome: &Outcome) {
             .raw("</div></details>\n");
     }
     for table in &outcome.tables {
-        page.element("h3", &table.title).table(&table.columns, &table.rows);
+        page.element("h4", &table.title).table(&table.columns, &table.rows);
     }
     for table in &outcome.folded {
         page.raw("<details>").element("summary", &table.title);

@@ -181,7 +181,7 @@ impl Canvas {
     /// Returns the drawing with a description for screen readers.
     pub(super) fn finish(&self, description: &str) -> String {
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" width=\"{w:.0}\" \
+            "<svg role=\"img\" aria-label=\"{}\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{w:.0}\" \
              height=\"{h:.0}\" viewBox=\"0 0 {w:.0} {h:.0}\" font-size=\"{FONT}\" class=\"chart\">{}</svg>",
             escaped(description),
             self.body,

@@ -1,7 +1,8 @@
 //! A picture as inline SVG, coloured by the page's style sheet.
 //!
 //! Each picture is drawn twice, wide and narrow, and the page shows the drawing that fits. To scale
-//! one drawing would make its text unreadable on a telephone.
+//! one drawing would make its text unreadable on a telephone. A third drawing is small and without
+//! text, for the line that an experiment is folded to.
 //!
 //! Every drawing records its labels, its axes and the looks of its series ([`canvas`]). In a build
 //! that is not optimized a drawing panics if a reader could misread it. So each test that writes
@@ -14,11 +15,13 @@ mod lines;
 mod look;
 mod map;
 mod rows;
+mod small;
 mod ticks;
 
 use canvas::{Canvas, escaped};
 pub(super) use look::Look;
 pub(super) use map::legend as steps;
+pub(super) use small::small;
 pub(super) use ticks::tick;
 
 use crate::outcome::{Picture, Series, Shape};
@@ -263,6 +266,7 @@ mod tests {
                         }
                         picture.y.label = long.repeat(3);
                         picture.x.label = long.repeat(2);
+                        small(&picture);
                         assert!(chart(&picture).is_some());
                     }
                 }

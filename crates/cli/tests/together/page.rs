@@ -1,0 +1,116 @@
+//! The page of a study in a real browser, in a wide window and in that of a telephone: nothing is
+//! wider than the window, no texts of a chart overlap, and a link to an experiment unfolds it.
+//!
+//! The browser is Chromium, without a window. A page that measures itself lies in a frame of each
+//! width, because a browser's own window may not be made as narrow as a telephone's.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Place, text};
+
+/// Measures the page in its frame, and tells the page around it.
+const MEASURE: &str = r#"<script>
+addEventListener('load', () => setTimeout(() => {
+  const said = [], shown = b => b.width > 0 && b.height > 0;
+  const target = document.getElementById(location.hash.slice(1));
+  const folded = target && target.closest('details');
+  if (location.hash && !(folded && folded.open)) said.push('the link opened nothing');
+  if (folded) {
+    const line = folded.querySelector('summary').getBoundingClientRect();
+    if (line.top < 0 || line.bottom > innerHeight) said.push('its line is at ' + line.top);
+  }
+  const opened = document.querySelectorAll('details[open]').length;
+  const lines = document.querySelectorAll('.experiment').length;
+  if (opened > 1) said.push(opened + ' experiments are open');
+  document.querySelectorAll('details').forEach(d => d.open = true);
+  if (document.documentElement.scrollWidth > innerWidth)
+    said.push('the page is ' + document.documentElement.scrollWidth + ' wide');
+  for (const element of document.querySelectorAll('main *')) {
+    const box = element.getBoundingClientRect();
+    if (shown(box) && box.right > innerWidth + 1 && !element.closest('.scroll'))
+      said.push(element.tagName + ' ends at ' + box.right + ': ' + element.textContent.slice(0, 40));
+  }
+  let charts = 0;
+  for (const svg of document.querySelectorAll('svg.chart')) {
+    const edge = svg.getBoundingClientRect();
+    if (!shown(edge)) continue;
+    charts += 1;
+    if (!svg.getAttribute('aria-label')) said.push('a chart without a description');
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([name, a], at) => {
+      if (a.left < edge.left - 1 || a.right > edge.right + 1) said.push(name + ' leaves its chart');
+      for (const [other, b] of texts.slice(0, at))
+        if (a.left < b.right - 1 && b.left < a.right - 1 && a.top + 3 < b.bottom - 3 && b.top + 3 < a.bottom - 3)
+          said.push(name + ' overlaps ' + other);
+    });
+  }
+  parent.postMessage(innerWidth + ' px, ' + lines + ' experiments, ' + charts + ' charts: ' + (said.join('; ') || 'sound'), '*');
+}, 300));
+</script>"#;
+
+/// Returns the name of a browser that runs.
+fn browser() -> Option<&'static str> {
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success())
+    })
+}
+
+/// Opens `page` in frames of both widths, by a link to `anchor`, and returns what each found.
+fn measured(browser: &str, place: &Place, page: &str, anchor: &str) -> Vec<String> {
+    let page = fs::read_to_string(page).unwrap().replace("</body>", &format!("{MEASURE}</body>"));
+    fs::write(place.path("measured.html"), page).unwrap();
+    let frame = |width: u32, height: u32| {
+        format!("<iframe width={width} height={height} src='measured.html#{anchor}'></iframe>")
+    };
+    let around = format!(
+        "<!DOCTYPE html><meta charset=utf-8><script>addEventListener('message', e => \
+         document.body.append(Object.assign(document.createElement('pre'), {{textContent: e.data}}))\
+         )</script><body>{}{}",
+        frame(1440, 900),
+        frame(390, 844)
+    );
+    fs::write(place.path("around.html"), around).unwrap();
+    let run = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--virtual-time-budget=20000", "--dump-dom", "--window-size=1600,1000"])
+        .arg(format!("--user-data-dir={}", place.path("profile")))
+        .arg(format!("file://{}", place.path("around.html")))
+        .output()
+        .unwrap();
+    let found = text(&run.stdout);
+    let parts = found.split("<pre>").skip(1).filter_map(|rest| rest.split("</pre>").next());
+    let mut parts: Vec<String> = parts.map(str::to_owned).collect();
+    parts.sort();
+    parts
+}
+
+#[test]
+fn the_page_fits_both_windows_and_links_open_experiments() {
+    let Some(browser) = browser() else {
+        // The harness captures `eprintln!`, and this must be seen.
+        let said = b"SKIPPED: the page in a browser: no Chromium is installed\n";
+        std::io::stderr().write_all(said).unwrap();
+        return;
+    };
+    let place = Place::new("page");
+    let out = place.path("out");
+    let chosen = ["fig3.5", "table3.1", "fig5.2", "all89/fig4.3", "klmo91/table1"];
+    let arguments = [&["study", "--quick", "--machine", "simulated", "--out", &out], &chosen[..]];
+    let done =
+        Command::new(env!("CARGO_BIN_EXE_stanchion")).args(arguments.concat()).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let page = Path::new(&out).join("report.html");
+    let size = fs::metadata(&page).unwrap().len();
+    assert!(size < 5_000_000, "{size}");
+    for anchor in ["klmo91-table1", "all89-fig4-3", ""] {
+        let found = measured(browser, &place, &page.to_string_lossy(), anchor);
+        assert_eq!(found.len(), 2, "{found:?}");
+        for (found, width) in found.iter().zip(["1440 px", "390 px"]) {
+            assert!(found.starts_with(width) && found.ends_with(": sound"), "{anchor}: {found}");
+            assert!(!found.contains(" 0 charts"), "{found}");
+        }
+    }
+}
