@@ -49,7 +49,7 @@ pub(crate) enum Command {
 const STUDY_HELP: &str = concat!(
     "\
 Examples:
-  stanchion study --list           every experiment, and which are built
+  stanchion study --list           every experiment by paper, and its time
   stanchion study                  all that are built: about 20 minutes
   stanchion study --quick          the same, coarsely: ",
     study_run!(),
@@ -68,8 +68,9 @@ Examples:
   stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
   stanchion study regret --random 60 --family locks
                                    60 random cells of mutexes: half an hour at most; with --quick
-                                   five minutes; families: locks, rwlocks, barriers, queues,
-                                   stacks, heaps, pools
+                                   five minutes; families: locks, rwlocks, spinlocks,
+                                   barriers, bounded-queues, unbounded-queues, stacks, heaps,
+                                   counters, pools
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
 either of them has of the chosen experiments, side by side. Ctrl-C once stops after \

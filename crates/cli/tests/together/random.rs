@@ -50,7 +50,7 @@ fn regret_over_random_cells_which_can_be_measured_again() {
 #[cfg(target_os = "linux")]
 #[test]
 fn other_families_have_cells() {
-    for family in ["barriers", "queues", "pools"] {
+    for family in ["barriers", "bounded-queues", "spinlocks", "counters", "pools"] {
         let place = Place::new(family);
         let grid = random(&place, &["--random", "1", "--seed", "5", "--quick", "--family", family]);
         assert_eq!(grid["family"], family);

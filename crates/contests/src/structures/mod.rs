@@ -151,6 +151,12 @@ pub fn heaps() -> Vec<Entrant> {
     heaps::family().entrants
 }
 
+/// Returns the counters.
+#[must_use]
+pub fn counters() -> Vec<Entrant> {
+    counters::family().entrants
+}
+
 /// Returns the cells without other work.
 #[must_use]
 pub fn cells() -> Vec<Cell> {

@@ -18,6 +18,7 @@ pub(super) const FAMILY: Family = Family {
     operations: "crossings",
     limits: Limits { mean: Some(1.05), p90: None, worst: Some(1.25), processor_time: None },
     waits_of: Some("std"),
+    ours_enter: false,
     entrants: contestants,
     draw,
 };

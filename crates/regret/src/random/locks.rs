@@ -23,6 +23,7 @@ pub(super) const FAMILY: Family = Family {
         processor_time: Some(1.05),
     },
     waits_of: Some("parking_lot"),
+    ours_enter: false,
     entrants,
     draw,
 };

@@ -26,6 +26,7 @@ mod plan;
 mod pools;
 mod rwlocks;
 mod show;
+mod spinlocks;
 #[cfg(target_os = "linux")]
 mod structures;
 mod trial;
@@ -53,6 +54,8 @@ pub(crate) struct Family {
     limits: Limits,
     /// The peer with which the waits of all are compared, if waits are timed.
     waits_of: Option<&'static str>,
+    /// True if all of ours take part, and not the default alone.
+    ours_enter: bool,
     /// Returns all contestants.
     entrants: fn() -> Vec<Entrant>,
     /// Draws a cell for a computer with so many processors.
@@ -63,15 +66,20 @@ pub(crate) struct Family {
 static FAMILIES: &[Family] = &[
     locks::FAMILY,
     rwlocks::FAMILY,
+    spinlocks::FAMILY,
     // The contests that have their races are for Linux.
     #[cfg(target_os = "linux")]
     barriers::FAMILY,
     #[cfg(target_os = "linux")]
-    structures::QUEUES,
+    structures::BOUNDED_QUEUES,
+    #[cfg(target_os = "linux")]
+    structures::UNBOUNDED_QUEUES,
     #[cfg(target_os = "linux")]
     structures::STACKS,
     #[cfg(target_os = "linux")]
     structures::HEAPS,
+    #[cfg(target_os = "linux")]
+    structures::COUNTERS,
     #[cfg(target_os = "linux")]
     pools::FAMILY,
 ];

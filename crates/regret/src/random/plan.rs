@@ -95,7 +95,7 @@ impl Plan {
             Refusal::UnknownFamily { family: name.to_owned(), all }
         })?;
         let entrants = (family.entrants)();
-        let columns = columns(&entrants, options)?;
+        let columns = columns(family, &entrants, options)?;
         let (visit, time) = if options.quick { QUICK } else { USUAL };
         let rounds = options.rounds.map_or(if options.quick { 3 } else { 5 }, usize::from);
         let window = match options.window_ms {
@@ -136,10 +136,15 @@ impl Plan {
 }
 
 /// Returns the contestants that take part: the default, and those that the options choose.
-fn columns(entrants: &[Entrant], options: &Options) -> Result<Vec<usize>, Refusal> {
+fn columns(
+    family: &Family,
+    entrants: &[Entrant],
+    options: &Options,
+) -> Result<Vec<usize>, Refusal> {
     let all: Vec<(&'static str, Role)> =
         entrants.iter().map(|entrant| (entrant.name, entrant.role)).collect();
-    let entered = |role| options.sweep || matches!(role, Role::Default | Role::Peer);
+    let entered =
+        |role| options.sweep || family.ours_enter || matches!(role, Role::Default | Role::Peer);
     let mut chosen = choose_among(&all, &options.contestants, entered).map_err(|filter| {
         Refusal::UnknownContestant { filter, all: all.iter().map(|(name, _)| *name).collect() }
     })?;

@@ -18,6 +18,7 @@ pub(super) const FAMILY: Family = Family {
     operations: "batches",
     limits: Limits { mean: None, p90: None, worst: Some(1.20), processor_time: None },
     waits_of: Some("rayon"),
+    ours_enter: false,
     entrants: contestants,
     draw,
 };

@@ -21,6 +21,7 @@ pub(super) const FAMILY: Family = Family {
     operations: "acquisitions",
     limits: Limits { mean: Some(1.03), p90: Some(1.15), worst: Some(1.25), processor_time: None },
     waits_of: Some("parking_lot"),
+    ours_enter: false,
     entrants,
     draw,
 };

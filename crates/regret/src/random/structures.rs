@@ -1,4 +1,5 @@
-//! Random cells of queues, stacks and heaps: threads that put values in and take them out.
+//! Random cells of queues, stacks and heaps: threads that put values in and take them out. Counters
+//! too: threads that add to one.
 
 use std::time::Duration;
 
@@ -16,12 +17,20 @@ use crate::race::Figures;
 use crate::turns::{Shape, Turns};
 use crate::waits::Waits;
 
-/// Queues, with a bound and without.
-pub(super) const QUEUES: Family = family(
-    "queues",
+/// Queues with a bound.
+pub(super) const BOUNDED_QUEUES: Family = family(
+    "bounded-queues",
     "parking_lot Mutex<VecDeque>",
-    || entrants(&queues()),
-    |random, processors| draw(queues(), random, processors),
+    || entrants(&bounded_queues()),
+    |random, processors| draw(bounded_queues(), random, processors),
+);
+
+/// Queues that grow.
+pub(super) const UNBOUNDED_QUEUES: Family = family(
+    "unbounded-queues",
+    "parking_lot Mutex<VecDeque>",
+    || entrants(&unbounded_queues()),
+    |random, processors| draw(unbounded_queues(), random, processors),
 );
 
 /// Stacks.
@@ -40,6 +49,19 @@ pub(super) const HEAPS: Family = family(
     |random, processors| draw(heaps(), random, processors),
 );
 
+/// Counters. All of ours take part, because one of them is for sums only.
+pub(super) const COUNTERS: Family = Family {
+    operations: "pairs of additions",
+    limits: Limits { mean: None, p90: None, worst: None, processor_time: None },
+    ours_enter: true,
+    ..family(
+        "counters",
+        "parking_lot Mutex<u64>",
+        || entrants(&counters()),
+        |random, processors| draw(counters(), random, processors),
+    )
+};
+
 const fn family(
     name: &'static str,
     waits_of: &'static str,
@@ -51,6 +73,7 @@ const fn family(
         operations: "values that were put in and taken out",
         limits: Limits { mean: Some(1.03), p90: None, worst: Some(1.20), processor_time: None },
         waits_of: Some(waits_of),
+        ours_enter: false,
         entrants,
         draw,
     }
@@ -65,76 +88,72 @@ const ROOM: (f64, f64) = (4.0, 4_096.0);
 /// A function that measures a structure.
 type Run = fn(Load<'_>, Duration) -> Window;
 
-/// A contestant: one structure in each kind of cell, or none.
+/// A contestant.
 struct Contestant {
     /// The name in tables.
     name: &'static str,
     /// Its part in the judgement.
     role: Role,
-    /// The structure for each kind of cell.
-    runs: [Option<Run>; 2],
+    /// Measures the structure.
+    run: Run,
 }
 
 /// The contestants of a family.
 struct Contestants {
     /// All contestants, the default first.
     all: Vec<Contestant>,
-    /// The kinds of cells, in words for a reader.
-    kinds: &'static [&'static str],
+    /// The structure, in a word for a reader.
+    kind: &'static str,
 }
 
-/// Returns the queues. A kind of queue of another crate is one contestant, with and without a
-/// bound, and so are the two that we recommend.
-fn queues() -> Contestants {
-    let recommended = ["LockedRing", "LockedQueue<Barging>"];
-    let name = |name: &'static str| match name {
-        "crossbeam ArrayQueue" | "crossbeam SegQueue" => "crossbeam",
-        "concurrent-queue, bounded" | "concurrent-queue, unbounded" => "concurrent-queue",
-        name if recommended.contains(&name) => "LockedRing or LockedQueue",
-        name => name,
-    };
-    let all = contestants(
-        &[structures::queues(true), structures::queues(false)],
-        name,
-        "LockedRing or LockedQueue",
-    );
-    Contestants { all, kinds: &["bounded", "unbounded"] }
+/// The kind of structures that have room for so many values only.
+const BOUNDED: &str = "bounded queue";
+
+/// The kind of structures that values are not put into.
+const COUNTER: &str = "counter";
+
+fn bounded_queues() -> Contestants {
+    contestants(structures::queues(true), BOUNDED, "LockedRing")
+}
+
+fn unbounded_queues() -> Contestants {
+    contestants(structures::queues(false), "unbounded queue", "LockedQueue<Barging>")
 }
 
 fn stacks() -> Contestants {
-    let all = contestants(&[structures::stacks()], |name| name, "LockedStack Barging");
-    Contestants { all, kinds: &["stack"] }
+    contestants(structures::stacks(), "stack", "LockedStack Barging")
 }
 
 fn heaps() -> Contestants {
-    let all = contestants(&[structures::heaps()], |name| name, "LockedHeap<Barging>");
-    Contestants { all, kinds: &["heap"] }
+    contestants(structures::heaps(), "heap", "LockedHeap<Barging>")
 }
 
-/// Joins the structures of all kinds by the names that `name` gives them.
+fn counters() -> Contestants {
+    contestants(structures::counters(), COUNTER, "FetchAddCounter")
+}
+
+/// Makes contestants of structures, and the default of the one with that name.
 fn contestants(
-    kinds: &[Vec<structures::Entrant>],
-    name: impl Fn(&'static str) -> &'static str,
+    entrants: Vec<structures::Entrant>,
+    kind: &'static str,
     default: &str,
-) -> Vec<Contestant> {
-    let mut all: Vec<Contestant> = Vec::new();
-    for (kind, entrants) in kinds.iter().enumerate() {
-        for entrant in entrants {
-            let name = name(entrant.name);
-            let at = all.iter().position(|known| known.name == name).unwrap_or_else(|| {
-                let role = match entrant.is_peer {
-                    true => Role::Peer,
-                    false if name == default => Role::Default,
-                    false => Role::Policy,
-                };
-                all.push(Contestant { name, role, runs: [None; 2] });
-                all.len() - 1
-            });
-            all[at].runs[kind] = Some(entrant.run);
-        }
-    }
+) -> Contestants {
+    let contestant = |entrant: structures::Entrant| {
+        let role = match entrant.is_peer {
+            true => Role::Peer,
+            false if entrant.name == default => Role::Default,
+            false => Role::Policy,
+        };
+        // A reader must not take it for a counter that hands out numbers.
+        let name = match entrant.name {
+            "ShardedCounter" => "ShardedCounter (sum only)",
+            name => name,
+        };
+        Contestant { name, role, run: entrant.run }
+    };
+    let mut all: Vec<Contestant> = entrants.into_iter().map(contestant).collect();
     all.sort_by_key(|one| one.role != Role::Default);
-    all
+    Contestants { all, kind }
 }
 
 fn entrants(contestants: &Contestants) -> Vec<Entrant> {
@@ -148,8 +167,6 @@ fn entrants(contestants: &Contestants) -> Vec<Entrant> {
 
 /// The parameters of a cell.
 struct Parameters {
-    /// The number of the kind of cell.
-    kind: usize,
     /// The load, without its factors.
     load: Load<'static>,
     /// The distribution of the work between operations.
@@ -159,9 +176,11 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn draw(kinds: usize, random: &mut Random, processors: usize) -> Self {
-        let kind = uniform(random, 0, kinds - 1);
-        let apart = chance(random, 0.5);
+    fn draw(kind: &str, random: &mut Random, processors: usize) -> Self {
+        // Without use, but the cells of stacks and heaps are drawn after it since the first release.
+        uniform(random, 0, 0);
+        // A counter has no producers.
+        let apart = chance(random, 0.5) && kind != COUNTER;
         // A producer needs a consumer.
         let threads = uniform(random, if apart { 2 } else { 1 }, MOST_THREADS * processors);
         let work_ns = zero_or_log_uniform(random, WORK.0, WORK.1).round() as u64;
@@ -169,21 +188,22 @@ impl Parameters {
         let hogs = company(random);
         let pinned = chance(random, 0.5);
         let room = log_uniform(random, ROOM.0, ROOM.1).round() as usize;
-        let filled = if chance(random, 0.5) { room / 2 } else { 0 };
+        let filled = if chance(random, 0.5) && kind != COUNTER { room / 2 } else { 0 };
         let load = Load { threads, work_ns, factors: &[], pinned, apart, room, filled };
-        Self { kind, load, shape, hogs }
+        Self { load, shape, hogs }
     }
 
-    fn words(&self, kinds: &[&str]) -> String {
+    fn words(&self, kind: &str) -> String {
         let load = self.load;
-        let mut words = vec![kinds[self.kind].to_owned(), count(load.threads, "thread")];
-        if self.is_bounded(kinds) {
+        let mut words = vec![kind.to_owned(), count(load.threads, "thread")];
+        if kind == BOUNDED {
             words.push(format!("room for {}", load.room));
         }
-        words.push(match load.filled {
-            0 => "empty at first".to_owned(),
-            filled => format!("{filled} in it at first"),
-        });
+        match load.filled {
+            _ if kind == COUNTER => {}
+            0 => words.push("empty at first".to_owned()),
+            filled => words.push(format!("{filled} in it at first")),
+        }
         words.push(format!("{} between operations", nanos(load.work_ns as f64)));
         if load.work_ns > 0 {
             words.push(self.shape.name().to_owned());
@@ -194,21 +214,17 @@ impl Parameters {
         words.extend(surroundings(self.hogs, load.pinned));
         words.join(", ")
     }
-
-    fn is_bounded(&self, kinds: &[&str]) -> bool {
-        kinds[self.kind] == "bounded"
-    }
 }
 
 fn draw(contestants: Contestants, random: &mut Random, processors: usize) -> Drawn {
-    let of = Parameters::draw(contestants.kinds.len(), random, processors);
+    let of = Parameters::draw(contestants.kind, random, processors);
     let factors = Turns::draw(of.shape, 0.0, random).outside();
     Drawn {
-        words: of.words(contestants.kinds),
+        words: of.words(contestants.kind),
         data: json!({
-            "kind": contestants.kinds[of.kind],
+            "kind": contestants.kind,
             "threads": of.load.threads,
-            "room": of.is_bounded(contestants.kinds).then_some(of.load.room),
+            "room": (contestants.kind == BOUNDED).then_some(of.load.room),
             "filled": of.load.filled,
             "work_ns": of.load.work_ns,
             "lengths": of.shape.name(),
@@ -218,7 +234,7 @@ fn draw(contestants: Contestants, random: &mut Random, processors: usize) -> Dra
         }),
         hogs: of.hogs,
         race: Box::new(move |entrant, stage| {
-            let run = contestants.all[entrant].runs[of.kind]?;
+            let run = contestants.all[entrant].run;
             let load = Load { factors: &factors, ..of.load };
             let window = run(load, stage.window + stage.timed);
             let mut waits = Waits::default();
@@ -244,7 +260,8 @@ mod tests {
     use crate::work::Pace;
 
     fn parameters() -> Vec<Parameters> {
-        (0..100_000).map(|index| Parameters::draw(2, &mut source("queues", 1, index), 2)).collect()
+        let of = |index| Parameters::draw(BOUNDED, &mut source("bounded-queues", 1, index), 2);
+        (0..100_000).map(of).collect()
     }
 
     #[test]
@@ -252,7 +269,6 @@ mod tests {
         let all = parameters();
         let number =
             |is: &dyn Fn(&Parameters) -> bool| all.iter().filter(|of| is(of)).count() as f64;
-        near(number(&|of| of.kind == 0), 50_000.0);
         near(number(&|of| of.load.apart), 50_000.0);
         near(number(&|of| of.load.filled > 0), 50_000.0);
         near(number(&|of| of.load.pinned), 50_000.0);
@@ -279,7 +295,7 @@ mod tests {
             window: Duration::from_millis(5),
             timed: Duration::ZERO,
         };
-        for family in [QUEUES, STACKS, HEAPS] {
+        for family in [BOUNDED_QUEUES, UNBOUNDED_QUEUES, STACKS, HEAPS, COUNTERS] {
             let entrants = (family.entrants)();
             assert_eq!(entrants[0].role, Role::Default, "{}", family.name);
             assert!(entrants.iter().any(|one| Some(one.name) == family.waits_of));
