@@ -63,5 +63,14 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         return Err(Stop::Failed("it was given no plan".to_owned()));
     };
     let trial = trial::run(context, plan)?;
-    Ok(show::outcome(plan, &trial))
+    let mut outcome = show::outcome(plan, &trial);
+    if let Some(&look) = context.given::<random::FirstLook>() {
+        match random::first_look(context, look) {
+            Ok(grids) => outcome.grids = grids,
+            // The named grid is whole.
+            Err(Stop::Interrupted) => {}
+            Err(Stop::Failed(why)) => outcome.notes.push(format!("No first look: {why}.")),
+        }
+    }
+    Ok(outcome)
 }

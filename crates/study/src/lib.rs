@@ -16,6 +16,7 @@
 //! - [`measure`] and [`simulation`] have the code that experiments share on this computer and on
 //!   simulated machines. [`survey`] measures what the primitives of this computer cost.
 //!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
+//! - [`grids`] keeps what random grids found, and chooses among their contestants.
 //! - [`units`], [`files`], [`output`], [`interrupt`] and [`error`] are small helpers for all of
 //!   them.
 
@@ -23,6 +24,7 @@ pub mod context;
 pub mod error;
 pub mod experiment;
 pub mod files;
+pub mod grids;
 pub mod host;
 pub mod interrupt;
 pub mod measure;

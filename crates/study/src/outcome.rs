@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::grids::Grid;
+
 /// The verdict on the paper's claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", content = "because", rename_all = "snake_case")]
@@ -67,6 +69,9 @@ pub struct Outcome {
     /// Notes that a reader needs for the figures: the method of measurement, and what it leaves
     /// out.
     pub notes: Vec<String>,
+    /// Random grids, from which follows what to use on this computer.
+    #[serde(skip)]
+    pub grids: Vec<Grid>,
     /// All figures, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
@@ -87,6 +92,7 @@ impl Outcome {
             folded: Vec::new(),
             timelines: Vec::new(),
             notes: Vec::new(),
+            grids: Vec::new(),
             data: None,
             lines: Vec::new(),
         }

@@ -14,6 +14,7 @@ use super::experiment::{Kind, Paper};
 use super::outcome::{Outcome, Verdict};
 use super::target::{Call, Task};
 use crate::error::Error;
+use crate::grids::{Choice, FAMILIES, Grid, choose};
 use crate::host::Host;
 
 /// One study.
@@ -33,6 +34,9 @@ pub struct Results {
     pub machines: Vec<Machine>,
     /// False while the study runs, and if it was interrupted.
     pub complete: bool,
+    /// The answers to what to use on this computer, from the last random grid of each family.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Choice>,
     /// The runs, in the order of the catalogue.
     #[serde(rename = "experiments")]
     pub entries: Vec<Entry>,
@@ -74,6 +78,7 @@ impl Results {
             seed,
             machines,
             complete: false,
+            answers: Vec::new(),
             entries: tasks.iter().map(Entry::waiting).collect(),
         }
     }
@@ -98,6 +103,17 @@ impl Results {
             not_read(format!("it is not as this version writes it ({error})"))
         };
         serde_json::from_str(&text).map_err(read)
+    }
+
+    /// Takes the answers from those of `grids` that are of this computer, in the order of families.
+    pub fn answer(&mut self, grids: &[Grid]) {
+        let Some(here) = &self.here else { return };
+        let is_here = |grid: &&Grid| {
+            grid.processor == here.machine.processor && grid.processors == here.machine.parallelism
+        };
+        let here: Vec<&Grid> = grids.iter().filter(is_here).collect();
+        let of = |family: &str| choose(here.iter().find(|grid| grid.family == family)?);
+        self.answers = FAMILIES.iter().filter_map(|(family, _)| of(family)).collect();
     }
 
     /// Returns whether they are of this computer, and not of simulated machines.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::context::{Context, Given, Stop};
 use crate::error::Error;
 use crate::experiment::Experiment;
+use crate::grids::{self, Choice};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Outcome, Verdict};
@@ -48,6 +49,7 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
     let interrupt = Interrupt::listen()?;
     let here = target.is_real().then(here);
     let mut results = Results::waiting(tasks, here, settings.quick, settings.seed);
+    results.answer(&grids::kept(&settings.out));
     let called = tasks.iter().filter(|task| task.call.is_ok());
     let expected = |task: &Task<'_>| (settings.expected)(task.experiment.id);
     let progress = Progress::new(called.clone().count(), called.map(expected).sum());
@@ -67,6 +69,10 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
             results.entries[entry].seconds = Took::Untold;
         }
         drop(context);
+        let new = std::mem::take(&mut results.entries[entry].outcome.grids);
+        if !new.is_empty() {
+            results.answer(&grids::keep(&settings.out, &new)?);
+        }
         progress.aside(|| say(out, &results.entries[entry], took));
         destination.write(&results, false)?;
         if settings.trace {
@@ -130,18 +136,30 @@ pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
     seconds
 }
 
-/// Prints the experiments, and which of their runs are built.
-pub fn list(chosen: &[&Experiment]) {
+/// Prints the experiments by paper, with the expected times of a quick study.
+pub fn list(chosen: &[&Experiment], expected: fn(&str) -> Duration) {
     let width = chosen.iter().map(|experiment| experiment.id.len()).max().unwrap_or(0);
     let out = Output::Stdout;
+    let mut papers = Vec::new();
     for experiment in chosen {
-        let (id, title) = (experiment.id, experiment.title);
-        let (kinds, state) = (experiment.bodies.kinds(), experiment.bodies.state());
-        out.line(format_args!("{id:width$}  {kinds:9}  {title}"));
-        out.line(format_args!("{:width$}  {:9}  {state}", "", ""));
+        if !papers.contains(&experiment.paper) {
+            papers.push(experiment.paper);
+        }
     }
-    let built = chosen.iter().filter(|experiment| experiment.bodies.is_built()).count();
-    out.line(format_args!("{}, {built} built", count(chosen.len(), "experiment")));
+    for paper in papers {
+        let of = || chosen.iter().filter(|experiment| experiment.paper == paper);
+        out.line(format_args!("{}: {}", paper.name(), count(of().count(), "experiment")));
+        for experiment in of() {
+            let (id, title, kinds) = (experiment.id, experiment.title, experiment.bodies.kinds());
+            let seconds = expected(id).as_secs_f64();
+            out.line(format_args!("  {id:width$}  {seconds:5.1} s  {kinds:9}  {title}"));
+        }
+    }
+    let number = count(chosen.len(), "experiment");
+    let minutes =
+        chosen.iter().map(|experiment| expected(experiment.id)).sum::<Duration>().as_secs_f64()
+            / 60.0;
+    out.line(format_args!("{number}; the times are those of --quick, {minutes:.1} minutes in all"));
 }
 
 fn say(out: Output, entry: &Entry, seconds: f64) {
@@ -169,5 +187,23 @@ fn say_end(out: Output, results: &Results, destination: &Destination) {
             if results.here.is_some() { String::new() } else { format!(": {}", waiting.join(" ")) };
         out.line(format_args!("{number} not run; the report says why{which}"));
     }
+    say_answers(out, &results.answers);
     out.line(format_args!("report: {}", destination.page().display()));
+}
+
+/// Prints what to use on this computer, a line for each family.
+fn say_answers(out: Output, answers: &[Choice]) {
+    if answers.is_empty() {
+        return;
+    }
+    out.line(format_args!("What to use on this computer:"));
+    let width = answers.iter().map(|answer| answer.title.chars().count()).max().unwrap_or(0);
+    for answer in answers {
+        let (title, name, sure) = (&answer.title, answer.answer(), answer.sure());
+        out.line(format_args!("  {title:width$}  {name}, {sure}"));
+    }
+    if let Some(brief) = answers.iter().find(|answer| answer.brief) {
+        let command = Choice::command(&brief.family);
+        out.line(format_args!("A first look only. For the whole: {command}"));
+    }
 }

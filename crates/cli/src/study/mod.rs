@@ -8,12 +8,15 @@ mod catalogue;
 mod tests;
 mod times;
 
+use std::time::Duration;
+
 use stanchion_competitive::waits::Recording;
 use stanchion_paper_klmo91::waits::pool;
 use stanchion_regret::options::{Options, Plan};
 use stanchion_regret::random;
 use stanchion_study::context::Given;
 use stanchion_study::experiment::Experiment;
+use stanchion_study::grids;
 use stanchion_study::output::Output;
 use stanchion_study::report;
 use stanchion_study::select::select;
@@ -23,34 +26,44 @@ use stanchion_study::target::{self, Target};
 use crate::args::{ReportOptions, StudyOptions};
 use crate::error::Error;
 
+/// Seconds of a brief look at all families, in a quick study and in another one.
+const LOOK_QUICK: u64 = 90;
+const LOOK: u64 = 600;
+
 /// Runs the command.
-pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
+pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
     let all = catalogue::catalogue();
-    let chosen = select(&all, &options.filters)?;
-    if options.list {
-        session::list(&chosen);
+    let chosen = select(&all, &asked.filters)?;
+    if asked.list {
+        session::list(&chosen, times::expected);
         return Ok(());
     }
-    let target = Target::of(&options.machine)?;
-    if options.trace && target.is_real() {
+    let target = Target::of(&asked.machine)?;
+    if asked.trace && target.is_real() {
         return Err(Error::OnlyOnSimulated("--trace"));
     }
     // Before anything is opened: a report of nothing must not take the place of one of something.
     let tasks = target::plan(&chosen, &target)?;
     let mut given = Given::default();
-    if let Some(options) = regret_options(&chosen, options, &target)? {
+    if let Some(options) = regret_options(&chosen, asked, &target)? {
         match random::Plan::new(&options)? {
             Some(plan) => given.give(plan),
             None => given.give(Plan::new(&options)?),
         }
+        // A whole study without a whole grid of each family takes a brief look.
+        let whole = grids::kept(&asked.output).iter().filter(|grid| !grid.brief).count();
+        if asked.filters.is_empty() && whole < grids::FAMILIES.len() {
+            let seconds = if options.quick { LOOK_QUICK } else { LOOK };
+            given.give(random::FirstLook(Duration::from_secs(seconds)));
+        }
     }
-    given.give(recordings(&chosen, options, &target)?);
+    given.give(recordings(&chosen, asked, &target)?);
     let settings = Settings {
-        quick: options.quick,
-        seed: options.seed,
-        out: options.output.clone(),
-        json: options.json.clone(),
-        trace: options.trace,
+        quick: asked.quick,
+        seed: asked.seed,
+        out: asked.output.clone(),
+        json: asked.json.clone(),
+        trace: asked.trace,
         expected: times::expected,
         given,
     };

@@ -20,7 +20,7 @@ use crate::race::Figures;
 use crate::standing::{best, geometric_mean, may_set_best};
 
 /// The fewest timed waits for the 99.9th percentile.
-const FOR_P999: u64 = 20_000;
+pub(super) const FOR_P999: u64 = 20_000;
 
 /// The fewest timed waits for the 99th percentile.
 const FOR_P99: u64 = 2_000;

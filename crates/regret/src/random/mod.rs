@@ -21,6 +21,7 @@ mod draw;
 mod judge;
 mod load;
 mod locks;
+mod look;
 mod plan;
 #[cfg(target_os = "linux")]
 mod pools;
@@ -42,6 +43,8 @@ use crate::contestants::Role;
 use crate::race::Figures;
 use crate::waits::Waits;
 use crate::work::Pace;
+pub use look::FirstLook;
+pub(crate) use look::run as first_look;
 pub use plan::{Plan, Refusal};
 
 /// Things of one kind that are compared in random cells.

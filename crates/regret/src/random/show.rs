@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 use super::judge::{Bar, Judgement, Measure, Spread};
 use super::plan::Plan;
 use super::trial::{STEADY, Settled, Trial, VISITS};
+use crate::contestants::Role;
 use crate::others::DISTURBED;
 use crate::race::Figures;
 use crate::standing::{FAIR, STARVED, may_set_best};
+use stanchion_study::grids::{self, Grid};
+use stanchion_study::host::Host;
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{count, nanos, percent, significant};
 
@@ -47,6 +50,7 @@ pub(super) fn outcome(plan: &Plan, trial: &Trial) -> Outcome {
         pictures: vec![shown.map()],
         tables: vec![shown.distribution(), shown.judged(), shown.by_cell()],
         notes: shown.notes(),
+        grids: vec![grid(plan, trial, false)],
         data: Some(shown.data()),
         lines,
         ..Outcome::new(shown.verdict())
@@ -442,4 +446,53 @@ fn table(title: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
 /// Returns the figures of one contestant for programs.
 fn figures(figures: &Figures) -> Value {
     crate::show::figures(figures)
+}
+
+/// Returns the figures of `trial` without the double's, as a study keeps them.
+pub(super) fn grid(plan: &Plan, trial: &Trial, brief: bool) -> Grid {
+    let host = Host::here();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let columns = plan.columns.len();
+    let cell = |cell: &super::trial::Cell| {
+        let settled = cell.settled();
+        let figures = |column: usize| {
+            let of = settled.figures[column]?;
+            let waits = &settled.waits[column];
+            Some(grids::Figures {
+                throughput: of.throughput,
+                cost: of.cost,
+                tail: (waits.count() >= super::judge::FOR_P999).then(|| waits.quantile(0.999)),
+                fair: may_set_best(&of),
+            })
+        };
+        grids::Cell {
+            name: cell.name.clone(),
+            threads: cell.drawn.data["threads"].as_u64().unwrap_or(1) as usize,
+            length_ns: length(&cell.drawn.data),
+            hogs: cell.drawn.hogs,
+            figures: (0..columns).map(figures).collect(),
+        }
+    };
+    Grid {
+        family: plan.family.name.to_owned(),
+        written: since.map_or(0, |since| since.as_secs()),
+        seed: plan.cells.first().map_or(0, |place| place.seed),
+        version: host.stanchion,
+        processor: host.processor,
+        processors: host.parallelism,
+        brief,
+        contestants: plan.names()[..columns].to_vec(),
+        peers: plan.columns.iter().map(|&of| plan.entrants[of].role == Role::Peer).collect(),
+        cells: trial.cells.iter().map(cell).collect(),
+    }
+}
+
+/// Returns the length of the work in a cell's parameters, in nanoseconds; the first phase's if it
+/// has two.
+fn length(parameters: &Value) -> f64 {
+    let known = ["inside_ns", "work_ns", "grain_ns"].into_iter().find_map(|name| {
+        let value = &parameters[name];
+        value.as_f64().or_else(|| value[0].as_f64())
+    });
+    known.unwrap_or(0.0)
 }

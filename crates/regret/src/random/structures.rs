@@ -177,7 +177,7 @@ struct Parameters {
 
 impl Parameters {
     fn draw(kind: &str, random: &mut Random, processors: usize) -> Self {
-        // Without use, but the cells of stacks and heaps are drawn after it since the first release.
+        // Without use: the first release drew it, and the cells of stacks and heaps stay the same.
         uniform(random, 0, 0);
         // A counter has no producers.
         let apart = chance(random, 0.5) && kind != COUNTER;

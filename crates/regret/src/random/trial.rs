@@ -19,7 +19,7 @@ use stanchion_formulas::Random;
 use stanchion_study::context::{Context, Stop};
 
 use super::draw::source;
-use super::plan::Plan;
+use super::plan::{Place, Plan};
 use super::{Drawn, Stage};
 use crate::hogs::Hogs;
 use crate::others::{Account, DISTURBED};
@@ -122,15 +122,7 @@ impl Cell {
 
 /// Runs all races. If the user stops the trial, the cells with a complete visit count.
 pub(super) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
-    let draw = |&place: &super::plan::Place| Cell {
-        name: plan.name(place),
-        drawn: (plan.family.draw)(
-            &mut source(plan.family.name, place.seed, place.index),
-            context.processors.len(),
-        ),
-        visits: Vec::new(),
-    };
-    let cells = plan.cells.iter().map(draw).collect();
+    let cells = plan.cells.iter().map(|&place| cell(context, plan, place)).collect();
     let mut trial = Trial { cells, out_of_time: false };
     let done = passes(context, plan, &mut trial);
     trial.cells.retain(|cell| !cell.visits.is_empty());
@@ -140,14 +132,48 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     }
 }
 
-fn passes(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), Stop> {
-    let stage = Stage {
+/// Visits cells once, in their order, for as long as there is `time` for another one.
+pub(super) fn look(context: &Context, plan: &Plan, time: Duration) -> Result<Trial, Stop> {
+    let stage = stage(context, plan);
+    let mut random = Random::new(context.seed);
+    let mut trial = Trial { cells: Vec::new(), out_of_time: false };
+    let (began, mut longest) = (Instant::now(), Duration::ZERO);
+    for &place in &plan.cells {
+        if began.elapsed() + longest > time {
+            trial.out_of_time = true;
+            break;
+        }
+        let visit_began = Instant::now();
+        let mut cell = cell(context, plan, place);
+        cell.visits.push(visit(context, plan, &cell.drawn, &stage, &mut random)?);
+        trial.cells.push(cell);
+        longest = longest.max(visit_began.elapsed());
+    }
+    Ok(trial)
+}
+
+/// Draws a cell.
+fn cell(context: &Context, plan: &Plan, place: Place) -> Cell {
+    let mut source = source(plan.family.name, place.seed, place.index);
+    Cell {
+        name: plan.name(place),
+        drawn: (plan.family.draw)(&mut source, context.processors.len()),
+        visits: Vec::new(),
+    }
+}
+
+fn stage<'a>(context: &'a Context, plan: &Plan) -> Stage<'a> {
+    Stage {
         processors: &context.processors,
         pace: Pace::measure(),
         settle: plan.window / 8,
         window: plan.window,
         timed: plan.window / 3,
-    };
+    }
+}
+
+fn passes(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), Stop> {
+    let stage = stage(context, plan);
     let mut random = Random::new(context.seed);
     let (began, mut longest) = (Instant::now(), Duration::ZERO);
     context.plan(plan.cells.len());

@@ -5,6 +5,7 @@
 pub mod chart;
 mod contents;
 pub mod markup;
+mod opening;
 mod page;
 pub mod parts;
 mod section;

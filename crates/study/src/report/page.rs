@@ -3,6 +3,7 @@
 
 use super::contents;
 use super::markup::Markup;
+use super::opening;
 use super::parts::{finish, start};
 use super::section::{self, Section};
 use crate::results::{Entry, Results};
@@ -15,8 +16,13 @@ pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
     start(&mut page, "Stanchion study");
     let sections = section::sections(results, earlier);
     head(&mut page, results);
+    if results.is_real() {
+        opening::answers(&mut page, &results.answers);
+    }
     contents::claims(&mut page, &results.entries, &sections);
+    opening::commands(&mut page, &results.answers);
     facts(&mut page, results, earlier);
+    opening::families(&mut page, &results.answers);
     contents::contents(&mut page, &sections);
     for paper in contents::PAPERS {
         let of: Vec<&Section<'_>> =
@@ -42,7 +48,7 @@ fn head(page: &mut Markup, results: &Results) {
     page.element("h1", "Stanchion study");
     let lead = match &results.here {
         Some(_) => {
-            "How each way of waiting for a lock behaves on this computer, beside what five papers \
+            "How locks, queues, pools and barriers behave on this computer, beside what five papers \
              measured on theirs."
         }
         None => {
@@ -113,7 +119,7 @@ fn not_run(page: &mut Markup, waiting: &[&Entry]) {
 }
 
 /// Formats seconds since 1970 as a date and time, UTC (Hinnant's civil-from-days).
-fn date(seconds: u64) -> String {
+pub(super) fn date(seconds: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
@@ -130,7 +136,48 @@ fn date(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::*;
+    use crate::grids::{self, Grid};
+    use crate::host::Host;
+    use crate::results::Here;
+
+    /// A study of this computer with a grid of one family.
+    fn results(cells: usize, brief: bool) -> Results {
+        let machine = Host::here();
+        let mut grid = grids::tests::grid(&vec![&[10.0, 5.0, 3.0][..]; cells]);
+        grid = Grid {
+            brief,
+            processor: machine.processor.clone(),
+            processors: machine.parallelism,
+            ..grid
+        };
+        let here = Here { written: 0, ended: None, machine };
+        let mut results = Results::waiting(&[], Some(here), true, 1);
+        results.answer(&[grid]);
+        results
+    }
+
+    #[test]
+    fn the_page_opens_with_what_to_use() {
+        let whole = page(&results(12, false), None);
+        let place = |part: &str| whole.find(part).unwrap_or_else(|| panic!("{part}: {whole}"));
+        assert!(place("<strong>stanchion A</strong>") < place("12 cells, ± 1\u{a0}%"));
+        assert!(place("href=\"#use-locks\"") < place("id=\"use-locks\""));
+        assert!(place("The runner-up is B: 2.00 times the regret.") < place("busy programs"));
+        let brief = page(&results(12, true), None);
+        assert!(brief.contains("first look: 12 cells"), "{brief}");
+        assert!(brief.contains("study regret --random 60 --family locks"), "{brief}");
+    }
+
+    #[test]
+    fn without_a_grid_of_this_computer_the_page_says_how_to_make_one() {
+        let mut results = results(12, false);
+        let other = Grid { processors: 4096, ..grids::tests::grid(&[&[1.0, 2.0][..]; 9]) };
+        results.answer(&[other]);
+        assert!(results.answers.is_empty());
+        let page = page(&results, None);
+        assert!(page.contains("Not measured yet") && page.contains("--random 60"), "{page}");
+    }
 
     #[test]
     fn dates() {

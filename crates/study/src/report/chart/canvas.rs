@@ -17,7 +17,7 @@ pub(super) const FONT: f64 = 13.0;
 pub(super) const LINE: f64 = 16.0;
 
 /// The mean width of a character, in pixels.
-const CHARACTER: f64 = 7.3;
+const CHARACTER: f64 = 8.0;
 
 /// The place of a text beside its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_broken_or_cut() {
-        assert_eq!(wrapped("elapsed time over that", 100.0), ["elapsed time", "over that"]);
+        assert_eq!(wrapped("elapsed time over that", 110.0), ["elapsed time", "over that"]);
         assert_eq!(shortened("elapsed", 40.0), "elap…");
         assert_eq!(shortened("short", 40.0), "short");
     }

@@ -41,13 +41,13 @@ const FIELD: (f64, f64) = (FONT + 3.0, 64.0);
 const NUMBERED: f64 = 40.0;
 
 /// The longest names of rows and columns, in pixels.
-const NAME: f64 = 220.0;
+const NAME: f64 = 280.0;
 
 /// Draws the map, `width` pixels wide, or wider if there are many columns.
 pub(super) fn draw(picture: &Picture, width: f64) -> Canvas {
     let names = picture.x.names.iter().map(|name| shortened(name, NAME));
     let names: Vec<String> = names.collect();
-    let rows = picture.series.iter().map(|series| shortened(&series.name, NAME.min(width / 2.0)));
+    let rows = picture.series.iter().map(|series| shortened(&series.name, NAME));
     let rows: Vec<String> = rows.collect();
     let longest = |of: &[String]| of.iter().map(|name| width_of(name)).fold(0.0, f64::max) + 10.0;
     let (top, left) = (longest(&names), longest(&rows));
