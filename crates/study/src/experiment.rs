@@ -112,21 +112,6 @@ impl Bodies {
             }
         }
     }
-
-    /// Describes which of its runs are built and which are not, as printed in the list of
-    /// experiments.
-    pub fn state(&self) -> String {
-        let (real, simulated) = match self {
-            Self::Formula(body) => return body.missing().unwrap_or("built").to_owned(),
-            Self::Machines { real, simulated } => (real.missing(), simulated.missing()),
-        };
-        match (real, simulated) {
-            (None, None) => "built".to_owned(),
-            (None, Some(why)) => format!("built; simulated: {why}"),
-            (Some(why), None) => format!("built; real: {why}"),
-            (Some(real), Some(_)) => real.to_owned(),
-        }
-    }
 }
 
 impl<F> Body<F> {

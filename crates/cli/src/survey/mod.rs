@@ -10,6 +10,7 @@ use stanchion_machine::topology;
 
 use crate::args::MachineOptions;
 use crate::error::Error;
+use stanchion_study::files::probe_for;
 use stanchion_study::host::Host;
 use stanchion_study::survey::{self, Cost, Measured, description};
 use stanchion_study::units::nanos;
@@ -48,6 +49,10 @@ pub(crate) struct Facility {
 
 /// Runs the command.
 pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
+    if let Some(path) = &options.write {
+        // Before anything is measured.
+        probe_for(path, "--write FILE")?;
+    }
     let machine = survey();
     if let Some(path) = &options.write {
         description::write(path, &description::of(&machine.costs)?)?;

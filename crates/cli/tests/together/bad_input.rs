@@ -116,3 +116,12 @@ fn a_pipe_gets_lines_and_no_bar() {
         assert!(!stream.contains(|c: char| c.is_control() && c != '\n'), "{stream:?}");
     }
 }
+
+#[test]
+fn a_description_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let refused = stanchion(&["machine", "--write", "/nowhere/machine.json"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("/nowhere/machine.json: No such file"), "{said}");
+    assert!(refused.stdout.is_empty());
+}

@@ -7,7 +7,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use stanchion_study::grids::FAMILIES;
 
 use crate::common::{Place, text};
 
@@ -22,6 +25,9 @@ addEventListener('load', () => setTimeout(() => {
     const line = folded.querySelector('summary').getBoundingClientRect();
     if (line.top < 0 || line.bottom > innerHeight) said.push('its line is at ' + line.top);
   }
+  for (const part of document.querySelectorAll('.answers, .claims'))
+    if (!location.hash && part.getBoundingClientRect().bottom > innerHeight)
+      said.push('the first screen does not have ' + part.className);
   const opened = document.querySelectorAll('details[open]').length;
   const lines = document.querySelectorAll('.experiment').length;
   if (opened > 1) said.push(opened + ' experiments are open');
@@ -50,6 +56,10 @@ addEventListener('load', () => setTimeout(() => {
   parent.postMessage(innerWidth + ' px, ' + lines + ' experiments, ' + charts + ' charts: ' + (said.join('; ') || 'sound'), '*');
 }, 300));
 </script>"#;
+
+fn stanchion(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stanchion")).args(arguments).output().unwrap()
+}
 
 /// Returns the name of a browser that runs.
 fn browser() -> Option<&'static str> {
@@ -97,6 +107,7 @@ fn the_page_fits_both_windows_and_links_open_experiments() {
     };
     let place = Place::new("page");
     let out = place.path("out");
+    opened_with_answers(browser, &place);
     let chosen = ["fig3.5", "table3.1", "fig5.2", "all89/fig4.3", "klmo91/table1"];
     let arguments = [&["study", "--quick", "--machine", "simulated", "--out", &out], &chosen[..]];
     let done =
@@ -112,5 +123,75 @@ fn the_page_fits_both_windows_and_links_open_experiments() {
             assert!(found.starts_with(width) && found.ends_with(": sound"), "{anchor}: {found}");
             assert!(!found.contains(" 0 charts"), "{found}");
         }
+    }
+}
+
+/// Opens a page of this computer with an answer for each family.
+fn opened_with_answers(browser: &str, place: &Place) {
+    let out = place.path("here");
+    let study =
+        || assert!(stanchion(&["study", "fig3.5", "--quick", "--out", &out]).status.success());
+    study();
+    let file = |name: &str| Path::new(&out).join(name);
+    let text = fs::read_to_string(file("results.json")).unwrap();
+    let machine = &serde_json::from_str::<Value>(&text).unwrap()["machine"];
+    let figures =
+        |throughput: f64| json!({"throughput": throughput, "cost": 9.0, "tail": 1e4, "fair": true});
+    let cell = |index: usize| {
+        let throughputs = [9.0, 8.9, 5.0, 4.0, 3.0].map(|of| of + (index % 3) as f64);
+        json!({
+            "name": format!("locks:1:{index}"), "threads": index, "hogs": index % 2,
+            "length_ns": 1_000.0 * index as f64, "figures": throughputs.map(figures),
+        })
+    };
+    let names = [
+        "LockedQueue<Barging>",
+        "TestAndSet<Ethernet>",
+        "parking_lot Mutex<VecDeque>",
+        "std",
+        "usync",
+    ];
+    let grid = |(family, _): &(&str, &str)| {
+        json!({
+            "family": family, "written": 1_700_000_000, "seed": 1989, "version": "0.1.0",
+            "processor": machine["processor"], "processors": machine["parallelism"],
+            "brief": true, "contestants": names,
+            "peers": [false, false, true, true, true],
+            "cells": (1..9).map(cell).collect::<Vec<_>>(),
+        })
+    };
+    let grids: Vec<Value> = FAMILIES.iter().map(grid).collect();
+    let kept = json!({"schema": "stanchion-grids/1", "grids": grids});
+    fs::write(file("grids.json"), kept.to_string()).unwrap();
+    study();
+    let answers = fs::read_to_string(file("results.json")).unwrap();
+    assert_eq!(answers.matches("\"within_percent\"").count(), FAMILIES.len());
+    for anchor in ["", "use-heaps"] {
+        let found = measured(browser, place, &file("report.html").to_string_lossy(), anchor);
+        let sound = |found: &String| found.ends_with(": sound");
+        assert!(found.len() == 2 && found.iter().all(sound), "{anchor}: {found:?}");
+    }
+}
+
+#[test]
+fn a_page_is_written_again_from_results_and_bad_files_are_refused() {
+    let place = Place::new("again");
+    let out = place.path("out");
+    assert!(stanchion(&["study", "fig3.5", "--quick", "--out", &out]).status.success());
+    let results = Path::new(&out).join("results.json");
+    let whole = fs::read(&results).unwrap();
+    let copy = place.path("copy.json");
+    fs::write(&copy, &whole).unwrap();
+    let other = place.path("other");
+    let done = stanchion(&["report", &copy, "--output", &other]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let page = |folder: &str| fs::read_to_string(Path::new(folder).join("report.html")).unwrap();
+    assert_eq!(page(&other), page(&out));
+    fs::write(&copy, &whole[..whole.len() / 2]).unwrap();
+    for (file, said) in [(copy.as_str(), "no whole file of results"), ("/nowhere", "No such file")]
+    {
+        let refused = stanchion(&["report", file, "--out", &other]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(said), "{}", text(&refused.stderr));
     }
 }
