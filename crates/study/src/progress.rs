@@ -26,8 +26,8 @@ impl Progress {
     /// Starts a bar over `experiments` experiments that take `expected` together.
     pub fn new(experiments: usize, expected: Duration) -> Self {
         let bar = ProgressBar::new(units(expected));
-        let style =
-            ProgressStyle::with_template("{msg:28} {bar:30} {percent:>3} % {elapsed} (left {eta})");
+        // The bar has what the rest leaves of the line, so that 40 columns are enough.
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % (left {eta})");
         if let Ok(style) = style {
             bar.set_style(style);
         }

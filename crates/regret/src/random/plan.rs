@@ -66,6 +66,8 @@ pub struct Plan {
     pub(super) window: Duration,
     /// The time after which no cell is measured again.
     pub(super) time: Duration,
+    /// True if the grid says what to use: contestants and cells are not chosen by hand.
+    pub(super) is_open: bool,
 }
 
 /// Seconds for a visit to a cell, and seconds for each cell in which all its visits must fit.
@@ -103,7 +105,8 @@ impl Plan {
             None => window(visit, (columns.len() + 1) * rounds),
         };
         let time = Duration::from_secs(time) * u32::try_from(cells.len()).unwrap_or(u32::MAX);
-        Ok(Some(Self { family, cells, entrants, columns, rounds, window, time }))
+        let is_open = options.contestants.is_empty() && options.replay.is_none();
+        Ok(Some(Self { family, cells, entrants, columns, rounds, window, time, is_open }))
     }
 
     /// Returns the time that a race should take.

@@ -17,6 +17,9 @@ use stanchion_study::units::{count, nanos, percent, significant};
 /// The cells that the terminal lists.
 const LISTED: usize = 10;
 
+/// The fewest cells of a whole grid. A smaller one is a brief look.
+const WHOLE: usize = 20;
+
 /// A trial and the figures that follow from it.
 struct Shown<'a> {
     /// The plan of the trial.
@@ -50,7 +53,7 @@ pub(super) fn outcome(plan: &Plan, trial: &Trial) -> Outcome {
         pictures: vec![shown.map()],
         tables: vec![shown.distribution(), shown.judged(), shown.by_cell()],
         notes: shown.notes(),
-        grids: vec![grid(plan, trial, false)],
+        grids: Vec::from_iter(plan.is_open.then(|| grid(plan, trial, trial.cells.len() < WHOLE))),
         data: Some(shown.data()),
         lines,
         ..Outcome::new(shown.verdict())
