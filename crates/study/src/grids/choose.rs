@@ -5,7 +5,7 @@
 //! - *Regret*: the best of the cell over the contestant's own. A contestant that starves a thread
 //!   has a regret of 1 at least.
 //! - *Chosen*: the contestant with the least geometric mean of its regrets, among those that took
-//!   part in all cells and starve a thread in at most a tenth of them.
+//!   part in all cells and starve a thread in at most two of them, or a tenth.
 //! - *Equal*: a contestant with a mean within 1 % of the chosen one, or so near that the 95 %
 //!   confidence interval of the difference, over cells, has 0 in it.
 
@@ -16,6 +16,9 @@ use crate::units::nanos;
 
 /// The share of the cells in which a chosen contestant may starve a thread.
 const STARVES: f64 = 0.1;
+
+/// The number of cells in which it may do so in any case: in few cells chance decides.
+const FEW_STARVES: f64 = 2.0;
 
 /// The difference below which two are always equal.
 const CLOSE: f64 = 1.01;
@@ -177,7 +180,7 @@ fn candidates(grid: &Grid) -> Vec<Candidate> {
         Some(Candidate { number, logs: logs? })
     };
     let all: Vec<Candidate> = (0..grid.contestants.len()).filter_map(candidate).collect();
-    let most = STARVES * grid.cells.len() as f64;
+    let most = (STARVES * grid.cells.len() as f64).max(FEW_STARVES);
     let is_fair = |candidate: &Candidate| starves(grid, candidate.number) as f64 <= most;
     if all.iter().any(is_fair) { all.into_iter().filter(is_fair).collect() } else { all }
 }
@@ -283,6 +286,9 @@ impl Choice {
     /// Returns how sure the answer is.
     pub fn sure(&self) -> String {
         let look = if self.brief { "first look: " } else { "" };
+        if self.standings.len() < 2 {
+            return format!("{look}{} cells, all others starve threads", self.cells);
+        }
         format!("{look}{} cells, ± {:.0} %", self.cells, self.within_percent.round().max(1.0))
     }
 
@@ -343,6 +349,11 @@ mod tests {
         let choice = choose(&grid).unwrap();
         assert_eq!(choice.choose, ["stanchion A"]);
         assert!((choice.standings[0].mean - 1.0).abs() < 1e-9, "a starving one sets no best");
+        assert_eq!(choice.sure(), "6 cells, all others starve threads");
+        for cell in &mut grid.cells[2..] {
+            cell.figures[1] = cell.figures[0];
+        }
+        assert_eq!(choose(&grid).unwrap().standings.len(), 2, "two cells may be chance");
         grid.cells.truncate(2);
         assert!(choose(&grid).is_none(), "too few cells");
     }
