@@ -95,6 +95,14 @@ fn locks(host: &str) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
+/// Returns the names of the tests that failed, and where they panicked. None if their program was
+/// ended: by ThreadSanitizer, which has printed why.
+fn told(seen: &str) -> String {
+    let tells = |line: &&str| line.ends_with("... FAILED") || line.contains("panicked at");
+    let lines: Vec<&str> = seen.lines().filter(tells).collect();
+    if lines.is_empty() { "no test failed by itself".to_owned() } else { lines.join("; ") }
+}
+
 /// Runs the tests of user-level threads, with a std that is built for it. The crate tells
 /// ThreadSanitizer of their switches of stacks. Returns the names of the tests that are not as they
 /// must be.
@@ -136,9 +144,9 @@ fn threads(host: &str) -> Result<Vec<String>> {
         command
     };
     let mut wrong = Vec::new();
-    if let Err(failure) = shell::run(&mut test(&TESTS)) {
-        println!("{failure}");
-        wrong.push("tests of stanchion-activations".to_owned());
+    let (status, seen) = shell::run_seen(&mut test(&TESTS))?;
+    if !status.success() {
+        wrong.push(format!("tests of stanchion-activations ({})", told(&seen)));
     }
     let races = shell::output(test(&["races"]).args(["--", "--list"]))?;
     for name in races.lines().filter_map(|line| line.strip_suffix(": test")) {
@@ -206,5 +214,16 @@ fn toolchain() -> Result<Option<(String, String)>> {
             );
             Ok(None)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_failed_test_is_named_with_its_place() {
+        let seen = "test one ... ok\ntest two ... FAILED\nthread 'two' panicked at a.rs:1:2:\nno";
+        let told = super::told(seen);
+        assert_eq!(told, "test two ... FAILED; thread 'two' panicked at a.rs:1:2:");
+        assert_eq!(super::told("running 1 test"), "no test failed by itself");
     }
 }
