@@ -4,7 +4,7 @@
 //! one drawing would make its text unreadable on a telephone. A third drawing is small and without
 //! text, for the line that an experiment is folded to.
 //!
-//! Every drawing records its labels, its axes and the looks of its series ([`canvas`]). In a build
+//! Every drawing records its labels, its axes and the looks of its series (`canvas`). In a build
 //! that is not optimized a drawing panics if a reader could misread it. So each test that writes
 //! a page checks the charts of that page.
 
