@@ -3,7 +3,7 @@
 /// Expands to the time of a study with `--quick`.
 #[rustfmt::skip]
 macro_rules! study_run {
-    () => { /* time: study-run */ "8 minutes" };
+    () => { /* time: study-run */ "7 minutes" };
 }
 /// Expands to the time of a study of simulated machines with `--quick`.
 #[rustfmt::skip]
