@@ -37,6 +37,7 @@ pub mod select;
 pub mod session;
 pub mod settings;
 pub mod simulation;
+mod student;
 pub mod survey;
 pub mod target;
 pub mod units;

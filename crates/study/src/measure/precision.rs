@@ -4,7 +4,8 @@
 use super::required::{REQUIRED, Required};
 use super::sweep::Grid;
 use crate::context::{Context, Stop};
-use crate::outcome::Verdict;
+use crate::outcome::{Outcome, Verdict};
+use crate::student::quantile;
 
 /// A required precision, fixed before anything is measured, and the fewest and the most rounds to
 /// reach it.
@@ -49,12 +50,6 @@ pub struct Repeated {
     pub widest: f64,
 }
 
-/// Two-sided 95 % quantiles of Student's distribution, by degrees of freedom from 1 on.
-const STUDENT: [f64; 12] =
-    [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
-/// The same quantile for more degrees of freedom.
-const NORMAL: f64 = 1.96;
-
 /// Returns the width of the 95 % confidence interval of `figures`: by how much its upper end
 /// exceeds its lower, as a share of the lower.
 ///
@@ -69,8 +64,7 @@ pub fn width(figures: &[f64]) -> f64 {
     let logs = figures.iter().map(|figure| figure.ln());
     let mean = logs.clone().sum::<f64>() / number;
     let variance = logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (number - 1.0);
-    let quantile = STUDENT.get(figures.len() - 2).copied().unwrap_or(NORMAL);
-    let width = (2.0 * quantile * (variance / number).sqrt()).exp() - 1.0;
+    let width = (2.0 * quantile(figures.len()) * (variance / number).sqrt()).exp() - 1.0;
     // If a figure is not a positive number, the width is unknown.
     if width.is_nan() { f64::INFINITY } else { width }
 }
@@ -130,6 +124,7 @@ impl Precision {
             let whole = rounds <= self.whole;
             let figures = round(if whole { Round::Whole } else { Round::Deciding })?;
             seen.resize_with(figures.len(), Vec::new);
+            debug_assert!(seen.iter().all(|figures| figures.len() + 1 == rounds), "other figures");
             seen.iter_mut().zip(figures).for_each(|(seen, figure)| seen.push(figure));
             let widest = seen.iter().map(|figures| width(figures)).fold(0.0, f64::max);
             let least = if seen.is_empty() { self.whole } else { self.least };
@@ -156,6 +151,11 @@ impl Repeated {
             1.0 + self.widest,
             1.0 + width
         ))
+    }
+
+    /// Returns `outcome` with its verdict [judged](Self::judge), and with these notes.
+    pub fn outcome(&self, outcome: Outcome, notes: Vec<String>) -> Outcome {
+        Outcome { notes, verdict: self.judge(outcome.verdict), ..outcome }
     }
 
     /// Returns the number of rounds in words, to stand after "medians of".
