@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, FAMILIES, Figures, Grid};
+use crate::student::quantile;
 use crate::units::nanos;
 
 /// The share of the cells in which a chosen contestant may starve a thread.
@@ -57,6 +58,8 @@ pub struct Choice {
     pub processors: usize,
     /// The contestants, the least regret first.
     pub standings: Vec<Standing>,
+    /// The contestants that cannot be chosen, and the reason of each.
+    pub left_out: Vec<(String, String)>,
     /// The mean regrets in parts of the cells, the first of them all cells.
     pub conditions: Vec<Condition>,
 }
@@ -133,6 +136,7 @@ pub fn choose(grid: &Grid) -> Option<Choice> {
         version: grid.version.clone(),
         processors: grid.processors,
         standings: candidates.iter().map(|candidate| standing(grid, candidate)).collect(),
+        left_out: left_out(grid, &candidates),
         conditions: conditions(grid)
             .into_iter()
             .map(|(words, cells)| {
@@ -185,6 +189,20 @@ fn candidates(grid: &Grid) -> Vec<Candidate> {
     if all.iter().any(is_fair) { all.into_iter().filter(is_fair).collect() } else { all }
 }
 
+/// Returns the contestants that are no candidates, and why.
+fn left_out(grid: &Grid, candidates: &[Candidate]) -> Vec<(String, String)> {
+    let is_out = |&of: &usize| candidates.iter().all(|candidate| candidate.number != of);
+    let reason = |of: usize| {
+        let part = grid.cells.iter().filter(|cell| cell.figures[of].is_some()).count();
+        match grid.cells.len() - part {
+            0 => format!("starves a thread in {} of {part} cells", starves(grid, of)),
+            missing => format!("has no figures in {missing} of {} cells", grid.cells.len()),
+        }
+    };
+    let all = (0..grid.contestants.len()).filter(is_out);
+    all.map(|of| (name(grid, of), reason(of))).collect()
+}
+
 fn starves(grid: &Grid, contestant: usize) -> usize {
     let unfair = |cell: &&Cell| cell.figures[contestant].is_some_and(|of| !of.fair);
     grid.cells.iter().filter(unfair).count()
@@ -209,9 +227,7 @@ fn compare(less: &Candidate, more: &Candidate, cells: &[usize]) -> (f64, f64) {
     }
     let squares = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>();
     let deviation = (squares / (number - 1.0)).sqrt();
-    // Student's quantile is near 2 from ten cells on, and 1 + 2/n above that with fewer.
-    let quantile = 2.0 + 4.0 / (number - 1.0);
-    (mean, quantile * deviation / number.sqrt())
+    (mean, quantile(differences.len()) * deviation / number.sqrt())
 }
 
 fn is_equal((mean, half): (f64, f64)) -> bool {
@@ -287,7 +303,7 @@ impl Choice {
     pub fn sure(&self) -> String {
         let look = if self.brief { "first look: " } else { "" };
         if self.standings.len() < 2 {
-            return format!("{look}{} cells, all others starve threads", self.cells);
+            return format!("{look}{} cells, no other can be chosen", self.cells);
         }
         format!("{look}{} cells, ± {:.0} %", self.cells, self.within_percent.round().max(1.0))
     }
@@ -349,7 +365,9 @@ mod tests {
         let choice = choose(&grid).unwrap();
         assert_eq!(choice.choose, ["stanchion A"]);
         assert!((choice.standings[0].mean - 1.0).abs() < 1e-9, "a starving one sets no best");
-        assert_eq!(choice.sure(), "6 cells, all others starve threads");
+        assert_eq!(choice.sure(), "6 cells, no other can be chosen");
+        let out = ("B".to_owned(), "starves a thread in 6 of 6 cells".to_owned());
+        assert_eq!(choice.left_out, [out]);
         for cell in &mut grid.cells[2..] {
             cell.figures[1] = cell.figures[0];
         }
@@ -365,6 +383,8 @@ mod tests {
         let choice = choose(&grid).unwrap();
         assert_eq!(choice.choose, ["stanchion A"]);
         assert_eq!(choice.standings.len(), 2);
+        let out = ("B".to_owned(), "has no figures in 1 of 6 cells".to_owned());
+        assert_eq!(choice.left_out, [out]);
         assert_eq!(choice.sure(), "6 cells, ± 1 %");
     }
 }

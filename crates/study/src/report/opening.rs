@@ -60,8 +60,9 @@ pub(super) fn families(page: &mut Markup, answers: &[Choice]) {
         return;
     }
     page.raw("<section>").element("h2", "Why: each family");
-    let regret = "Regret is how many times the best of a cell is as fast. The best may be ours or of \
-                  another crate; one that starves a thread sets no best.";
+    let regret = "The regret of a contestant in a cell is the throughput of the best there over its \
+                  own. The best may be ours or of another crate; a contestant that starves a \
+                  thread sets no best.";
     page.element("p class=\"source\"", regret);
     for answer in answers {
         page.raw("<details class=\"experiment\"><summary><span class=\"name\">");
@@ -92,7 +93,7 @@ fn family(page: &mut Markup, answer: &Choice) {
         let times = second.mean / first.mean;
         page.element(
             "p",
-            &format!("The runner-up is {}: {times:.2} times the regret.", second.name),
+            &format!("The runner-up is {}, with {times:.2} times that regret.", second.name),
         );
     }
     let flips = answer.flips();
@@ -100,9 +101,12 @@ fn family(page: &mut Markup, answer: &Choice) {
         page.element("p", flip);
     }
     if flips.is_empty() {
-        page.element("p", "No part of the cells asks for another choice.");
+        page.element("p", "In no part of the cells another contestant is better.");
     }
-    let columns = ["", "regret", "of nine cells in ten", "worst", "processor time", "p99.9 wait"];
+    for (name, reason) in &answer.left_out {
+        page.element("p", &format!("Left out: {name}, because it {reason}."));
+    }
+    let columns = ["", "regret", "p90", "worst", "processor time", "p99.9 wait"];
     let columns: Vec<String> = columns.map(str::to_owned).into();
     let figure_of = |figure: Option<f64>| figure.map_or_else(|| "–".to_owned(), significant);
     let row = |of: &Standing| {
@@ -119,8 +123,8 @@ fn family(page: &mut Markup, answer: &Choice) {
     page.table(&columns, &rows);
     page.element(
         "p class=\"unit\"",
-        "Geometric means over the cells: throughput of the best over the contestant's own, and \
-         processor time and the 99.9th percentile of waits over the least of the cell.",
+        "Regret: the geometric mean over the cells, the 90th percentile, the worst. Processor time \
+         and the 99.9th percentile of waits: over the least of the cell, geometric means.",
     );
     figure(page, &map(answer));
 }

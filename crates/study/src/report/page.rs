@@ -163,7 +163,7 @@ mod tests {
         let place = |part: &str| whole.find(part).unwrap_or_else(|| panic!("{part}: {whole}"));
         assert!(place("<strong>stanchion A</strong>") < place("12 cells, ± 1\u{a0}%"));
         assert!(place("href=\"#use-locks\"") < place("id=\"use-locks\""));
-        assert!(place("The runner-up is B: 2.00 times the regret.") < place("busy programs"));
+        assert!(place("The runner-up is B, with 2.00 times that regret.") < place("busy programs"));
         let brief = page(&results(12, true), None);
         assert!(brief.contains("first look: 12 cells"), "{brief}");
         assert!(brief.contains("study regret --random 60 --family locks"), "{brief}");
