@@ -31,12 +31,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let precision = Precision::of(EXPERIMENT.id, context);
     let decides = |row, column| column == 0 && [SINGLE, MULTIPLE, FREE_LIST, IDLE].contains(&row);
     let (grid, repeated) = real::run(context, 0, precision, decides)?;
-    let outcome = outcome(&grid);
-    Ok(Outcome {
-        notes: real::notes(context, &repeated),
-        verdict: repeated.judge(outcome.verdict),
-        ..outcome
-    })
+    Ok(repeated.outcome(outcome(&grid), real::notes(context, &repeated)))
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

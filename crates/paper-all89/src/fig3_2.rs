@@ -46,12 +46,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let precision = Precision::of(EXPERIMENT.id, context);
     let decides = |row, _| context.processors.len() >= LEAST && row <= READY;
     let (grid, repeated) = real::run(context, 0, precision, decides)?;
-    let outcome = outcome(&grid);
-    Ok(Outcome {
-        notes: real::notes(context, &repeated),
-        verdict: repeated.judge(outcome.verdict),
-        ..outcome
-    })
+    Ok(repeated.outcome(outcome(&grid), real::notes(context, &repeated)))
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

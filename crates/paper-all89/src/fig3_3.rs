@@ -45,8 +45,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let (grid, repeated) = real::run(context, user as u64, precision, decides)?;
     let mut notes = real::notes(context, &repeated);
     notes.push(format!("A thread computes for {} on average.", nanos(user)));
-    let outcome = outcome(&grid);
-    Ok(Outcome { notes, verdict: repeated.judge(outcome.verdict), ..outcome })
+    Ok(repeated.outcome(outcome(&grid), notes))
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

@@ -76,12 +76,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let (grid, repeated) =
         real::run_on(context, 0, (vec![1, processors], &[]), precision, decides)?;
     let curves = Curves { processors, rows: real::latencies(context, false)? };
-    let outcome = outcome(processors, &rows(&grid, &curves));
-    Ok(Outcome {
-        notes: real::notes(context, &repeated),
-        verdict: repeated.judge(outcome.verdict),
-        ..outcome
-    })
+    Ok(repeated
+        .outcome(outcome(processors, &rows(&grid, &curves)), real::notes(context, &repeated)))
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {

@@ -109,12 +109,7 @@ impl Figure {
     fn run(&self, context: &Context) -> Result<Outcome, Stop> {
         let precision = Precision::of(self.id, context);
         let (grid, repeated) = real::run_programs(context, self.real, precision, &self.deciding())?;
-        let outcome = self.outcome(&grid);
-        Ok(Outcome {
-            notes: real::notes(&grid, &repeated),
-            verdict: repeated.judge(outcome.verdict),
-            ..outcome
-        })
+        Ok(repeated.outcome(self.outcome(&grid), real::notes(&grid, &repeated)))
     }
 
     /// Returns the ratios that the rule uses.

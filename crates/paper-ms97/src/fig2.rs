@@ -37,12 +37,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let precision = Precision::of(EXPERIMENT.id, context);
     let (grid, repeated) =
         real::run(context, (real::STACKS, peers::STACKS), 0, precision, &deciding())?;
-    let outcome = outcome(&grid);
-    Ok(Outcome {
-        notes: real::notes(&grid, &repeated),
-        verdict: repeated.judge(outcome.verdict),
-        ..outcome
-    })
+    Ok(repeated.outcome(outcome(&grid), real::notes(&grid, &repeated)))
 }
 
 /// Returns the ratios that the rule uses.

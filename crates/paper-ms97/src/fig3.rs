@@ -46,12 +46,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let [of_empty, of_filled] = deciding();
     let (empty, of_empty) = real::run(context, heaps, 0, precision, &of_empty)?;
     let (filled, of_filled) = real::run(context, heaps, ENTRIES, precision, &of_filled)?;
-    let outcome = outcome(&empty, &filled);
-    Ok(Outcome {
-        notes: real::notes(&empty, &of_empty),
-        verdict: of_filled.judge(of_empty.judge(outcome.verdict)),
-        ..outcome
-    })
+    let outcome = of_empty.outcome(outcome(&empty, &filled), real::notes(&empty, &of_empty));
+    Ok(Outcome { verdict: of_filled.judge(outcome.verdict), ..outcome })
 }
 
 /// Returns the ratios that the rule uses: of empty heaps, and of heaps with entries.
