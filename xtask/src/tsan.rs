@@ -95,8 +95,8 @@ fn locks(host: &str) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// Returns the names of the tests that failed, and where they panicked. None if their program was
-/// ended: by ThreadSanitizer, which has printed why.
+/// Returns the lines that name failed tests and the places of their panics. If there is no such
+/// line, ThreadSanitizer or a signal has ended the program, and its output above says why.
 fn told(seen: &str) -> String {
     let tells = |line: &&str| line.ends_with("... FAILED") || line.contains("panicked at");
     let lines: Vec<&str> = seen.lines().filter(tells).collect();
