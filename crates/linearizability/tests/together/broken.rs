@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread::yield_now;
+use std::sync::{Condvar, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
 
 use stanchion_linearizability::specification::{Count, Counter, Operation, Outcome, Queue, Stack};
 use stanchion_linearizability::{CheckError, Random, Specification, Tally, Trial};
@@ -15,6 +16,12 @@ const HISTORIES: u64 = 200_000;
 
 fn choose(random: &mut Random) -> Operation<u64> {
     if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(1_000)) }
+}
+
+/// Lets other threads run between two steps. Beside busy processes a thread that yields would wait
+/// for all of them; one that has slept runs at once.
+fn let_others_run() {
+    sleep(Duration::from_micros(20));
 }
 
 type Verdict<S> = Result<Tally, CheckError<S>>;
@@ -66,7 +73,7 @@ struct Loses {
 impl Broken for Loses {
     fn push(&self, value: u64) {
         let others = self.inside.fetch_add(1, SeqCst);
-        yield_now();
+        let_others_run();
         if others == 0 || !value.is_multiple_of(3) {
             self.values.lock().unwrap().push_back(value);
         }
@@ -90,7 +97,7 @@ impl Broken for Duplicates {
 
     fn pop(&self) -> Option<u64> {
         let first = self.0.lock().unwrap().front().copied();
-        yield_now();
+        let_others_run();
         self.0.lock().unwrap().pop_front();
         first
     }
@@ -119,7 +126,7 @@ struct SpuriouslyEmpty(Mutex<VecDeque<u64>>);
 impl Broken for SpuriouslyEmpty {
     fn push(&self, value: u64) {
         let mut values = self.0.lock().unwrap();
-        yield_now();
+        let_others_run();
         values.push_back(value);
     }
 
@@ -129,13 +136,37 @@ impl Broken for SpuriouslyEmpty {
 }
 
 /// Treiber's stack over a pool of a few nodes. Their numbers have no tags. A node that comes back
-/// in time deceives the compare-exchange.
+/// in time deceives the compare-exchange: two others pop it and the next one, and push it again.
 struct Untagged {
     /// Number of the top node; 0 for none.
     top: AtomicUsize,
     nodes: [(AtomicUsize, AtomicUsize); 32],
-    /// Nodes that are free, the last first: they come back at once.
-    free: Mutex<Vec<usize>>,
+    /// The nodes that were popped, in that order: the first comes back first.
+    popped: Mutex<VecDeque<usize>>,
+    /// The first node that was never used.
+    unused: AtomicUsize,
+    /// The calls of `pop`. Every third waits between its steps.
+    pops: AtomicUsize,
+    /// The calls that have ended.
+    ended: Mutex<usize>,
+    /// Wakes those that wait.
+    another: Condvar,
+}
+
+impl Untagged {
+    /// Waits until three calls of other threads have ended, or until they take too long: they may
+    /// have ended before.
+    fn wait_for_others(&self) {
+        let ended = self.ended.lock().unwrap();
+        let enough = *ended + 3;
+        let longest = Duration::from_millis(5);
+        drop(self.another.wait_timeout_while(ended, longest, |ended| *ended < enough).unwrap());
+    }
+
+    fn end(&self) {
+        *self.ended.lock().unwrap() += 1;
+        self.another.notify_all();
+    }
 }
 
 impl Default for Untagged {
@@ -143,35 +174,45 @@ impl Default for Untagged {
         Self {
             top: AtomicUsize::new(0),
             nodes: Default::default(),
-            free: Mutex::new((1..32).rev().collect()),
+            popped: Mutex::default(),
+            unused: AtomicUsize::new(1),
+            pops: AtomicUsize::new(0),
+            ended: Mutex::new(0),
+            another: Condvar::new(),
         }
     }
 }
 
 impl Broken for Untagged {
     fn push(&self, value: u64) {
-        let node = self.free.lock().unwrap().pop().expect("more nodes than calls");
+        let popped = self.popped.lock().unwrap().pop_front();
+        // There are more nodes than calls.
+        let node = popped.unwrap_or_else(|| self.unused.fetch_add(1, SeqCst));
         self.nodes[node].1.store(value as usize, SeqCst);
         loop {
             let top = self.top.load(SeqCst);
             self.nodes[node].0.store(top, SeqCst);
             if self.top.compare_exchange(top, node, SeqCst, SeqCst).is_ok() {
-                return;
+                return self.end();
             }
         }
     }
 
     fn pop(&self) -> Option<u64> {
+        let waits = self.pops.fetch_add(1, SeqCst).is_multiple_of(3);
         loop {
             let top = self.top.load(SeqCst);
             if top == 0 {
                 return None;
             }
             let next = self.nodes[top].0.load(SeqCst);
-            yield_now();
+            if waits {
+                self.wait_for_others();
+            }
             if self.top.compare_exchange(top, next, SeqCst, SeqCst).is_ok() {
                 let value = self.nodes[top].1.load(SeqCst);
-                self.free.lock().unwrap().push(top);
+                self.popped.lock().unwrap().push_back(top);
+                self.end();
                 return Some(value as u64);
             }
         }
@@ -213,7 +254,7 @@ fn a_counter_that_loses() {
         |count, operation| {
             let before = count.load(SeqCst);
             if let Count::Add(amount) = operation {
-                yield_now();
+                let_others_run();
                 count.store(before + *amount as usize, SeqCst);
                 return None;
             }
