@@ -46,6 +46,7 @@ pub mod __internal {
     pub use crate::detection::observed::{Observed, ObservedState};
     pub use crate::detection::watch_state::WatchState;
     pub use crate::processors::idle_workers::{IdleWorkers, Rest};
+    pub use crate::processors::limit::ProcessorLimit;
     pub use crate::processors::overcommit::Overcommit;
     pub use crate::processors::ownership::{Ownership, WokenFor};
     pub use crate::processors::parking::ParkedSlots;

@@ -12,41 +12,51 @@
 //!
 //! # Invariants
 //!
-//! 1. `allowed` is at least 1, and at most the number of slots.
+//! 1. `allowed` is at least 1, and at most the number of slots. It is written under the lock of
+//!    `most`, and so is never older than the two numbers there.
+//! 2. When no worker falls asleep or wakes up, the arbiter has been asked for at least as many
+//!    processors as workers are awake, and for no more unless a ready thread wants them.
 //!
 //! # Orderings
 //!
-//! Relaxed: a worker that sees an old number closes its slot, or keeps it, for one scheduling point
-//! longer. Slots are closed and opened under the lock of `idle_workers.rs`.
+//! Relaxed for `allowed`: a worker that sees an old number closes its slot, or keeps it, for one
+//! scheduling point longer. Slots are closed and opened under the lock of `idle_workers.rs`. For
+//! `awake`, see `request_awake`.
 
 use crossbeam_utils::CachePadded;
+use stanchion_competitive::Mutex;
 use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 
 use super::arbiter::Arbiter;
 
 /// The limit of a runtime, and its downcalls.
-pub(crate) struct ProcessorLimit {
+pub struct ProcessorLimit {
     /// The number of slots that are always there.
     slots: usize,
-    /// The number of slots that are open: the smaller of the two below (Invariant 1).
+    /// The number of slots that are open: the smaller of the two numbers in `most` (Invariant 1).
     allowed: AtomicUsize,
-    /// The most that the user allows. Written by the user's thread.
-    user_limit: AtomicUsize,
-    /// The runtime's share of the machine, if it has an arbiter. Written by the worker that asks.
-    share: AtomicUsize,
+    most: Mutex<Most>,
     /// The open slots with a worker that is awake. Changed by those workers, while others read the
     /// words beside it: so it has a line of its own.
     awake: CachePadded<AtomicUsize>,
     arbiter: Option<Arbiter>,
 }
 
+/// The numbers that `allowed` follows.
+struct Most {
+    /// The most that the user allows. Written by the user's thread.
+    user_limit: usize,
+    /// The runtime's share of the machine. Written by a worker, if there is an arbiter.
+    share: usize,
+}
+
 impl ProcessorLimit {
-    pub(crate) fn new(slots: usize, arbiter: Option<Arbiter>) -> Self {
+    /// Returns the limit of a runtime with so many slots.
+    pub fn new(slots: usize, arbiter: Option<Arbiter>) -> Self {
         let limit = Self {
             slots,
             allowed: AtomicUsize::fresh(slots),
-            user_limit: AtomicUsize::fresh(slots),
-            share: AtomicUsize::fresh(slots),
+            most: Mutex::new(Most { user_limit: slots, share: slots }),
             awake: CachePadded::new(AtomicUsize::fresh(slots)),
             arbiter,
         };
@@ -61,33 +71,40 @@ impl ProcessorLimit {
 
     /// Returns the number of slots that are open.
     #[inline]
-    pub(crate) fn allowed(&self) -> usize {
+    pub fn allowed(&self) -> usize {
         self.allowed.load(Ordering::Relaxed)
     }
 
     /// Asks the arbiter for the share, if there is an arbiter. Returns whether `allowed` has
     /// changed.
     #[inline]
-    pub(crate) fn poll(&self, look_at_clock: bool) -> bool {
-        let Some(share) = self.arbiter.as_ref().and_then(|arbiter| arbiter.poll(look_at_clock))
-        else {
-            return false;
-        };
-        self.share.store(share, Ordering::Relaxed);
-        self.update()
+    pub fn poll(&self, look_at_clock: bool) -> bool {
+        let arbiter = self.arbiter.as_ref();
+        arbiter.is_some_and(|arbiter| arbiter.has_news(look_at_clock) && self.ask(arbiter))
+    }
+
+    #[cold]
+    fn ask(&self, arbiter: &Arbiter) -> bool {
+        // Another worker asks already. If it began before the last news, these are still news when
+        // it has ended.
+        let Some(mut most) = self.most.try_lock() else { return false };
+        most.share = arbiter.work_out();
+        self.follow(&most)
     }
 
     /// Sets the most that the user allows. Returns whether `allowed` has changed.
     pub(crate) fn set_user_limit(&self, processors: usize) -> bool {
-        self.user_limit.store(processors, Ordering::Relaxed);
-        self.update()
+        let mut most = self.most.lock();
+        most.user_limit = processors;
+        self.follow(&most)
     }
 
-    fn update(&self) -> bool {
-        let user_limit = self.user_limit.load(Ordering::Relaxed);
-        let share = self.share.load(Ordering::Relaxed);
-        let allowed = user_limit.min(share).clamp(1, self.slots);
-        self.allowed.swap(allowed, Ordering::Relaxed) != allowed
+    /// Sets `allowed` under the lock of `most`. Returns whether it has changed.
+    fn follow(&self, most: &Most) -> bool {
+        let allowed = most.user_limit.min(most.share).clamp(1, self.slots);
+        let changes = self.allowed() != allowed;
+        self.allowed.store(allowed, Ordering::Relaxed);
+        changes
     }
 
     fn request(&self, processors: usize) {
@@ -97,13 +114,27 @@ impl ProcessorLimit {
     }
 
     /// "This processor is idle": the worker of an open slot goes to sleep.
-    pub(crate) fn worker_sleeps(&self) {
-        self.request(self.awake.fetch_sub(1, Ordering::Relaxed) - 1);
+    pub fn worker_sleeps(&self) {
+        self.request_awake(self.awake.fetch_sub(1, Ordering::Relaxed) - 1);
     }
 
     /// Takes that back: the worker has woken up.
-    pub(crate) fn worker_wakes(&self) {
-        self.request(self.awake.fetch_add(1, Ordering::Relaxed) + 1);
+    pub fn worker_wakes(&self) {
+        self.request_awake(self.awake.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+
+    /// Asks for a processor for each worker that is awake.
+    fn request_awake(&self, mut awake: usize) {
+        while self.arbiter.is_some() {
+            self.request(awake);
+            // Relaxed: of two workers, the one that asks last sees here what the other did before
+            // (`arbiter/wanted.rs`).
+            let now = self.awake.load(Ordering::Relaxed);
+            if now == awake {
+                break;
+            }
+            awake = now;
+        }
     }
 
     /// "Add more processors": a thread is ready, and no open slot is free for it.

@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::error::{ArbiterError, ENTRIES};
+use super::wanted;
 
 /// The size of an entry, and of the header: a cache line.
 const LINE: usize = 64;
@@ -138,19 +139,12 @@ impl Table {
         self.entry
     }
 
-    /// Returns a number that goes up by 2 with each change. It is even.
     pub(super) fn epoch(&self) -> u64 {
-        // Acquire: pairs with the Release of `request`.
-        self.epoch_word().load(Ordering::Acquire)
+        wanted::epoch(self.epoch_word())
     }
 
     pub(super) fn request(&self, processors: usize) {
-        // Relaxed: the epoch's Release follows.
-        let before = self.word(self.entry + 1).swap(processors as u64, Ordering::Relaxed);
-        if before != processors as u64 {
-            // Release: pairs with the Acquire of `epoch`.
-            self.epoch_word().fetch_add(2, Ordering::Release);
-        }
+        wanted::request(self.epoch_word(), self.word(self.entry + 1), processors);
     }
 
     /// Returns the number that each entry wants, 0 for one without a live owner.
@@ -158,8 +152,7 @@ impl Table {
         let is_live = |entry: usize| entry == self.entry || self.is_owned(entry);
         (0..ENTRIES)
             .map(|entry| {
-                // Relaxed: after the Acquire of `epoch`.
-                let wanted = self.word(entry + 1).load(Ordering::Relaxed) as usize;
+                let wanted = wanted::read(self.word(entry + 1));
                 if wanted > 0 && is_live(entry) { wanted } else { 0 }
             })
             .collect()

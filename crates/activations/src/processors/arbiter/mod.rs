@@ -32,23 +32,31 @@
 
 mod divide;
 mod error;
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-mod file;
-// The locks are Linux's and Apple's; neither FreeBSD nor Windows has them.
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-mod unsupported;
+// The locks are Linux's and Apple's; neither FreeBSD nor Windows has them. Loom explores no memory
+// of other processes.
+#[cfg_attr(stanchion_loom, path = "memory.rs")]
+#[cfg_attr(
+    all(
+        not(stanchion_loom),
+        any(target_os = "linux", target_os = "android", target_vendor = "apple")
+    ),
+    path = "file.rs"
+)]
+#[cfg_attr(
+    not(any(stanchion_loom, target_os = "linux", target_os = "android", target_vendor = "apple")),
+    path = "unsupported.rs"
+)]
+mod table;
+mod wanted;
 
 use std::path::Path;
 
-use stanchion_machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicU64, Fresh, Ordering};
 use stanchion_machine::topology;
 
 use divide::divide;
 pub use error::ArbiterError;
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-use file::Table;
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-use unsupported::Table;
+use table::Table;
 
 /// The time for which a runtime keeps a processor of the remainder.
 const TURN_NS: u64 = 100_000_000;
@@ -74,8 +82,6 @@ pub struct Arbiter {
     processors: usize,
     /// The epoch of the last share; odd, and so none, at first. Written by the worker that asks.
     known_epoch: AtomicU64,
-    /// The last share. Written by the worker that asks.
-    share: AtomicUsize,
     /// The time at which the remainder goes to other runtimes, in ns; 0 if there is no remainder.
     /// Written by the worker that asks.
     turn_ends: AtomicU64,
@@ -90,13 +96,18 @@ impl Arbiter {
     /// be shared, or one that is full. [`ArbiterError::Unsupported`] on systems other than Linux,
     /// Android and Apple's.
     pub fn join(name: &str) -> Result<Self, ArbiterError> {
-        Ok(Self {
-            table: Table::open(name)?,
-            processors: topology::online(),
-            known_epoch: AtomicU64::fresh(1),
-            share: AtomicUsize::fresh(usize::MAX),
-            turn_ends: AtomicU64::fresh(0),
-        })
+        Ok(Self::with(Table::open(name)?, topology::online()))
+    }
+
+    /// Returns two that share so many processors.
+    #[cfg(stanchion_loom)]
+    pub fn pair(processors: usize) -> [Self; 2] {
+        Table::pair().map(|table| Self::with(table, processors))
+    }
+
+    fn with(table: Table, processors: usize) -> Self {
+        let (known_epoch, turn_ends) = (AtomicU64::fresh(1), AtomicU64::fresh(0));
+        Self { table, processors, known_epoch, turn_ends }
     }
 
     /// Returns the path of the file through which the runtimes share: 4 KiB, which stay until the
@@ -109,39 +120,34 @@ impl Arbiter {
 
     /// Asks for so many processors in all: the downcalls "add more processors" and "this processor
     /// is idle" in one.
-    pub(crate) fn request(&self, processors: usize) {
+    pub fn request(&self, processors: usize) {
         self.table.request(processors);
     }
 
-    /// Returns the share, if it may have changed since the last call.
+    /// Returns whether the share may have changed since it was last worked out.
     #[inline]
-    pub(crate) fn poll(&self, look_at_clock: bool) -> Option<usize> {
-        let epoch = self.table.epoch();
-        // Relaxed, all: two workers that work the share out get the same.
+    pub(crate) fn has_news(&self, look_at_clock: bool) -> bool {
+        // Relaxed, both: a worker that sees old ones works the share out once more.
         let ends = self.turn_ends.load(Ordering::Relaxed);
         let turned = ends != 0 && look_at_clock && now() >= ends;
         // Relaxed: as above.
-        if epoch == self.known_epoch.load(Ordering::Relaxed) && !turned {
-            return None;
-        }
-        // Relaxed: as above.
-        self.known_epoch.store(epoch, Ordering::Relaxed);
-        Some(self.work_out())
+        turned || self.table.epoch() != self.known_epoch.load(Ordering::Relaxed)
     }
 
-    #[cold]
-    fn work_out(&self) -> usize {
+    /// Works out the share. Called by one worker at a time: of two at once, the one that has looked
+    /// first might answer last, and there would be no news to correct it.
+    pub fn work_out(&self) -> usize {
+        // Relaxed: under the caller's lock, except for `has_news`.
+        self.known_epoch.store(self.table.epoch(), Ordering::Relaxed);
         let wanted = self.table.wanted();
         let turn = now() / TURN_NS;
         let (shares, uneven) = divide(&wanted, self.processors, turn as usize);
-        let mine = shares[self.table.entry()];
         // A runtime that has less than it wants must not wait for ever for one that has died.
         let scarce = shares.iter().zip(&wanted).any(|(share, wanted)| share < wanted);
         let ends = if uneven || scarce { (turn + 1) * TURN_NS } else { 0 };
-        // Relaxed: see `poll`.
+        // Relaxed: as above.
         self.turn_ends.store(ends, Ordering::Relaxed);
-        self.share.store(mine, Ordering::Relaxed);
-        mine
+        shares[self.table.entry()]
     }
 }
 
