@@ -192,7 +192,8 @@ pub(crate) fn within(
 }
 
 /// Kills `child` with all that it has started, and returns these processes, a line each: number,
-/// state and command.
+/// state, command, and the names of its threads. The harness of cargo's tests names a thread by the
+/// test that it runs.
 pub(crate) fn end(child: &mut Child) -> io::Result<String> {
     let mut family = family(child.id());
     let lines: Vec<_> = family.iter().map(|process| process.line.clone()).collect();
@@ -217,7 +218,7 @@ struct Process {
     number: u32,
     /// The number of the process that started it.
     parent: u32,
-    /// Number, state and command.
+    /// Number, state, command and threads.
     line: String,
 }
 
@@ -242,6 +243,22 @@ fn family(root: u32) -> Vec<Process> {
     family
 }
 
+/// Returns the names of a process's threads but the first, in parentheses.
+fn threads(process: &Path) -> String {
+    let tasks = std::fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    let mut numbered: Vec<(u32, String)> = tasks
+        .filter_map(|task| {
+            let number = task.file_name().to_string_lossy().parse().ok()?;
+            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            Some((number, name.trim_end().to_owned()))
+        })
+        .collect();
+    numbered.sort();
+    let mut names: Vec<_> = numbered.into_iter().skip(1).map(|(_, name)| name).collect();
+    names.dedup();
+    if names.is_empty() { String::new() } else { format!(" (threads: {})", names.join(", ")) }
+}
+
 /// Returns all processes that run.
 fn running() -> Vec<Process> {
     let mut processes = Vec::new();
@@ -259,7 +276,7 @@ fn running() -> Vec<Process> {
             continue;
         }
         let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-        let line = format!("{number:>8} {state} {}", command.trim_end());
+        let line = format!("{number:>8} {state} {}{}", command.trim_end(), threads(&entry.path()));
         processes.push(Process { number, parent, line });
     }
     processes
@@ -296,5 +313,18 @@ mod tests {
 
         let mut child = Command::new("true").spawn().unwrap();
         assert!(within(Duration::MAX, &mut child, |_| ()).unwrap().unwrap().success());
+    }
+
+    #[test]
+    fn threads_are_named() {
+        let (ends, end) = std::sync::mpsc::channel::<()>();
+        let named = std::thread::Builder::new().name("tests::one_that".into());
+        let thread = named.spawn(move || end.recv().is_err()).unwrap();
+        // A thread writes its name when it begins.
+        while !threads(Path::new("/proc/self")).contains("tests::one_that") {
+            std::thread::yield_now();
+        }
+        drop(ends);
+        thread.join().unwrap();
     }
 }

@@ -35,10 +35,12 @@ pub struct ProcessorLimit {
     slots: usize,
     /// The number of slots that are open: the smaller of the two numbers in `most` (Invariant 1).
     allowed: AtomicUsize,
+    /// The two numbers. Written by a worker that asks the arbiter, and by the user's thread.
     most: Mutex<Most>,
     /// The open slots with a worker that is awake. Changed by those workers, while others read the
     /// words beside it: so it has a line of its own.
     awake: CachePadded<AtomicUsize>,
+    /// The runtime's part in the division, if it takes part in one.
     arbiter: Option<Arbiter>,
 }
 

@@ -11,14 +11,16 @@ use super::wanted;
 /// The numbers that all share.
 #[derive(Debug)]
 struct Words {
+    /// The epoch. Changed by each owner of an entry.
     epoch: AtomicU64,
-    /// What each entry wants.
+    /// The number that each entry wants. Written by its owner.
     wanted: [AtomicU64; 2],
 }
 
 /// The table, and a runtime's entry in it.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// The numbers of both entries.
     words: Arc<Words>,
     /// The entry of this runtime.
     entry: usize,
