@@ -64,7 +64,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     };
     let trial = trial::run(context, plan)?;
     let mut outcome = show::outcome(plan, &trial);
-    if let Some(&look) = context.given::<random::FirstLook>() {
+    if let Some(look) = context.given::<random::FirstLook>() {
         match random::first_look(context, look) {
             Ok(grids) => outcome.grids = grids,
             // The named grid is whole.

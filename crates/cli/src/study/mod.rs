@@ -50,11 +50,11 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
             Some(plan) => given.give(plan),
             None => given.give(Plan::new(&options)?),
         }
-        // A whole study without a whole grid of each family takes a brief look.
-        let whole = grids::kept(&asked.output).iter().filter(|grid| !grid.brief).count();
-        if asked.filters.is_empty() && whole < grids::FAMILIES.len() {
+        // A whole study takes a brief look at the families of which there is no whole grid.
+        let families = grids::not_whole(&asked.output);
+        if asked.filters.is_empty() && !families.is_empty() {
             let seconds = if options.quick { LOOK_QUICK } else { LOOK };
-            given.give(random::FirstLook(Duration::from_secs(seconds)));
+            given.give(random::FirstLook { time: Duration::from_secs(seconds), families });
         }
     }
     given.give(recordings(&chosen, asked, &target)?);

@@ -1,68 +1,101 @@
-//! A brief look at all families, for a report without a whole grid: as many cells of the same
+//! A brief look at families, for a report without whole grids of them: as many cells of the same
 //! distributions as fit into a given time. Many cells tell more than many races in few cells,
 //! because cells differ more than races do.
+//!
+//! Half of the time is for all families alike. Each further cell is one of the family whose answer
+//! is least sure. The rule looks at how sure an answer is, and not at what it is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::grids::Grid;
+use stanchion_study::grids::{Grid, choose};
 
 use super::plan::Plan;
-use super::{FAMILIES, Family, show, trial};
+use super::trial::Look;
+use super::{FAMILIES, show};
 use crate::options::Options;
 
-/// Asks for a brief look, and says how long it may take.
-#[derive(Clone, Copy, Debug)]
-pub struct FirstLook(pub Duration);
+/// Asks for a brief look.
+#[derive(Clone, Debug)]
+pub struct FirstLook {
+    /// The longest time of all.
+    pub time: Duration,
+    /// The names of the families.
+    pub families: Vec<&'static str>,
+}
 
 /// The most cells of a family.
 const MOST: u32 = 60;
 
-/// Looks at all families, each for an equal part of the time.
-pub(crate) fn run(context: &Context, look: FirstLook) -> Result<Vec<Grid>, Stop> {
-    looks(context, look, &FAMILIES.iter().collect::<Vec<_>>())
-}
-
-fn looks(context: &Context, look: FirstLook, families: &[&Family]) -> Result<Vec<Grid>, Stop> {
-    let time = look.0 / u32::try_from(families.len()).unwrap_or(u32::MAX).max(1);
-    let mut grids = Vec::new();
-    context.plan(families.len());
-    for family in families {
-        let options = Options {
-            quick: true,
-            random: Some(MOST),
-            family: Some(family.name.to_owned()),
-            rounds: Some(1),
-            // As short as a window may be.
-            window_ms: Some(40),
-            seed: context.seed,
-            ..Options::default()
-        };
-        let plan = Plan::new(&options).map_err(|refused| Stop::Failed(refused.to_string()))?;
-        let Some(plan) = plan else { continue };
-        let trial = trial::look(context, &plan, time)?;
-        grids.push(show::grid(&plan, &trial, true));
+/// Looks at the families.
+pub(crate) fn run(context: &Context, look: &FirstLook) -> Result<Vec<Grid>, Stop> {
+    let began = Instant::now();
+    let named = FAMILIES.iter().filter(|family| look.families.contains(&family.name));
+    let plans: Result<Vec<_>, _> =
+        named.map(|family| plan(context, family.name)).filter_map(Result::transpose).collect();
+    let plans = plans?;
+    context.plan(plans.len());
+    let even = look.time / 2 / u32::try_from(plans.len()).unwrap_or(u32::MAX).max(1);
+    let mut looks: Vec<(Look<'_>, Grid)> = Vec::new();
+    for plan in &plans {
+        let (began, mut look) = (Instant::now(), Look::new(context, plan));
+        look.visit_next()?;
+        while look.has_next_within(even.saturating_sub(began.elapsed())) {
+            look.visit_next()?;
+        }
+        let grid = show::grid(plan, look.trial(), true);
+        looks.push((look, grid));
         context.step()?;
     }
-    Ok(grids)
+    loop {
+        let left = look.time.saturating_sub(began.elapsed());
+        let open = plans.iter().zip(&mut looks).filter(|(_, (look, _))| look.has_next_within(left));
+        let least_sure = open.max_by(|(_, (_, a)), (_, (_, b))| doubt(a).total_cmp(&doubt(b)));
+        let Some((plan, (look, grid))) = least_sure else { break };
+        look.visit_next()?;
+        *grid = show::grid(plan, look.trial(), true);
+    }
+    Ok(looks.into_iter().map(|(_, grid)| grid).collect())
+}
+
+fn plan(context: &Context, family: &str) -> Result<Option<Plan>, Stop> {
+    let options = Options {
+        quick: true,
+        random: Some(MOST),
+        family: Some(family.to_owned()),
+        rounds: Some(1),
+        // As short as a window may be.
+        window_ms: Some(40),
+        seed: context.seed,
+        ..Options::default()
+    };
+    Plan::new(&options).map_err(|refused| Stop::Failed(refused.to_string()))
+}
+
+/// Returns by how many percent the answer of a grid may be wrong.
+fn doubt(grid: &Grid) -> f64 {
+    choose(grid).map_or(f64::INFINITY, |choice| choice.within_percent)
 }
 
 #[cfg(test)]
 mod tests {
-    use stanchion_study::grids::FAMILIES as NAMED;
     use stanchion_study::interrupt::Interrupt;
 
     use super::*;
 
+    /// Races of pools are processes of their own, which run the command, and this is a test.
+    fn all_but_pools() -> Vec<&'static str> {
+        FAMILIES.iter().map(|family| family.name).filter(|&name| name != "pools").collect()
+    }
+
     #[test]
     fn a_look_has_a_cell_of_each_family() {
         let context = Context::new(true, 1989, Interrupt::default());
-        // Races of pools are processes of their own, which run the command, and this is a test.
-        let some: Vec<&Family> = FAMILIES.iter().filter(|family| family.name != "pools").collect();
-        let grids = looks(&context, FirstLook(Duration::from_millis(10)), &some).unwrap();
-        assert_eq!(grids.len(), some.len());
+        let look = FirstLook { time: Duration::from_millis(10), families: all_but_pools() };
+        let grids = run(&context, &look).unwrap();
+        let names: Vec<_> = grids.iter().map(|grid| grid.family.as_str()).collect();
+        assert_eq!(names, look.families);
         for grid in &grids {
-            assert!(NAMED.iter().any(|(family, _)| *family == grid.family), "{}", grid.family);
             // There is time for the first cell only.
             assert!(grid.brief && grid.cells.len() == 1, "{}", grid.family);
             assert_eq!(grid.contestants.len(), grid.peers.len());

@@ -132,24 +132,50 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     }
 }
 
-/// Visits cells once, in their order, for as long as there is `time` for another one.
-pub(super) fn look(context: &Context, plan: &Plan, time: Duration) -> Result<Trial, Stop> {
-    let stage = stage(context, plan);
-    let mut random = Random::new(context.seed);
-    let mut trial = Trial { cells: Vec::new(), out_of_time: false };
-    let (began, mut longest) = (Instant::now(), Duration::ZERO);
-    for &place in &plan.cells {
-        if began.elapsed() + longest > time {
-            trial.out_of_time = true;
-            break;
+/// A grid whose cells are visited once, one after the other, when the caller asks.
+pub(super) struct Look<'a> {
+    context: &'a Context,
+    plan: &'a Plan,
+    stage: Stage<'a>,
+    random: Random,
+    /// What was found so far.
+    trial: Trial,
+    /// The longest time of a visit so far.
+    longest: Duration,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(context: &'a Context, plan: &'a Plan) -> Self {
+        Self {
+            context,
+            plan,
+            stage: stage(context, plan),
+            random: Random::new(context.seed),
+            trial: Trial { cells: Vec::new(), out_of_time: false },
+            longest: Duration::ZERO,
         }
-        let visit_began = Instant::now();
-        let mut cell = cell(context, plan, place);
-        cell.visits.push(visit(context, plan, &cell.drawn, &stage, &mut random)?);
-        trial.cells.push(cell);
-        longest = longest.max(visit_began.elapsed());
     }
-    Ok(trial)
+
+    /// Returns what was found so far.
+    pub(super) fn trial(&self) -> &Trial {
+        &self.trial
+    }
+
+    /// Returns whether there is a next cell, and time enough for it.
+    pub(super) fn has_next_within(&self, time: Duration) -> bool {
+        self.trial.cells.len() < self.plan.cells.len() && self.longest < time
+    }
+
+    /// Visits the next cell.
+    pub(super) fn visit_next(&mut self) -> Result<(), Stop> {
+        let began = Instant::now();
+        let mut cell = cell(self.context, self.plan, self.plan.cells[self.trial.cells.len()]);
+        let visit = visit(self.context, self.plan, &cell.drawn, &self.stage, &mut self.random)?;
+        cell.visits.push(visit);
+        self.trial.cells.push(cell);
+        self.longest = self.longest.max(began.elapsed());
+        Ok(())
+    }
 }
 
 /// Draws a cell.

@@ -112,6 +112,13 @@ pub fn kept(out: &Path) -> Vec<Grid> {
     Vec::new()
 }
 
+/// Returns the families of which the folder `out` keeps no whole grid.
+pub fn not_whole(out: &Path) -> Vec<&'static str> {
+    let whole: Vec<Grid> = kept(out).into_iter().filter(|grid| !grid.brief).collect();
+    let is_whole = |family: &str| whole.iter().any(|grid| grid.family == family);
+    FAMILIES.iter().map(|(family, _)| *family).filter(|family| !is_whole(family)).collect()
+}
+
 /// Puts `new` among the grids that the folder `out` keeps, and returns all.
 pub fn keep(out: &Path, new: &[Grid]) -> Result<Vec<Grid>, Error> {
     let mut grids = kept(out);
