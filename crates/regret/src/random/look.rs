@@ -2,8 +2,8 @@
 //! distributions as fit into a given time. Many cells tell more than many races in few cells,
 //! because cells differ more than races do.
 //!
-//! Half of the time is for all families alike. Each further cell is one of the family whose answer
-//! is least sure. The rule looks at how sure an answer is, and not at what it is.
+//! Half of the time is for all families alike. Each further cell is one of the family with the
+//! answer that is least sure. The rule looks at how sure an answer is, and not at what it is.
 
 use std::time::{Duration, Instant};
 

@@ -132,13 +132,17 @@ pub(super) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     }
 }
 
-/// A grid whose cells are visited once, one after the other, when the caller asks.
+/// A grid of which each cell is visited once, one after the other, when the caller asks.
 pub(super) struct Look<'a> {
+    /// The context of the study.
     context: &'a Context,
+    /// The plan of the grid.
     plan: &'a Plan,
+    /// The stage of all races.
     stage: Stage<'a>,
+    /// The source of the order of races.
     random: Random,
-    /// What was found so far.
+    /// The cells that were visited so far.
     trial: Trial,
     /// The longest time of a visit so far.
     longest: Duration,
@@ -156,7 +160,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Returns what was found so far.
+    /// Returns the cells that were visited so far.
     pub(super) fn trial(&self) -> &Trial {
         &self.trial
     }
