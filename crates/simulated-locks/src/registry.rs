@@ -61,7 +61,7 @@ pub const DELAY_NS: u64 = 20;
 /// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did:
 /// each has a processor of its own, and to yield it would cost a switch. They have as many slots as
 /// the largest machine has processors.
-pub const LOCKS: &[Lock] = our_locks!(sim_spin, Spin, 128, DELAY_NS, lock);
+pub static LOCKS: &[Lock] = our_locks!(sim_spin, Spin, 128, DELAY_NS, lock);
 
 /// Returns the index of the lock that implements the paper's way of waiting `way`.
 pub fn of_way(way: Way) -> usize {

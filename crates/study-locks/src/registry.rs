@@ -63,7 +63,7 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
 }
 
 /// All locks of the study: ours first, then those that programs use today.
-pub const LOCKS: &[Lock] = our_locks!(
+pub static LOCKS: &[Lock] = our_locks!(
     stanchion_spin,
     Patient,
     16,

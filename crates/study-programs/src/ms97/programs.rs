@@ -96,7 +96,7 @@ type Heap<L> = LockedHeap<u64, Tour, L>;
 type Stack<L> = LinkedStack<Tour, L>;
 
 /// The rows of figure 5.
-pub const OVER_QUEUES: &[Program] = &[
+pub static OVER_QUEUES: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
@@ -115,7 +115,7 @@ pub const OVER_QUEUES: &[Program] = &[
 ];
 
 /// The rows of figure 6.
-pub const OVER_STACKS: &[Program] = &[
+pub static OVER_STACKS: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
@@ -134,7 +134,7 @@ pub const OVER_STACKS: &[Program] = &[
 ];
 
 /// The rows of figure 7.
-pub const SALESMEN: &[Program] = &[
+pub static SALESMEN: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,

@@ -139,7 +139,7 @@ pub const BASE: usize = 1;
 const ROOM: usize = 1_024;
 
 /// The rows of figure 1, in the order of the paper's legend: one lock, two locks, none.
-pub const QUEUES: &[Row] = &[
+pub static QUEUES: &[Row] = &[
     Make::<Queue<LinkedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
     Make::<Queue<LinkedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
     Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
@@ -160,7 +160,7 @@ pub const QUEUES: &[Row] = &[
 ];
 
 /// The rows of figure 2.
-pub const STACKS: &[Row] = &[
+pub static STACKS: &[Row] = &[
     Make::<Stack<LinkedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LinkedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
     Make::<Stack<TreiberStack<u64>>>::stack("Treiber", Kind::NonBlocking),
@@ -172,7 +172,7 @@ pub const STACKS: &[Row] = &[
 ];
 
 /// The rows of figure 3.
-pub const HEAPS: &[Row] = &[
+pub static HEAPS: &[Row] = &[
     Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
     Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
     Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
@@ -180,7 +180,7 @@ pub const HEAPS: &[Row] = &[
 ];
 
 /// The rows of figure 4.
-pub const COUNTERS: &[Row] = &[
+pub static COUNTERS: &[Row] = &[
     Make::<Count<LockedCounter<Ordinary>>>::counter("ordinary lock", Kind::Ordinary),
     Make::<Count<LockedCounter<Safe>>>::counter("preemption-safe lock", Kind::Safe),
     Make::<Count<LinkedCounter>>::counter("LL/SC", Kind::NonBlocking),
