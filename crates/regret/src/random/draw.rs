@@ -1,7 +1,8 @@
 //! Distributions of the parameters of random cells.
 //!
 //! The distributions were fixed before any lock was tuned by them. A change of one changes every
-//! cell of every seed, so the tests below hold their quantiles.
+//! cell of every seed, so the tests below hold their quantiles, and
+//! [`DISTRIBUTIONS`](stanchion_study::grids::DISTRIBUTIONS) rises with it.
 
 use stanchion_formulas::Random;
 

@@ -480,6 +480,7 @@ pub(super) fn grid(plan: &Plan, trial: &Trial, brief: bool) -> Grid {
         family: plan.family.name.to_owned(),
         written: since.map_or(0, |since| since.as_secs()),
         seed: plan.cells.first().map_or(0, |place| place.seed),
+        distributions: grids::DISTRIBUTIONS,
         version: host.stanchion,
         processor: host.processor,
         processors: host.parallelism,

@@ -25,6 +25,9 @@ pub struct Grid {
     pub written: u64,
     /// The seed of the cells.
     pub seed: u64,
+    /// The version of the distributions that the cells were drawn from.
+    #[serde(default = "first")]
+    pub distributions: u32,
     /// The version of this package.
     pub version: String,
     /// The processor's model.
@@ -82,6 +85,15 @@ pub const FAMILIES: [(&str, &str); 10] = [
     ("pools", "Thread pool"),
     ("barriers", "Barrier"),
 ];
+
+/// The version of the distributions of all families. It rises with every change of one, because
+/// grids of different distributions cannot be compared.
+pub const DISTRIBUTIONS: u32 = 1;
+
+/// Returns the version of the distributions in grids that do not name it.
+fn first() -> u32 {
+    1
+}
 
 /// The layout of the file.
 const SCHEMA: &str = "stanchion-grids/1";
@@ -161,6 +173,7 @@ pub(crate) mod tests {
             family: "locks".to_owned(),
             written: 0,
             seed: 1,
+            distributions: DISTRIBUTIONS,
             version: "0.1.0".to_owned(),
             processor: "a processor".to_owned(),
             processors: 2,
