@@ -117,6 +117,40 @@ pub enum Error {
         why: String,
     },
 
+    /// The folder has no grids to share.
+    #[error("there is nothing to share: {} has no random grid of this computer and of version {}. \
+         `stanchion study regret --random 60 --family locks` measures one",
+        out.display(), env!("CARGO_PKG_VERSION"))]
+    NothingToShare {
+        /// The output folder.
+        out: PathBuf,
+    },
+
+    /// A file cannot be compared.
+    #[error("cannot compare {}: {why}. {remedy}", path.display())]
+    NotShared {
+        /// The file.
+        path: PathBuf,
+        /// The reason, with the place in the file.
+        why: String,
+        /// The way out.
+        remedy: &'static str,
+    },
+
+    /// Two files have cells of different distributions.
+    #[error(
+        "cannot compare {} with {}: their {family} were drawn from distributions {} and {}. \
+         Measure both with the same version of stanchion", one.0.display(), other.0.display(), one.1, other.1
+    )]
+    Distributions {
+        /// The family.
+        family: String,
+        /// The first file, and the version of its distributions.
+        one: (PathBuf, u32),
+        /// The second file, and the version of its distributions.
+        other: (PathBuf, u32),
+    },
+
     /// The results cannot be written as JSON.
     #[error("cannot express the results as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -146,6 +180,9 @@ impl Error {
             | Self::ReadMachine { .. }
             | Self::BadMachine { .. }
             | Self::ReadResults { .. }
+            | Self::NothingToShare { .. }
+            | Self::NotShared { .. }
+            | Self::Distributions { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
             Self::Replace { .. }

@@ -16,7 +16,8 @@
 //! - [`measure`] and [`simulation`] have the code that experiments share on this computer and on
 //!   simulated machines. [`survey`] measures what the primitives of this computer cost.
 //!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
-//! - [`grids`] keeps what random grids found, and chooses among their contestants.
+//! - [`grids`] keeps what random grids found, and chooses among their contestants. [`share`] writes
+//!   them for others to see, and compares those of several computers.
 //! - [`units`], [`files`], [`output`], [`interrupt`] and [`error`] are small helpers for all of
 //!   them.
 
@@ -36,6 +37,7 @@ pub mod results;
 pub mod select;
 pub mod session;
 pub mod settings;
+pub mod share;
 pub mod simulation;
 mod student;
 pub mod survey;

@@ -25,7 +25,7 @@ const FEW_STARVES: f64 = 2.0;
 const CLOSE: f64 = 1.01;
 
 /// The fewest cells that decide anything.
-const FEWEST: usize = 3;
+pub(crate) const FEWEST: usize = 3;
 
 /// The fewest cells of a condition that is judged alone.
 const ALONE: usize = 5;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use choose::FEWEST;
 pub use choose::{Choice, Condition, Standing, choose};
 
 use crate::error::Error;

@@ -3,6 +3,7 @@
 //! [`files`](crate::files) writes them to disk.
 
 pub mod chart;
+mod comparison;
 mod contents;
 pub mod markup;
 mod opening;
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::files::{make_directory, probe_for, replace};
 use crate::output::Output;
 use crate::results::{Entry, Results};
+use crate::share::Comparison;
 
 /// The files that a study is written to. They are known to be writable before anything runs.
 #[derive(Debug)]
@@ -123,5 +125,14 @@ pub fn again(file: &Path, out: &Path) -> Result<PathBuf, Error> {
     let other = if results.is_real() { NAMES[1] } else { NAMES[0] };
     let earlier = earlier(&out.join(other), results.is_real());
     replace(&page, page::page(&results, earlier.as_ref()).as_bytes())?;
+    Ok(page)
+}
+
+/// Writes the page of a comparison into the folder `out`, and returns its path.
+pub fn compared(comparison: &Comparison, out: &Path) -> Result<PathBuf, Error> {
+    make_directory(out, "--output DIR")?;
+    let page = out.join("report.html");
+    probe_for(&page, "--output DIR")?;
+    replace(&page, comparison::page(comparison).as_bytes())?;
     Ok(page)
 }
