@@ -37,6 +37,9 @@ pub(crate) enum Command {
     /// Write the page of a study again from its results, from this computer or another one.
     #[command(after_help = REPORT_HELP)]
     Report(ReportOptions),
+    /// Say what is safe on several computers, from files that `study --share` wrote on them.
+    #[command(after_help = COMPARE_HELP)]
+    Compare(CompareOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
     #[command(hide = true)]
     Hog {
@@ -71,6 +74,15 @@ Examples:
                                    five minutes; families: locks, rwlocks, spinlocks,
                                    barriers, bounded-queues, unbounded-queues, stacks, heaps,
                                    counters, pools
+  stanchion study --share mine.json
+                                   a file for `stanchion compare`: from what DIR has of this computer and version, without \
+measuring; if it has nothing, the whole study runs first
+  stanchion study regret --random 60 --share mine.json
+                                   measure what is named, then share all that DIR has
+
+The file of --share has processor, counts, kernel, size class of the memory, and of each family's random grid the seed, the version and every figure; \
+no name of a computer or a file, no time, nothing of a recording. Its whole content is printed first. A random number says which files are of one \
+computer: it is made once and kept in DIR/share-number.txt, which may be deleted.
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
 either of them has of the chosen experiments, side by side. Ctrl-C once stops after \
@@ -149,6 +161,23 @@ Exit codes:
   0  written
   1  the page could not be written
   2  wrong command line, FILE is cut, of another version or no results, or DIR cannot be written";
+
+const COMPARE_HELP: &str = "\
+Examples:
+  stanchion study --share mine.json      on each computer
+  stanchion compare mine.json server.json
+
+Prints for each family of random cells what to use on each computer, and which contestant is safe on all: the one with the smallest worst regret, over \
+as many cells of each computer as the one with the fewest has. DIR/report.html has the same with all regrets; it does not name the files.
+
+Files with the same random number are of one computer and count once. Files with equal processor, count and kernel are perhaps of one, and count once \
+unless --distinct is given. The file with the most cells counts.
+
+Exit codes:
+  0  compared
+  1  the page could not be written
+  2  wrong command line, a FILE is cut, of another version or not from --share (its
+     line is named), files are of different distributions, or DIR cannot be written";
 
 const RECORD_HELP: &str = "\
 Examples:
@@ -255,6 +284,11 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    /// Write the figures of this computer's random grids to this file, for `stanchion compare`.
+    /// Measures only if DIR has none of this version, or if experiments are named.
+    pub(crate) share: Option<PathBuf>,
+
     /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or
     /// chrome://tracing.
     #[arg(long)]
@@ -335,6 +369,21 @@ pub(crate) struct ReportOptions {
     pub(crate) file: PathBuf,
 
     #[arg(long, alias = "out", value_name = "DIR", default_value = "study")]
+    /// Where the page goes; created if it is not there.
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareOptions {
+    #[arg(value_name = "FILE", required = true)]
+    /// Files that `stanchion study --share` wrote.
+    pub(crate) files: Vec<PathBuf>,
+
+    #[arg(long)]
+    /// Count computers that look the same as different ones.
+    pub(crate) distinct: bool,
+
+    #[arg(long, alias = "out", value_name = "DIR", default_value = "comparison")]
     /// Where the page goes; created if it is not there.
     pub(crate) output: PathBuf,
 }

@@ -2,6 +2,7 @@
 //!
 //! - `study` runs the papers' experiments on this machine and writes a report.
 //! - `report` writes that report again from the results.
+//! - `compare` says what is safe on several computers.
 //! - `machine` says what this machine is.
 //! - `calibrate` says how far simulated locks are from real ones.
 //! - `record` records the waits of a program.
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         args::Command::Study(options) => study::run(&options).map(|()| 0),
         args::Command::Report(options) => study::report(&options).map(|()| 0),
+        args::Command::Compare(options) => study::compare(&options).map(|()| 0),
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),

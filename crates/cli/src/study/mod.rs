@@ -4,6 +4,7 @@
 //! What runs them and writes the report is the library `stanchion-study`.
 
 mod catalogue;
+mod share;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -21,9 +22,10 @@ use stanchion_study::output::Output;
 use stanchion_study::report;
 use stanchion_study::select::select;
 use stanchion_study::session::{self, Settings};
+use stanchion_study::share::Comparison;
 use stanchion_study::target::{self, Target};
 
-use crate::args::{ReportOptions, StudyOptions};
+use crate::args::{CompareOptions, ReportOptions, StudyOptions};
 use crate::error::Error;
 
 /// Seconds of a brief look at all families, in a quick study and in another one.
@@ -42,6 +44,9 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
     if asked.trace && target.is_real() {
         return Err(Error::OnlyOnSimulated("--trace"));
     }
+    if share::without_measuring(asked, &target)? {
+        return Ok(());
+    }
     // Before anything is opened: a report of nothing must not take the place of one of something.
     let tasks = target::plan(&chosen, &target)?;
     let mut given = Given::default();
@@ -57,6 +62,7 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
             given.give(random::FirstLook { time: Duration::from_secs(seconds), families });
         }
     }
+    share::check(asked)?;
     given.give(recordings(&chosen, asked, &target)?);
     let settings = Settings {
         quick: asked.quick,
@@ -67,7 +73,24 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
         expected: times::expected,
         given,
     };
-    Ok(session::run(&tasks, &target, &settings)?)
+    let ran = session::run(&tasks, &target, &settings);
+    match ran {
+        // A failed experiment takes nothing from the grids.
+        Ok(()) | Err(stanchion_study::error::Error::Failed(_)) => share::write(asked)?,
+        Err(_) => {}
+    }
+    Ok(ran?)
+}
+
+/// Compares the files of several computers.
+pub(crate) fn compare(options: &CompareOptions) -> Result<(), Error> {
+    let comparison = Comparison::read(&options.files, options.distinct)?;
+    let page = report::compared(&comparison, &options.output)?;
+    for line in comparison.lines() {
+        Output::Stdout.line(format_args!("{line}"));
+    }
+    Output::Stdout.line(format_args!("report: {}", page.display()));
+    Ok(())
 }
 
 /// Writes the page of earlier results.

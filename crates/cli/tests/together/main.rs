@@ -9,3 +9,4 @@ mod page;
 mod projections;
 mod random;
 mod record;
+mod share;

@@ -108,6 +108,7 @@ fn the_page_fits_both_windows_and_links_open_experiments() {
     let place = Place::new("page");
     let out = place.path("out");
     opened_with_answers(browser, &place);
+    compared(browser, &place);
     let chosen = ["fig3.5", "table3.1", "fig5.2", "all89/fig4.3", "klmo91/table1"];
     let arguments = [&["study", "--quick", "--machine", "simulated", "--out", &out], &chosen[..]];
     let done =
@@ -168,6 +169,25 @@ fn opened_with_answers(browser: &str, place: &Place) {
     assert_eq!(answers.matches("\"within_percent\"").count(), FAMILIES.len());
     for anchor in ["", "use-heaps"] {
         let found = measured(browser, place, &file("report.html").to_string_lossy(), anchor);
+        let sound = |found: &String| found.ends_with(": sound");
+        assert!(found.len() == 2 && found.iter().all(sound), "{anchor}: {found:?}");
+    }
+}
+
+/// Opens a page of the computer of the example file and one that is made up.
+fn compared(browser: &str, place: &Place) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/share");
+    let example = format!("{folder}/intel-xeon-2.json");
+    let text = fs::read_to_string(&example).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["number"] = json!("0123456789abcdef");
+    other["computer"]["processor"] =
+        json!("a processor with a name of fifty-two characters in all");
+    let (file, out) = (place.path("other.json"), place.path("compared"));
+    fs::write(&file, other.to_string()).unwrap();
+    assert!(stanchion(&["compare", &example, &file, "--output", &out]).status.success());
+    for anchor in ["", "all-heaps"] {
+        let found = measured(browser, place, &format!("{out}/report.html"), anchor);
         let sound = |found: &String| found.ends_with(": sound");
         assert!(found.len() == 2 && found.iter().all(sound), "{anchor}: {found:?}");
     }
