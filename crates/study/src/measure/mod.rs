@@ -7,7 +7,7 @@ mod start;
 mod sweep;
 mod take;
 
-pub use precision::{Precision, Repeated, Round, sweep_until, width};
+pub use precision::{Precision, Repeated, Round, on_scale, rounds_until, sweep_until, width};
 pub use required::{REQUIRED, Required};
 pub use start::{Placement, StartLine};
 pub use sweep::{Grid, lower_quartile, median, steps, sweep};

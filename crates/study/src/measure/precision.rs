@@ -69,6 +69,14 @@ pub fn width(figures: &[f64]) -> f64 {
     if width.is_nan() { f64::INFINITY } else { width }
 }
 
+/// Returns a figure by which a value is known precisely that may be 0 or negative, like a
+/// difference or a share: intervals of the value are compared with `scale`.
+///
+/// A width of 0.5 allows the interval of the value to be 0.4 of `scale` long, wherever it lies.
+pub fn on_scale(value: f64, scale: f64) -> f64 {
+    (value / scale).exp()
+}
+
 /// Returns the requirement of `experiment`.
 fn required(experiment: &str) -> &'static Required {
     let row = REQUIRED.iter().find(|row| row.experiment == experiment);
@@ -169,6 +177,40 @@ impl Repeated {
     }
 }
 
+/// Runs `measure(cell, round)` for `cells` cells in turn, round after round, until `precision` is
+/// reached. Returns the results of each cell, one for each round that measured it.
+///
+/// `decides(cell)` says whether the cell decides the claim. `figures` computes the figures of a
+/// round from its results of these cells, in their order.
+pub fn rounds_until<M>(
+    context: &Context,
+    cells: usize,
+    precision: Precision,
+    mut measure: impl FnMut(usize, usize) -> Result<M, Stop>,
+    decides: impl Fn(usize) -> bool,
+    figures: impl Fn(&[&M]) -> Vec<f64>,
+) -> Result<(Vec<Vec<M>>, Repeated), Stop> {
+    let decides: Vec<bool> = (0..cells).map(decides).collect();
+    let deciding = decides.iter().filter(|&&decides| decides).count();
+    context.plan(precision.steps(cells, deciding));
+    let mut seen: Vec<Vec<M>> = (0..cells).map(|_| Vec::new()).collect();
+    let mut rounds = 0;
+    let repeated = precision.repeat(|round| {
+        for (cell, results) in seen.iter_mut().enumerate() {
+            if round.measures(decides[cell]) {
+                results.push(measure(cell, rounds)?);
+                context.step()?;
+            }
+        }
+        rounds += 1;
+        // The cells that decide are this round's.
+        let last = seen.iter().zip(&decides).filter(|(_, decides)| **decides);
+        let last: Vec<&M> = last.filter_map(|(results, _)| results.last()).collect();
+        Ok(if last.is_empty() { Vec::new() } else { figures(&last) })
+    })?;
+    Ok((seen, repeated))
+}
+
 /// Runs `measure(lock, setting)` for every pair until `precision` is reached. Locks take turns.
 /// `join` joins the rounds of a cell.
 ///
@@ -183,26 +225,17 @@ pub fn sweep_until<S: Copy, M, T>(
     figure: impl Fn(&M) -> f64,
     join: impl Fn(Vec<M>) -> T,
 ) -> Result<(Grid<T>, Repeated), Stop> {
-    let cells: Vec<(usize, usize)> =
-        (0..settings.len()).flat_map(|column| (0..locks).map(move |row| (row, column))).collect();
-    let deciding = cells.iter().filter(|&&(row, column)| decides(row, column)).count();
-    context.plan(precision.steps(cells.len(), deciding));
-    let mut seen: Grid<Vec<M>> =
-        (0..locks).map(|_| settings.iter().map(|_| Vec::new()).collect()).collect();
-    let repeated = precision.repeat(|round| {
-        let mut figures = Vec::new();
-        for &(row, column) in &cells {
-            let decides = decides(row, column);
-            if round.measures(decides) {
-                let measured = measure(row, settings[column]);
-                figures.extend(decides.then(|| figure(&measured)));
-                seen[row][column].push(measured);
-                context.step()?;
-            }
-        }
-        Ok(figures)
-    })?;
-    let grid = seen.into_iter().map(|cells| cells.into_iter().map(&join).collect()).collect();
+    let place = |cell: usize| (cell % locks, cell / locks);
+    let (seen, repeated) = rounds_until(
+        context,
+        locks * settings.len(),
+        precision,
+        |cell, _| Ok(measure(place(cell).0, settings[place(cell).1])),
+        |cell| decides(place(cell).0, place(cell).1),
+        |last| last.iter().map(|measured| figure(measured)).collect(),
+    )?;
+    let mut grid: Grid<T> = (0..locks).map(|_| Vec::new()).collect();
+    seen.into_iter().enumerate().for_each(|(cell, runs)| grid[place(cell).0].push(join(runs)));
     Ok((grid, repeated))
 }
 
@@ -223,6 +256,15 @@ mod tests {
         assert!((width(&figures) - ((2.0 * 4.303 / 3.0_f64.sqrt()).exp() - 1.0)).abs() < 1e-9);
         // The scale does not matter.
         assert!((width(&[1.0, 1.1, 1.2]) - width(&[100.0, 110.0, 120.0])).abs() < 1e-9);
+    }
+
+    #[test]
+    fn differences_are_as_wide_on_either_side_of_zero() {
+        let on = |shift: f64, side: f64| {
+            width(&[0.0, 0.1, 0.2].map(|value| on_scale(side * (shift + value), 3.0)))
+        };
+        assert!((on(0.0, 1.0) - on(-7.0, 1.0)).abs() < 1e-9);
+        assert!((on(0.0, 1.0) - on(5.0, -1.0)).abs() < 1e-9);
     }
 
     const PRECISION: Precision = Precision { whole: 2, least: 3, most: 5, width: 0.1 };
@@ -298,6 +340,24 @@ mod tests {
         assert_eq!(swept(true), (3, vec![vec![3], vec![2]]));
         assert_eq!(swept(false), (2, vec![vec![2], vec![2]]), "no figure decides");
         assert_eq!((PRECISION.steps(10, 4), PRECISION.steps(10, 0)), (32, 20));
+    }
+
+    #[test]
+    fn figures_are_of_the_cells_that_decide_in_the_same_round() {
+        let context = Context::new(true, 1, Interrupt::default());
+        let measure = |cell: usize, round: usize| Ok(10 * (cell + 1) + round);
+        let figures = |last: &[&usize]| {
+            let (one, other) = (*last[0], *last[1]);
+            assert_eq!((last.len(), one + 20), (2, other), "cells 0 and 2 of one round");
+            vec![(one - one % 10) as f64]
+        };
+        let (seen, repeated) =
+            rounds_until(&context, 3, PRECISION, measure, |cell| cell != 1, figures).unwrap();
+        assert_eq!(repeated.rounds, 3);
+        assert_eq!(seen, [vec![10, 11, 12], vec![20, 21], vec![30, 31, 32]]);
+        let fails = |_: usize, _: usize| Err::<f64, _>(Stop::Failed("no".to_owned()));
+        let failed = rounds_until(&context, 1, PRECISION, fails, |_| true, |_| vec![1.0]);
+        assert_eq!(failed.unwrap_err(), Stop::Failed("no".to_owned()));
     }
 
     #[test]
