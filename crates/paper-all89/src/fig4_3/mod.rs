@@ -31,7 +31,9 @@ use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
 use stanchion_study::measure::{Grid, Precision, median, sweep_until};
-use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
+use stanchion_study::outcome::{
+    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict, range,
+};
 use stanchion_study::units::{nanos, significant};
 use stanchion_study_locks::list::Way;
 use stanchion_study_locks::pass::{Pass, Passed, run_unlocked};
@@ -55,6 +57,19 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The number of processors from which on "as they grow" can be tried.
 const MANY: usize = 4;
 
+/// The rounds of one cell, in nanoseconds for each thread.
+#[derive(Clone, Copy)]
+struct Cell {
+    /// The median of the runs' medians.
+    median: f64,
+    /// The least and the greatest of these.
+    range: (f64, f64),
+    /// The median of the runs' means.
+    mean: f64,
+    /// The longest round.
+    longest: f64,
+}
+
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let counts = context.thread_counts();
     let window = context.window(25, 150);
@@ -71,9 +86,9 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         |lock, threads| measure(context, lock, threads, window),
         decides,
         |passed| passed.median,
-        |repeats| Passed {
-            rounds: repeats.iter().map(|passed| passed.rounds).sum(),
+        |repeats| Cell {
             median: median(repeats.iter().map(|passed| passed.median).collect()),
+            range: range(repeats.iter().map(|passed| passed.median)),
             mean: median(repeats.iter().map(|passed| passed.mean).collect()),
             longest: repeats.iter().map(|passed| passed.longest).fold(0.0, f64::max),
         },
@@ -82,9 +97,9 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         comparisons: comparisons(&grid, &counts, within),
         pictures: vec![ways(&grid, &counts[..within]), all(&grid, &counts)],
         tables: vec![
-            table("Mean, for each thread, by threads", &grid, &counts, |passed| nanos(passed.mean)),
-            table("Longest round, for each thread, by threads", &grid, &counts, |passed| {
-                nanos(passed.longest)
+            table("Mean, for each thread, by threads", &grid, &counts, |cell| nanos(cell.mean)),
+            table("Longest round, for each thread, by threads", &grid, &counts, |cell| {
+                nanos(cell.longest)
             }),
         ],
         notes: vec![
@@ -114,7 +129,7 @@ fn measure(context: &Context, lock: usize, threads: usize, window: Duration) -> 
 const PAPERS: [(Way, &str); 3] =
     [(Way::Exchange, "exchange"), (Way::Read, "read"), (Way::Backoff, "backoff")];
 
-fn verdict(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Verdict {
+fn verdict(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Verdict {
     if within < 2 {
         return Verdict::NotJudged(
             "one processor only: no thread waits while another holds the lock".to_owned(),
@@ -188,7 +203,7 @@ impl fmt::Display for Judged<'_> {
     }
 }
 
-fn comparisons(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Vec<Comparison> {
+fn comparisons(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Vec<Comparison> {
     let last = within - 1;
     let case = |paper: (Way, &str)| {
         let row = &grid[of_way(paper.0)];
@@ -207,11 +222,12 @@ fn comparison((way, name): (Way, &str), times: [f64; 2], processors: usize) -> C
     )
 }
 
-fn line(name: &str, row: &[Passed], counts: &[usize]) -> Series {
-    Series::new(name, counts.iter().zip(row).map(|(&threads, cell)| (threads as f64, cell.median)))
+fn line(name: &str, row: &[Cell], counts: &[usize]) -> Series {
+    let points = counts.iter().zip(row).map(|(&threads, cell)| (threads as f64, cell.median));
+    Series::new(name, points).with_spread(row[..counts.len()].iter().map(|cell| cell.range))
 }
 
-fn ways(grid: &Grid<Passed>, counts: &[usize]) -> Picture {
+fn ways(grid: &Grid<Cell>, counts: &[usize]) -> Picture {
     let ways = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling].map(of_way);
     Picture {
         title: "The paper's ways of waiting, one thread a processor".to_owned(),
@@ -226,7 +242,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     LOCKS.iter().map(|lock| lock.name).chain(["no lock, fetch_add"])
 }
 
-fn all(grid: &Grid<Passed>, counts: &[usize]) -> Picture {
+fn all(grid: &Grid<Cell>, counts: &[usize]) -> Picture {
     Picture {
         title: "All locks, up to four threads a processor".to_owned(),
         shape: Shape::Rows,
@@ -238,9 +254,9 @@ fn all(grid: &Grid<Passed>, counts: &[usize]) -> Picture {
 
 fn table(
     title: &str,
-    grid: &Grid<Passed>,
+    grid: &Grid<Cell>,
     counts: &[usize],
-    value: impl Fn(&Passed) -> String,
+    value: impl Fn(&Cell) -> String,
 ) -> Table {
     Table {
         title: title.to_owned(),
