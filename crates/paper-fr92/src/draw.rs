@@ -5,7 +5,7 @@ use stanchion_study::outcome::{Axis, Picture, Series, Shape, Table};
 use stanchion_study::units::significant;
 
 /// Returns the points of one method, in the order in which they were measured.
-pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Point> {
+pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Point> + Clone {
     points.iter().filter(move |point| point.case.method == method)
 }
 
@@ -14,8 +14,7 @@ pub(super) fn of(points: &[Point], method: Method) -> impl Iterator<Item = &Poin
 pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) -> Vec<Series> {
     let mut all = Vec::new();
     for &method in methods {
-        let measured = of(points, method).map(|point| (x(point), point.measured.time));
-        all.push(Series::new(method.name(), measured));
+        all.push(line(method.name(), of(points, method), x));
         let model: Vec<_> =
             of(points, method).filter_map(|point| Some((x(point), point.model?))).collect();
         if !model.is_empty() {
@@ -23,6 +22,16 @@ pub(super) fn lines(points: &[Point], methods: &[Method], x: fn(&Point) -> f64) 
         }
     }
     all
+}
+
+/// Returns the measurements of `points` over `x` as a line.
+pub(super) fn line<'p>(
+    name: &str,
+    points: impl Iterator<Item = &'p Point> + Clone,
+    x: fn(&Point) -> f64,
+) -> Series {
+    let measured = points.clone().map(|point| (x(point), point.measured.time));
+    Series::new(name, measured).with_spread(points.filter_map(|point| point.range))
 }
 
 /// Draws times over the time of an iteration on processors of its own.

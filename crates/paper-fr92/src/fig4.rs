@@ -4,19 +4,20 @@
 //! ("blocking cannot achieve any gains when the load is 1"), what it adds lies within half and
 //! twice its mean at every grain ("an additional constant overhead"), and gangs take what equation
 //! 6 says within a tenth; else *differs*. On this computer, where other programs and the system run
-//! too, the last is within a fifth. *not judged* with one processor.
+//! too, the last is within a fifth. *not judged* with one processor, nor if a time of the gangs, or
+//! what blocking adds, is not known precisely enough ([`Precision`]).
 //!
-//! Here gangs are measured twice. Blocking adds a yield without another thread to yield to, a
-//! fraction of a microsecond. If two runs of the same gangs differ by more than that, the
-//! difference cannot be seen here, and the verdict, whichever it is, says so.
+//! On this computer blocking adds a yield without another thread to yield to, a fraction of a
+//! microsecond. So its interval is compared with the time of a switch.
 
 use stanchion_simulator::Machine;
 
 use super::draw;
 use super::points::{Case, Method, Point};
-use super::stage::{self, Stage};
+use super::stage::{self, Deciding, Stage};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::{Precision, on_scale};
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::{percent, significant};
 
@@ -46,15 +47,14 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
             grains.iter().map(move |&grain| Case::new(method, 1, members, grain, 0.0))
         })
         .collect();
-    let points = stage.measure(context, &cases)?;
-    let added = added(&points);
-    let again = if stage.is_here() {
-        let gangs: Vec<Case> = draw::of(&points, Method::Gang).map(|point| point.case).collect();
-        let again = stage.measure(context, &gangs)?;
-        Some(apart(draw::of(&points, Method::Gang), &again))
-    } else {
-        None
+    let switch = stage.place().switch;
+    let deciding = Deciding {
+        precision: Precision::of(EXPERIMENT.id, context),
+        decides: &|_| true,
+        figures: &|times| figures(times, switch),
     };
+    let (points, repeated) = stage.measure(context, &cases, &deciding)?;
+    let added = added(&points);
     Ok(Outcome {
         comparisons: vec![
             Comparison::new(
@@ -75,8 +75,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         ],
         pictures: vec![draw::over_grain("Load 1, VAR = 0", &points, &METHODS)],
         tables: vec![draw::table(&points)],
-        notes: stage::notes(stage),
-        ..stage.judged(verdict(&points, stage.is_the_papers(), again))
+        notes: stage::notes(stage, repeated),
+        ..stage.judged(repeated, verdict(&points, stage.is_the_papers()))
     })
 }
 
@@ -86,18 +86,19 @@ fn added(points: &[Point]) -> Vec<f64> {
     pairs.map(|(blocking, gang)| blocking.measured.time - gang.measured.time).collect()
 }
 
-/// Returns the largest difference of two runs of the same case, in ms.
-fn apart<'a>(once: impl Iterator<Item = &'a Point>, again: &[Point]) -> f64 {
-    let apart = |(once, again): (&Point, &Point)| once.measured.time - again.measured.time;
-    once.zip(again).map(apart).map(f64::abs).fold(0.0, f64::max)
+/// Returns the figures that decide on this computer: the times of the gangs, and what blocking adds
+/// to each, in units of the time of a switch.
+fn figures(times: &[f64], switch: f64) -> Vec<f64> {
+    let (gangs, blocking) = times.split_at(times.len() / 2);
+    let added = gangs.iter().zip(blocking).map(|(gang, blocking)| blocking - gang);
+    gangs.iter().copied().chain(added.map(|added| on_scale(added, switch))).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Judges the points. `again` is the difference of two runs of the gangs.
-fn verdict(points: &[Point], exact: bool, again: Option<f64>) -> Verdict {
+fn verdict(points: &[Point], exact: bool) -> Verdict {
     if points.iter().any(|point| point.case.members < 2) {
         return stage::alone();
     }
@@ -105,19 +106,13 @@ fn verdict(points: &[Point], exact: bool, again: Option<f64>) -> Verdict {
     let (mean, least) = (mean(&added), added.iter().copied().fold(f64::INFINITY, f64::min));
     let most = added.iter().copied().fold(0.0, f64::max);
     let off = draw::off(points, Method::Gang);
-    let unseen = again.filter(|&again| again >= mean).map_or_else(String::new, |again| {
-        format!(
-            "; but two runs of the same gangs differ by up to {} ms, so what blocking adds cannot be seen here",
-            significant(again)
-        )
-    });
     Verdict::when(
         least >= 0.5 * mean
             && least > 0.0
             && most <= 2.0 * mean
             && off <= if exact { 1.1 } else { 1.2 },
         format!(
-            "blocking adds {} to {} ms, {} on average; gangs are within {} of equation 6{unseen}",
+            "blocking adds {} to {} ms, {} on average; gangs are within {} of equation 6",
             significant(least),
             significant(most),
             significant(mean),
@@ -128,6 +123,8 @@ fn verdict(points: &[Point], exact: bool, again: Option<f64>) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use stanchion_study::measure::width;
+
     use super::super::points::tests::points;
     use super::*;
 
@@ -138,7 +135,7 @@ mod tests {
             let mut all = of(Method::Gang, gang);
             all.iter_mut().zip([1.0, 2.0]).for_each(|(point, model)| point.model = Some(model));
             all.extend(of(Method::Yielding, blocking));
-            verdict(&all, true, None).name()
+            verdict(&all, true).name()
         };
         assert_eq!(judged([1.0, 2.0], [1.2, 2.2]), "holds");
         assert_eq!(judged([1.0, 2.0], [1.2, 1.9]), "differs", "it gains");
@@ -147,15 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_said_to_be_so() {
-        let mut all = points(Method::Gang, &[(1.0, 1.0), (2.0, 1.0)]);
-        all.iter_mut().zip([1.0, 2.0]).for_each(|(point, model)| point.model = Some(model));
-        all.extend(points(Method::Yielding, &[(1.2, 1.0), (2.2, 1.0)]));
-        let of = |again| verdict(&all, false, Some(again));
-        assert!(!of(0.1).because().contains("cannot be seen"));
-        assert!(of(0.3).because().contains("cannot be seen"));
-        assert_eq!((of(0.1).name(), of(0.3).name()), ("holds", "holds"), "the rule is the same");
-        let again = points(Method::Gang, &[(1.1, 1.0), (1.7, 1.0)]);
-        assert!((apart(draw::of(&all, Method::Gang), &again) - 0.3).abs() < 1e-9);
+    fn what_blocking_adds_is_known_as_precisely_if_it_gains() {
+        let adds = |added: f64| figures(&[1.0, 2.0, 1.0 + added, 2.0 + added], 0.5);
+        assert_eq!(adds(0.0), [1.0, 2.0, 1.0, 1.0]);
+        let runs = [0.1, 0.2, 0.3];
+        let width_of = |side: f64| width(&runs.map(|added| adds(side * added)[3]));
+        assert!((width_of(1.0) - width_of(-1.0)).abs() < 1e-9);
     }
 }

@@ -8,15 +8,17 @@
 //! switches of this computer are not the Makbilan's. Here it *holds* if there is a crossover: gangs
 //! ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are
 //! twice as fast at 0.16 ms, between the points on either side; on this computer at the finest
-//! grain. *not judged* with one processor.
+//! grain. *not judged* with one processor, nor if a ratio that decides is not known precisely
+//! enough ([`Precision`]).
 
 use stanchion_simulator::Machine;
 
 use super::draw;
 use super::points::{Case, Method, Point};
-use super::stage::{self, Stage};
+use super::stage::{self, Deciding, Stage};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::{Precision, Repeated};
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::units::significant;
 
@@ -65,19 +67,26 @@ fn measure(
     stage: &Stage<'_>,
     methods: &[Method],
     (grains, members): (&[f64], usize),
-) -> Result<Vec<Point>, Stop> {
+    precision: Precision,
+    decides: &dyn Fn(&Case) -> bool,
+) -> Result<(Vec<Point>, Option<Repeated>), Stop> {
     let cases: Vec<Case> = methods
         .iter()
         .flat_map(|&method| {
             grains.iter().map(move |&grain| Case::new(method, LOAD, members, grain, grain))
         })
         .collect();
-    stage.measure(context, &cases)
+    let figures = &stage::blocking_over_gangs;
+    stage.measure(context, &cases, &Deciding { precision, decides, figures })
 }
 
 fn five(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let grains: Vec<f64> = GRAINS.into_iter().step_by(context.pick(2, 1)).collect();
-    let points = measure(context, stage, &WITH_TWO_PHASE, (&grains, stage.place().processors))?;
+    let members = stage.place().processors;
+    let precision = Precision::of(EXPERIMENT.id, context);
+    let decides = |case: &Case| METHODS.contains(&case.method);
+    let (points, repeated) =
+        measure(context, stage, &WITH_TWO_PHASE, (&grains, members), precision, &decides)?;
     let crossing = crossing(&ratios(&points));
     let show = |at: Option<f64>| at.map_or_else(|| "none".to_owned(), significant);
     Ok(Outcome {
@@ -97,22 +106,26 @@ fn five(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         ],
         pictures: vec![draw::over_grain("Load 3, VAR = GRAIN", &points, &WITH_TWO_PHASE)],
         tables: vec![draw::table(&points)],
-        notes: stage::notes(stage),
-        ..stage.judged(crossover(&points, stage.is_the_papers()))
+        notes: stage::notes(stage, repeated),
+        ..stage.judged(repeated, crossover(&points, stage.is_the_papers()))
     })
 }
 
 fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let members = stage.place().processors;
     let grains: Vec<f64> = FINE.into_iter().step_by(context.pick(2, 1)).collect();
-    let points = measure(context, stage, &METHODS, (&grains, members))?;
+    let precision = Precision::of(SIX.id, context);
+    let finest = |case: &Case| case.grain == grains[0];
+    let (points, repeated) =
+        measure(context, stage, &METHODS, (&grains, members), precision, &finest)?;
     let mut series = vec![
         Series::new(format!("{members} processors"), ratios(&points)),
         Series::new(format!("{members} processors: model"), modelled(&points)).dotted(),
     ];
     let mut all = points.clone();
     if members > 2 {
-        let fewer = measure(context, stage, &METHODS, (&grains, members / 2))?;
+        let half = (&grains[..], members / 2);
+        let (fewer, _) = measure(context, stage, &METHODS, half, precision, &|_| false)?;
         series.push(Series::new(format!("{} processors", members / 2), ratios(&fewer)));
         all.extend(fewer);
     }
@@ -135,8 +148,8 @@ fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
             series,
         }],
         tables: vec![draw::table(&all)],
-        notes: stage::notes(stage).into_iter().chain([WHY.to_owned()]).collect(),
-        ..stage.judged(twice(&points, stage.is_the_papers()))
+        notes: stage::notes(stage, repeated).into_iter().chain([WHY.to_owned()]).collect(),
+        ..stage.judged(repeated, twice(&points, stage.is_the_papers()))
     })
 }
 

@@ -9,9 +9,10 @@ use stanchion_simulator::Machine;
 
 use super::draw;
 use super::points::{Case, Method, Others, Point};
-use super::stage::{self, Stage};
+use super::stage::{self, Deciding, Stage};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Series, Verdict};
 use stanchion_study::units::significant;
 
@@ -44,13 +45,16 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         series(Method::Preferred, Others::Computing),
     ]
     .concat();
-    let points = stage.measure(context, &cases)?;
+    // On this computer no figure decides.
+    let precision = Precision::rounds(context.pick(3, 9));
+    let deciding = Deciding { precision, decides: &|_| false, figures: &|_| Vec::new() };
+    let (points, repeated) = stage.measure(context, &cases, &deciding)?;
     let (alike, rest) = points.split_at(LOADS.len());
     let (busy, preferred) = rest.split_at(LOADS.len());
     let alpha = |load: usize| significant(alike[load - 1].measured.alpha);
     let quantum = stage.place().quantum.as_secs_f64() * 1e3;
     let line = |name: &str, points: &[Point]| {
-        Series::new(name, points.iter().map(|p| (p.case.load as f64, p.measured.time)))
+        draw::line(name, points.iter(), |point| point.case.load as f64)
     };
     let model = |name: &str, points: &[Point]| {
         let at = |point: &Point| Some((point.case.load as f64, point.model?));
@@ -79,6 +83,16 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         "not measured; “a smart scheduler can compensate”",
         significant(preferred[LOADS.len() - 1].measured.time),
     ));
+    let judged = if stage.is_the_papers() {
+        verdict(alike, busy)
+    } else {
+        Verdict::NotJudged(format!(
+            "this scheduler is not strict round robin: among {} that compute an iteration takes {} ms, among its like {} ms",
+            LOADS[LOADS.len() - 1] - 1,
+            significant(busy[LOADS.len() - 1].measured.time),
+            significant(alike[LOADS.len() - 1].measured.time),
+        ))
+    };
     Ok(Outcome {
         comparisons,
         pictures: vec![draw::over_load(
@@ -92,17 +106,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
             ],
         )],
         tables: vec![draw::table(&points)],
-        notes: stage::notes(stage).into_iter().chain([NOTE.to_owned()]).collect(),
-        ..stage.judged(if stage.is_the_papers() {
-            verdict(alike, busy)
-        } else {
-            Verdict::NotJudged(format!(
-                "this scheduler is not strict round robin: among {} that compute an iteration takes {} ms, among its like {} ms",
-                LOADS[LOADS.len() - 1] - 1,
-                significant(busy[LOADS.len() - 1].measured.time),
-                significant(alike[LOADS.len() - 1].measured.time),
-            ))
-        })
+        notes: stage::notes(stage, repeated).into_iter().chain([NOTE.to_owned()]).collect(),
+        ..stage.judged(repeated, judged)
     })
 }
 

@@ -12,16 +12,18 @@
 //! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it.
 //! *holds* if all others do as the paper says: gangs at least twice as good where t_p + 2 t_w ≤ 0.3
 //! ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
-//! blocking where t_w is longer; else *differs*. *not judged* with one processor.
+//! blocking where t_w is longer; else *differs*. *not judged* with one processor, nor if a ratio
+//! that decides is not known precisely enough ([`Precision`]).
 
 use stanchion_formulas::gang::{makbilan, phase};
 use stanchion_simulator::Machine;
 
 use super::draw;
 use super::points::{Case, Method, Place};
-use super::stage::{self, Stage};
+use super::stage::{self, Deciding, Stage};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::units::significant;
 
@@ -68,18 +70,23 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         .collect();
     let with = |method| wanted.iter().map(move |case| Case { method, ..*case });
     let cases: Vec<Case> = with(Method::Gang).chain(with(Method::Yielding)).collect();
-    let points = stage.measure(context, &cases)?;
+    let of = |case: &Case| {
+        let iteration = place.iteration(case);
+        (iteration.processing() / scale, iteration.waiting() / scale)
+    };
+    let deciding = Deciding {
+        precision: Precision::of(EXPERIMENT.id, context),
+        decides: &|case| said(of(case)) != UNDECIDED,
+        figures: &stage::blocking_over_gangs,
+    };
+    let (points, repeated) = stage.measure(context, &cases, &deciding)?;
     let (gangs, blocking) = points.split_at(wanted.len());
     let at: Vec<At> = gangs
         .iter()
         .zip(blocking)
         .map(|(gang, blocking)| {
-            let iteration = place.iteration(&gang.case);
-            At {
-                processing: iteration.processing() / scale,
-                waiting: iteration.waiting() / scale,
-                ratio: blocking.measured.time / gang.measured.time,
-            }
+            let (processing, waiting) = of(&gang.case);
+            At { processing, waiting, ratio: blocking.measured.time / gang.measured.time }
         })
         .collect();
     let alphas = blocking.iter().map(|point| point.measured.alpha);
@@ -97,7 +104,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         ],
         pictures: vec![picture(&at)],
         tables: vec![draw::table(&points)],
-        notes: stage::notes(stage)
+        notes: stage::notes(stage, repeated)
             .into_iter()
             .chain([format!(
                 "One member of each gang, another in each iteration, computes longer than the others. Times are divided by {}, this machine's switch over the Makbilan's, before they \
@@ -105,7 +112,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
                 significant(scale)
             )])
             .collect(),
-        ..stage.judged(if place.processors < 2 { stage::alone() } else { verdict(&at) })
+        ..stage
+            .judged(repeated, if place.processors < 2 { stage::alone() } else { verdict(&at) })
     })
 }
 
@@ -174,16 +182,19 @@ fn picture(at: &[At]) -> Picture {
     }
 }
 
-/// Returns the paper's prediction for a point: the least and the most that blocking's time over the
-/// gangs' may be.
-fn said(at: &At) -> (f64, f64) {
-    let (corner, above) = (at.processing + 2.0 * at.waiting, at.waiting - at.processing);
-    let ahead = if at.waiting <= 0.3 * (1.0 - BAND) {
+/// The prediction for a point that decides nothing.
+const UNDECIDED: (f64, f64) = (0.0, f64::INFINITY);
+
+/// Returns the paper's prediction for a point of t_p and t_w: the least and the most that
+/// blocking's time over the gangs' may be.
+fn said((processing, waiting): (f64, f64)) -> (f64, f64) {
+    let (corner, above) = (processing + 2.0 * waiting, waiting - processing);
+    let ahead = if waiting <= 0.3 * (1.0 - BAND) {
         (1.0, f64::INFINITY)
-    } else if at.waiting >= 0.3 * (1.0 + BAND) {
+    } else if waiting >= 0.3 * (1.0 + BAND) {
         (0.0, 1.0)
     } else {
-        (0.0, f64::INFINITY)
+        UNDECIDED
     };
     if corner <= 0.3 * (1.0 - BAND) {
         (2.0, f64::INFINITY)
@@ -195,6 +206,7 @@ fn said(at: &At) -> (f64, f64) {
 }
 
 fn verdict(at: &[At]) -> Verdict {
+    let said = |at: &At| said((at.processing, at.waiting));
     let wrong: Vec<&At> = at
         .iter()
         .filter(|at| {

@@ -107,8 +107,10 @@ impl Case {
 pub(crate) struct Point {
     /// The parameters of the measurement.
     pub(crate) case: Case,
-    /// The results.
+    /// The results: of several patterns or rounds one figure.
     pub(crate) measured: Measured,
+    /// The least and the greatest time of the rounds on this computer.
+    pub(crate) range: Option<(f64, f64)>,
     /// t_p + t_w by equation 14, with this machine's barrier.
     pub(crate) full: f64,
     /// The time of an iteration by the model, if the model has one for the method.
@@ -124,6 +126,7 @@ pub(super) mod tests {
         let point = |(index, &(time, full)): (usize, &(f64, f64))| Point {
             case: Case::new(method, index + 1, 10, 1.0, 0.0),
             measured: Measured { time, iterations: 100, alpha: 1.0 },
+            range: None,
             full,
             model: None,
         };

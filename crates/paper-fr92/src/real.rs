@@ -99,6 +99,7 @@ impl Here {
             quantum: QUANTUM,
             switch,
             rounds: 3,
+            settle: 1,
             seed: context.seed,
         };
         // The fastest of several was disturbed least.
@@ -116,25 +117,11 @@ impl Here {
         Ok(here)
     }
 
-    fn measure(&self, setting: &Setting) -> Result<Measured, Stop> {
+    /// Measures one setting, once.
+    pub(super) fn measure(&self, setting: &Setting) -> Result<Measured, Stop> {
         let pace = self.pace;
         fr92::measure(setting, &self.processors, FIRST_PHASE_NS, move |nanos| pace.compute(nanos))
             .map_err(|wrong| Stop::Failed(format!("{}: {wrong}", setting.method.name())))
-    }
-
-    /// Measures all `settings`.
-    pub(super) fn run(
-        &self,
-        context: &Context,
-        settings: &[Setting],
-    ) -> Result<Vec<Measured>, Stop> {
-        context.plan(settings.len());
-        let one = |setting| {
-            let measured = self.measure(setting)?;
-            context.step()?;
-            Ok(measured)
-        };
-        settings.iter().map(one).collect()
     }
 }
 
@@ -158,7 +145,7 @@ fn share(pace: Pace, processors: &[usize]) -> f64 {
 
 /// Returns the milliseconds of a switch between two threads that take turns on `processor`, by
 /// yielding.
-fn switch(processor: usize) -> Result<f64, Stop> {
+pub(super) fn switch(processor: usize) -> Result<f64, Stop> {
     const TIMES: u32 = 20_000;
     let one = move || {
         let _kept = stanchion_machine::topology::pin(processor);
@@ -202,6 +189,7 @@ mod tests {
                 quantum: Duration::from_millis(1),
                 switch: 0.0,
                 rounds: 2,
+                settle: 1,
                 seed: 1,
             };
             let pace = Pace::measured();

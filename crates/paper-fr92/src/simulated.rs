@@ -63,6 +63,7 @@ pub(super) fn place(context: &Context, machine: &Machine) -> Result<Place, Stop>
         switch,
         quantum,
         rounds: 1,
+        settle: 3,
         seed: context.seed,
     };
     let time = |members| {
@@ -134,6 +135,7 @@ mod tests {
             quantum: Duration::from_millis(10),
             switch: 0.2,
             rounds: 4,
+            settle: 3,
             seed: 7,
         }
     }

@@ -43,7 +43,7 @@ pub fn measure(
     // The other programs of a computing load run as plain threads, without gangs.
     let window = Arc::new(Window::new(
         setting.load * setting.members,
-        setting.quantum + 3 * setting.round(),
+        setting.quantum + setting.settle * setting.round(),
         setting.round() * setting.rounds,
     ));
     let grain = Grain {

@@ -45,6 +45,16 @@ const NORMALISED: Width = (
 );
 const LOSSES: Width =
     (0.3, "an interval reaches 15 % to either side, which is the limit of a loss");
+const BY_A_FIFTH: Width = (
+    0.4,
+    "an interval reaches less than a fifth to either side, which is how near the gangs of figure 4 \
+     must be to equation 6, and how near a growth of figure 8 must be to linear and to quadratic",
+);
+const GANGS: Width = (
+    0.4,
+    "an interval reaches less than a fifth to either side, which is the band of figure 9 in which \
+     a point decides nothing",
+);
 const REGRETS: Width = (
     0.4,
     "an interval reaches less than a fifth to either side, which is the limit of the worst regret",
@@ -72,5 +82,11 @@ pub const REQUIRED: &[Required] = &[
     Required::new("ms97/fig6", [1, 3, 9], 7, NORMALISED),
     Required::new("ms97/fig7", [1, 3, 5], 7, NORMALISED),
     Required::new("ms97/levels", [1, 3, 5], 7, LOSSES),
+    Required::new("fr92/table1", [3, 3, 7], 15, GANGS),
+    Required::new("fr92/fig4", [1, 3, 5], 9, BY_A_FIFTH),
+    Required::new("fr92/fig5", [1, 3, 5], 9, GANGS),
+    Required::new("fr92/fig6", [1, 3, 7], 9, GANGS),
+    Required::new("fr92/fig8", [1, 3, 5], 9, BY_A_FIFTH),
+    Required::new("fr92/fig9", [1, 3, 7], 9, GANGS),
     Required::new("regret", [3, 3, 5], 5, REGRETS),
 ];

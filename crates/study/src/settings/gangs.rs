@@ -67,6 +67,8 @@ pub struct Setting {
     pub switch: f64,
     /// The number of rounds (a quantum for each program) that are measured.
     pub rounds: u32,
+    /// The number of rounds before these, in which the skewing threads end.
+    pub settle: u32,
     /// The seed of the grains.
     pub seed: u64,
 }
