@@ -4,14 +4,16 @@
 //!
 //! Rule of the verdict: *holds* if user-level threads of either kind reach three quarters of the
 //! processors with every number of them, and kernel threads with locks that sleep at once stay
-//! below both by a tenth with all of them; else *differs*. *not judged* with one processor.
+//! below both by a tenth with all of them; else *differs*. *not judged* with one processor, nor if
+//! a speed-up that decides is not known precisely enough ([`Precision`]).
 
 use stanchion_simulator::Machine;
 
-use super::setting::{Setting, System};
+use super::setting::{Deciding, Measured, Setting, System};
 use super::stage::Stage;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
 use stanchion_study::units::significant;
 
@@ -41,6 +43,8 @@ struct Line {
     system: System,
     /// Processors, and the speed-up with so many.
     points: Vec<(usize, f64)>,
+    /// The least and the greatest of the runs of each; empty on a simulated machine.
+    ranges: Vec<(f64, f64)>,
 }
 
 impl Line {
@@ -64,15 +68,33 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     for system in System::COMPARED {
         settings.extend((1..=most).map(|processors| setting(system, processors)));
     }
-    let measured = stage.measure(context, &settings)?;
-    let alone = measured[0].seconds;
-    let line = |(system, of): (System, &[_])| {
-        let times = of.iter().map(|one: &super::setting::Measured| one.seconds);
-        Line { system, points: (1..).zip(times.map(|time| alone / time)).collect() }
+    let deciding = Deciding {
+        precision: Precision::of(EXPERIMENT.id, context),
+        decides: &|setting| most > 1 && decides(setting, most),
+        figures: &|times| times[1..].iter().map(|time| times[0] / time).collect(),
+    };
+    let runs = stage.measure(context, &settings, &deciding)?;
+    let alone = runs.measured[0].seconds;
+    let ranges = runs.ranges.iter().skip(1).map(|(low, high)| (alone / high, alone / low));
+    let mut ranges = ranges.collect::<Vec<_>>().into_iter();
+    let line = |(system, of): (System, &[Measured])| Line {
+        system,
+        points: (1..).zip(of.iter().map(|one| alone / one.seconds)).collect(),
+        ranges: ranges.by_ref().take(most).collect(),
     };
     let lines: Vec<Line> =
-        System::COMPARED.into_iter().zip(measured[1..].chunks(most)).map(line).collect();
-    Ok(Outcome { notes: stage.notes(program), ..outcome(&lines) })
+        System::COMPARED.into_iter().zip(runs.measured[1..].chunks(most)).map(line).collect();
+    Ok(runs.outcome(outcome(&lines), stage.notes(program, &runs)))
+}
+
+/// Returns whether a setting decides: one thread, over which speed-up is; user threads with every
+/// number of processors; kernel threads with all.
+fn decides(setting: &Setting, most: usize) -> bool {
+    match setting.system {
+        System::Sequential | System::User | System::Activations => true,
+        System::Kernel => setting.processors == most,
+        System::Competitive | System::Staying => false,
+    }
 }
 
 fn outcome(lines: &[Line]) -> Outcome {
@@ -88,7 +110,7 @@ fn outcome(lines: &[Line]) -> Outcome {
     });
     let series = lines.iter().map(|line| {
         let points = line.points.iter().map(|&(processors, speed)| (processors as f64, speed));
-        Series::new(line.system.name(), points)
+        Series::new(line.system.name(), points).with_spread(line.ranges.iter().copied())
     });
     Outcome {
         comparisons: comparisons.collect(),
@@ -130,10 +152,15 @@ fn verdict(lines: &[Line]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use super::super::setting::FINE;
     use super::*;
 
     fn judged(kernel: [f64; 2], user: [f64; 2], on: [f64; 2]) -> &'static str {
-        let line = |system, speeds: [f64; 2]| Line { system, points: (1..).zip(speeds).collect() };
+        let line = |system, speeds: [f64; 2]| Line {
+            system,
+            points: (1..).zip(speeds).collect(),
+            ranges: Vec::new(),
+        };
         let lines =
             [line(System::Kernel, kernel), line(System::User, user), line(System::Activations, on)];
         assert_eq!(outcome(&lines).comparisons.len(), 3);
@@ -149,9 +176,23 @@ mod tests {
     }
 
     #[test]
+    fn kernel_threads_decide_with_all_processors_only() {
+        let decides = |system, processors| {
+            let setting = Setting { system, processors, memory: 100, copies: 1, program: FINE };
+            super::decides(&setting, 2)
+        };
+        assert!(decides(System::Sequential, 1) && decides(System::User, 1));
+        assert!(decides(System::Kernel, 2) && !decides(System::Kernel, 1));
+        assert!(!decides(System::Competitive, 2));
+    }
+
+    #[test]
     fn one_processor_does_not_judge() {
-        let lines = [System::Kernel, System::User, System::Activations]
-            .map(|system| Line { system, points: vec![(1, 1.0)] });
+        let lines = [System::Kernel, System::User, System::Activations].map(|system| Line {
+            system,
+            points: vec![(1, 1.0)],
+            ranges: Vec::new(),
+        });
         assert_eq!(verdict(&lines).name(), "not judged");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Rule of the verdict: *holds* if, where half fits, activations take at most 0.6 of the time of
 //! user threads on kernel threads, and where all fits the two are within a tenth of each other;
-//! else *differs*.
+//! else *differs*. *not judged* if one of these ratios is not known precisely enough
+//! ([`Precision`]).
 //!
 //! On this computer there is one more row. Its threads stay on the kernel thread on which they
 //! began, as all threads do that safe Rust can make. Many begin on one kernel thread while all
@@ -11,10 +12,11 @@
 
 use stanchion_simulator::Machine;
 
-use super::setting::{Measured, Setting, System};
+use super::setting::{Deciding, Measured, Setting, System};
 use super::stage::Stage;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::significant;
 
@@ -48,6 +50,8 @@ struct Line {
     system: System,
     /// The part in memory, in percent, and the measurement with it.
     points: Vec<(u32, Measured)>,
+    /// The least and the greatest seconds of the runs of each; empty on a simulated machine.
+    ranges: Vec<(f64, f64)>,
 }
 
 impl Line {
@@ -74,14 +78,28 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
             })
         })
         .collect();
-    let measured = stage.measure(context, &settings)?;
+    let deciding = Deciding {
+        precision: Precision::of(EXPERIMENT.id, context),
+        decides: &|setting| {
+            let judged = [System::User, System::Activations].contains(&setting.system);
+            judged && [100, HALF].contains(&setting.memory)
+        },
+        // Times of user threads with each memory, and then of activations.
+        figures: &|times| {
+            let (user, on) = times.split_at(times.len() / 2);
+            user.iter().zip(on).map(|(user, on)| on / user).collect()
+        },
+    };
+    let runs = stage.measure(context, &settings, &deciding)?;
+    let mut ranges = runs.ranges.iter().copied();
     let line = |(system, of): (System, &[Measured])| Line {
         system,
         points: memory.iter().copied().zip(of.iter().copied()).collect(),
+        ranges: ranges.by_ref().take(memory.len()).collect(),
     };
     let lines: Vec<Line> =
-        systems.into_iter().zip(measured.chunks(memory.len())).map(line).collect();
-    Ok(Outcome { notes: stage.notes(program), ..outcome(&lines) })
+        systems.into_iter().zip(runs.measured.chunks(memory.len())).map(line).collect();
+    Ok(runs.outcome(outcome(&lines), stage.notes(program, &runs)))
 }
 
 fn outcome(lines: &[Line]) -> Outcome {
@@ -105,7 +123,7 @@ fn outcome(lines: &[Line]) -> Outcome {
         let mut points: Vec<(f64, f64)> =
             line.points.iter().map(|point| (f64::from(point.0), point.1.seconds)).collect();
         points.reverse();
-        Series::new(line.system.name(), points)
+        Series::new(line.system.name(), points).with_spread(line.ranges.iter().rev().copied())
     });
     let mut columns = vec!["system".to_owned()];
     columns.extend(lines[0].points.iter().map(|point| format!("{} %", point.0)));
@@ -161,6 +179,7 @@ mod tests {
                     .zip(times)
                     .map(|(memory, seconds)| (memory, Measured { seconds, checksum: 0, misses: 0 }))
                     .collect(),
+                ranges: Vec::new(),
             };
             let lines = [line(System::User, user), line(System::Activations, on)];
             assert_eq!(outcome(&lines).tables[0].rows.len(), 2);

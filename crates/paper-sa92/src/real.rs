@@ -1,8 +1,8 @@
 //! The n-body program on this computer, over each system of threads.
 //!
 //! Each run has a thread of its own. That thread, and all threads that it starts, are kept to the
-//! processors that the run may use. Rounds go over all settings in turn, and a figure is the
-//! median.
+//! processors that the run may use. Rounds go over all settings in turn until the figures that
+//! decide are known as precisely as is required, and a figure is the median.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -15,10 +15,11 @@ use stanchion_applications::nbody::{
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock};
 
-use super::setting::{COARSE, FINE, Measured, Program, Setting, System};
+use super::setting::{COARSE, Deciding, FINE, Measured, Program, Runs, Setting, System};
 use super::user::{OnRuntime, UserLock};
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::measure::median;
+use stanchion_study::measure::{Repeated, median, rounds_until};
+use stanchion_study::outcome::range;
 
 /// The most kernel threads at a time.
 const THREADS: usize = 1_024;
@@ -38,22 +39,30 @@ pub(super) fn coarse(context: &Context) -> Program {
     Program { miss: Duration::from_millis(context.pick(1, 5)), ..COARSE }
 }
 
-/// Runs all `settings`.
-pub(super) fn run(context: &Context, settings: &[Setting]) -> Result<Vec<Measured>, Stop> {
-    let rounds = context.pick(3, 7);
-    context.plan(rounds * settings.len());
-    let mut seen: Vec<Vec<Measured>> = vec![Vec::new(); settings.len()];
-    for _ in 0..rounds {
-        for (seen, setting) in seen.iter_mut().zip(settings) {
-            seen.push(measure(&context.processors, *setting)?);
-            context.step()?;
-        }
-    }
-    let middle = |rounds: &Vec<Measured>| Measured {
-        seconds: median(rounds.iter().map(|one| one.seconds).collect()),
-        ..rounds[0]
+/// Runs all `settings` in turn, round after round.
+pub(super) fn run(
+    context: &Context,
+    settings: &[Setting],
+    deciding: &Deciding<'_>,
+) -> Result<Runs, Stop> {
+    let seconds = |runs: &[&Measured]| runs.iter().map(|run| run.seconds).collect::<Vec<_>>();
+    let (seen, repeated) = rounds_until(
+        context,
+        settings.len(),
+        deciding.precision,
+        |setting, _| measure(&context.processors, settings[setting]),
+        |setting| (deciding.decides)(&settings[setting]),
+        |runs| (deciding.figures)(&seconds(runs)),
+    )?;
+    let middle = |runs: &Vec<Measured>| Measured {
+        seconds: median(seconds(&runs.iter().collect::<Vec<_>>())),
+        ..runs[0]
     };
-    Ok(seen.iter().map(middle).collect())
+    Ok(Runs {
+        measured: seen.iter().map(middle).collect(),
+        ranges: seen.iter().map(|runs| range(runs.iter().map(|run| run.seconds))).collect(),
+        repeated: Some(repeated),
+    })
 }
 
 /// Measures one setting. The copies of a program begin together. Copies on activations divide the
@@ -179,13 +188,16 @@ pub(super) fn keep_to(_processors: &[usize]) -> Result<(), Stop> {
 }
 
 /// Returns the note on the runtime, for the reader of a figure.
-pub(super) fn note() -> String {
+pub(super) fn note(repeated: Option<&Repeated>) -> String {
     let told = match runtime(true, 1) {
         Ok(runtime) => runtime.capabilities().to_string(),
         Err(_) => "it cannot be built".to_owned(),
     };
+    let rounds = repeated.map_or_else(String::new, |repeated| {
+        format!(" Medians of {}, settings in turn.", repeated.words())
+    });
     format!(
-        "User-level threads are those of stanchion-activations, once with activations switched off; about them its runtime says: {told}. Medians of interleaved rounds."
+        "User-level threads are those of stanchion-activations, once with activations switched off; about them its runtime says: {told}.{rounds}"
     )
 }
 

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use stanchion_study::measure::{Precision, Repeated};
+use stanchion_study::outcome::Outcome;
+
 /// A way to have threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {
@@ -84,6 +87,37 @@ pub(super) struct Measured {
     pub(super) checksum: u64,
     /// The number of misses of the buffer cache.
     pub(super) misses: u64,
+}
+
+/// The figures that decide a claim on this computer.
+pub(super) struct Deciding<'a> {
+    /// The precision that is required of the figures.
+    pub(super) precision: Precision,
+    /// Says whether a setting decides.
+    pub(super) decides: &'a dyn Fn(&Setting) -> bool,
+    /// Computes the figures from the times of the settings that decide, in the settings' order.
+    pub(super) figures: &'a dyn Fn(&[f64]) -> Vec<f64>,
+}
+
+/// The runs of all settings.
+pub(super) struct Runs {
+    /// The middle run of each setting.
+    pub(super) measured: Vec<Measured>,
+    /// The least and the greatest time of each setting's runs.
+    pub(super) ranges: Vec<(f64, f64)>,
+    /// The rounds on this computer.
+    pub(super) repeated: Option<Repeated>,
+}
+
+impl Runs {
+    /// Returns `outcome` with these notes. It is not judged if a figure that decides is not known
+    /// precisely enough.
+    pub(super) fn outcome(&self, outcome: Outcome, notes: Vec<String>) -> Outcome {
+        match self.repeated {
+            Some(repeated) => repeated.outcome(outcome, notes),
+            None => Outcome { notes, ..outcome },
+        }
+    }
 }
 
 impl Measured {

@@ -2,7 +2,7 @@
 
 use stanchion_simulator::Machine;
 
-use super::setting::{COARSE, FINE, Measured, Program, Setting, System};
+use super::setting::{COARSE, Deciding, FINE, Program, Runs, Setting, System};
 use super::{real, simulated};
 use stanchion_study::context::{Context, Stop};
 
@@ -50,14 +50,19 @@ impl Stage<'_> {
         &self,
         context: &Context,
         settings: &[Setting],
-    ) -> Result<Vec<Measured>, Stop> {
-        let measured = match self {
-            Self::Real => real::run(context, settings)?,
-            Self::Simulated(machine) => simulated::run(context, machine, settings)?,
+        deciding: &Deciding<'_>,
+    ) -> Result<Runs, Stop> {
+        let runs = match self {
+            Self::Real => real::run(context, settings, deciding)?,
+            Self::Simulated(machine) => Runs {
+                measured: simulated::run(context, machine, settings)?,
+                ranges: Vec::new(),
+                repeated: None,
+            },
         };
-        let checksum = measured.first().map(|one| one.checksum);
-        if measured.iter().all(|one| Some(one.checksum) == checksum) {
-            return Ok(measured);
+        let checksum = runs.measured.first().map(|one| one.checksum);
+        if runs.measured.iter().all(|one| Some(one.checksum) == checksum) {
+            return Ok(runs);
         }
         Err(Stop::Failed(
             "two systems of threads brought the bodies to different places".to_owned(),
@@ -65,7 +70,7 @@ impl Stage<'_> {
     }
 
     /// Returns the notes on the program and the machine, for the reader of a figure.
-    pub(super) fn notes(&self, program: Program) -> Vec<String> {
+    pub(super) fn notes(&self, program: Program, runs: &Runs) -> Vec<String> {
         let Program { bodies, grain, steps, theta, miss } = program;
         let program = format!(
             "The program is the n-body simulation of stanchion-applications: {bodies} bodies, {} times their forces, opening angle {theta}, a task for {grain} of them; 64 bodies to a \
@@ -75,7 +80,7 @@ impl Stage<'_> {
         let machine = match self {
             Self::Real => format!(
                 "{} A thread that has begun may migrate to another kernel thread, as in the paper, unless it is said to stay: the program holds nothing that forbids it.",
-                real::note()
+                real::note(runs.repeated.as_ref())
             ),
             Self::Simulated(machine) => {
                 let scheduling = &machine.scheduling;

@@ -6,8 +6,9 @@
 //! each processor. Beside it stands the same strategy with its usual lock.
 //!
 //! Rule of the verdict: *holds* if user-level threads are ten times as fast as kernel threads in
-//! both operations, and activations cost them less than a fifth; else *differs*. Processes are
-//! slower still. That is shown and not judged: a signal through a pipe is not what it was.
+//! both operations, and activations cost them less than a fifth; else *differs*. *not judged* if
+//! one of these ratios is not known precisely enough ([`Precision`]). Processes are slower still.
+//! That is shown and not judged: a signal through a pipe is not what it was.
 
 use stanchion_activations::Runtime;
 use stanchion_spin::Recovering;
@@ -17,7 +18,7 @@ use stanchion_threadpool::strategy::{LocalReadyQueue, WorkStealing};
 use super::{operations, real};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Experiment, Paper};
-use stanchion_study::measure::median;
+use stanchion_study::measure::{Precision, median, rounds_until};
 use stanchion_study::outcome::{Comparison, Outcome, Table, Verdict};
 use stanchion_study::units::{percent, significant};
 
@@ -101,18 +102,21 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 
 fn measure(context: &Context) -> Result<Outcome, Stop> {
     let levels = levels()?;
-    let rounds = context.pick(5, 15);
-    context.plan(rounds * levels.len());
-    let mut seen = vec![[Vec::new(), Vec::new()]; levels.len()];
-    for _ in 0..rounds {
-        for (level, seen) in levels.iter().zip(&mut seen) {
-            let [fork, signal] = (level.measure)(context)?;
-            seen[0].push(fork);
-            seen[1].push(signal);
-            context.step()?;
-        }
-    }
-    let found: Vec<[f64; 2]> = seen.into_iter().map(|of| of.map(median)).collect();
+    let (seen, repeated) = rounds_until(
+        context,
+        levels.len(),
+        Precision::of(EXPERIMENT.id, context),
+        |level, _| (levels[level].measure)(context),
+        |level| [USER, ACTIVATIONS, KERNEL].contains(&level),
+        |found| {
+            let (apart, costs) = ratios(*found[0], *found[1], *found[2]);
+            [apart, costs].concat()
+        },
+    )?;
+    let middle = |runs: &Vec<[f64; 2]>| {
+        [0, 1].map(|operation| median(runs.iter().map(|run| run[operation]).collect()))
+    };
+    let found: Vec<[f64; 2]> = seen.iter().map(middle).collect();
     let comparison = |(level, [fork, signal]): (&Level, &[f64; 2])| {
         let here = format!("{} / {} µs", significant(fork / 1e3), significant(signal / 1e3));
         Comparison::new(
@@ -132,20 +136,25 @@ fn measure(context: &Context) -> Result<Outcome, Stop> {
             columns: ["level", "Null Fork", "Signal-Wait"].map(str::to_owned).to_vec(),
             rows: levels.iter().zip(&found).map(row).collect(),
         }],
-        notes: vec![
-            "One processor, medians of interleaved rounds. Null Fork makes a thread that does nothing and joins it; Signal-Wait is half of a turn of two threads that unpark each other, of \
+        notes: vec![format!(
+            "One processor, medians of {}, levels in turn. Null Fork makes a thread that does nothing and joins it; Signal-Wait is half of a turn of two threads that unpark each other, of \
              processes through two pipes. The first two have no lock around their ready list (work stealing), so there is no section to be marked; the paper's 49 / 48 µs are of its own \
-             free lists and ready lists with explicit flags."
-                .to_owned(),
-        ],
-        ..Outcome::new(verdict(&found))
+             free lists and ready lists with explicit flags.",
+            repeated.words()
+        )],
+        ..Outcome::new(repeated.judge(verdict(&found)))
     })
 }
 
-fn verdict(found: &[[f64; 2]]) -> Verdict {
-    let [user, on, kernel] = [USER, ACTIVATIONS, KERNEL].map(|level| found[level]);
+/// Returns the costs of kernel threads over those of activations, and of these over those of user
+/// threads without.
+fn ratios(user: [f64; 2], on: [f64; 2], kernel: [f64; 2]) -> ([f64; 2], [f64; 2]) {
     let times = |one: [f64; 2], other: [f64; 2]| [one[0] / other[0], one[1] / other[1]];
-    let (apart, costs) = (times(kernel, on), times(on, user));
+    (times(kernel, on), times(on, user))
+}
+
+fn verdict(found: &[[f64; 2]]) -> Verdict {
+    let (apart, costs) = ratios(found[USER], found[ACTIVATIONS], found[KERNEL]);
     Verdict::when(
         apart.iter().all(|apart| *apart >= APART)
             && costs.iter().all(|cost| *cost < ALMOST_NOTHING),

@@ -16,14 +16,16 @@
 //!
 //! Rule of the verdict: *holds* if activations are the fastest, by a tenth over kernel threads and
 //! over user threads on kernel threads; else *differs*. *not judged* with one processor: there two
-//! copies have half of it each in any case.
+//! copies have half of it each in any case. Nor is it judged if one of these ratios is not known
+//! precisely enough ([`Precision`]).
 
 use stanchion_simulator::Machine;
 
-use super::setting::{Setting, System};
+use super::setting::{Deciding, Setting, System};
 use super::stage::Stage;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::measure::Precision;
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::units::significant;
 
@@ -52,12 +54,21 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let mut settings = vec![setting(System::Sequential, 1, 1)];
     settings.extend(System::COMPARED.map(|system| setting(system, processors, 2)));
     settings.push(setting(System::Activations, half(processors), 1));
-    let measured = stage.measure(context, &settings)?;
-    let alone = measured[0].seconds;
-    let mut times = measured[1..].iter().map(|one| alone / one.seconds);
+    let deciding = Deciding {
+        precision: Precision::of(EXPERIMENT.id, context),
+        decides: &|setting| {
+            let judged = [System::Kernel, System::User, System::Activations];
+            processors > 1 && setting.copies == 2 && judged.contains(&setting.system)
+        },
+        figures: &|times| times[..2].iter().map(|time| time / times[2]).collect(),
+    };
+    let runs = stage.measure(context, &settings, &deciding)?;
+    let alone = runs.measured[0].seconds;
+    let mut times = runs.measured[1..].iter().map(|one| alone / one.seconds);
     let speeds: Vec<(System, f64)> = System::COMPARED.into_iter().zip(times.by_ref()).collect();
     let on_half = times.next().expect("the last setting");
-    Ok(Outcome { notes: stage.notes(program), ..outcome(processors, &speeds, on_half) })
+    let outcome = outcome(processors, &speeds, on_half);
+    Ok(runs.outcome(outcome, stage.notes(program, &runs)))
 }
 
 /// Returns the number of processors that each of two copies has.

@@ -55,6 +55,11 @@ const GANGS: Width = (
     "an interval reaches less than a fifth to either side, which is the band of figure 9 in which \
      a point decides nothing",
 );
+const BY_A_TENTH: Width = (
+    0.2,
+    "an interval reaches less than a tenth to either side, by which one system of threads must be \
+     ahead of another, or may differ from it",
+);
 const REGRETS: Width = (
     0.4,
     "an interval reaches less than a fifth to either side, which is the limit of the worst regret",
@@ -88,5 +93,10 @@ pub const REQUIRED: &[Required] = &[
     Required::new("fr92/fig6", [1, 3, 7], 9, GANGS),
     Required::new("fr92/fig8", [1, 3, 5], 9, BY_A_FIFTH),
     Required::new("fr92/fig9", [1, 3, 7], 9, GANGS),
+    Required::new("sa92/table4", [3, 3, 9], 15, BY_A_TENTH),
+    Required::new("sa92/upcall", [2, 3, 8], 15, BY_A_TENTH),
+    Required::new("sa92/fig2", [1, 3, 5], 7, BY_A_TENTH),
+    Required::new("sa92/fig3", [1, 3, 7], 7, BY_A_TENTH),
+    Required::new("sa92/table5", [1, 3, 5], 7, BY_A_TENTH),
     Required::new("regret", [3, 3, 5], 5, REGRETS),
 ];
