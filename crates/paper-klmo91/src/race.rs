@@ -13,12 +13,14 @@
 
 use stanchion_formulas::competitive::optimal_threshold;
 
-use stanchion_study::settings::spinning::{ENTRANTS, Thresholds};
+#[cfg(test)]
+use stanchion_study::settings::spinning::ENTRANTS;
+use stanchion_study::settings::spinning::Thresholds;
 
 use super::paper::Elapsed;
 use super::recording::{Recorded, unsound};
 use stanchion_study::context::Stop;
-use stanchion_study::measure::median;
+use stanchion_study::measure::{Repeated, median};
 use stanchion_study::outcome::{Axis, Comparison, Picture, Series, Shape, Table, range};
 use stanchion_study::units::{nanos, percent};
 
@@ -194,11 +196,6 @@ pub(crate) fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
     }
 }
 
-/// Returns the number of steps of the progress bar that [`run`] takes.
-pub(crate) fn steps(rounds: usize) -> usize {
-    ENTRANTS * rounds
-}
-
 /// Returns for each lock the threshold that would have been best for its recorded waits.
 pub(crate) fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
     let mut thresholds = Thresholds::new();
@@ -211,11 +208,12 @@ pub(crate) fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
 }
 
 /// Returns the notes on both tables, for their reader.
-pub(crate) fn notes(what: &str, rounds: usize, recorded: &Recorded) -> Vec<String> {
+pub(crate) fn notes(what: &str, repeated: &Repeated, recorded: &Recorded) -> Vec<String> {
     vec![
         format!(
-            "{what}. Medians of {rounds} interleaved rounds; every run is checked against the program's own result. Always-block takes part twice: \
-             what separates it from itself is noise. A strategy that took more than {HOPELESS} times as long as always-block was not run again."
+            "{what}. Medians of {}, strategies in turn; every run is checked against the program's own result. Always-block takes part twice: \
+             what separates it from itself is noise. A strategy that took more than {HOPELESS} times as long as always-block was not run again.",
+            repeated.words()
         ),
         format!(
             "The thresholds of Opt-known are the best for {} waits recorded in a run before the rounds, lock by lock, with C = {}. The other policies \

@@ -60,6 +60,12 @@ const BY_A_TENTH: Width = (
     "an interval reaches less than a tenth to either side, by which one system of threads must be \
      ahead of another, or may differ from it",
 );
+const RACES: Width = (
+    0.1,
+    "an interval reaches less than 5 % to either side, the noise above which nothing is decided",
+);
+const FEW_WAITS: Width =
+    (0.5, "the interval of a share of long waits is at most 0.4 long, as a share of the limit");
 const REGRETS: Width = (
     0.4,
     "an interval reaches less than a fifth to either side, which is the limit of the worst regret",
@@ -93,6 +99,9 @@ pub const REQUIRED: &[Required] = &[
     Required::new("fr92/fig6", [1, 3, 7], 9, GANGS),
     Required::new("fr92/fig8", [1, 3, 5], 9, BY_A_FIFTH),
     Required::new("fr92/fig9", [1, 3, 7], 9, GANGS),
+    Required::new("klmo91/table3", [1, 3, 7], 7, RACES),
+    Required::new("klmo91/table4", [1, 3, 7], 7, RACES),
+    Required::new("regsim", [3, 3, 9], 5, FEW_WAITS),
     Required::new("sa92/table4", [3, 3, 9], 15, BY_A_TENTH),
     Required::new("sa92/upcall", [2, 3, 8], 15, BY_A_TENTH),
     Required::new("sa92/fig2", [1, 3, 5], 7, BY_A_TENTH),
