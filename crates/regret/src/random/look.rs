@@ -72,9 +72,17 @@ fn plan(context: &Context, family: &str) -> Result<Option<Plan>, Stop> {
     Plan::new(&options).map_err(|refused| Stop::Failed(refused.to_string()))
 }
 
-/// Returns by how many percent the answer of a grid may be wrong.
+/// The least cells of a family, if there is time for them.
+const LEAST: usize = 8;
+
+/// Returns by how many percent the answer of a grid may be wrong. That of fewer than [`LEAST`]
+/// cells is the less sure the fewer they are, however much these agree.
 fn doubt(grid: &Grid) -> f64 {
-    choose(grid).map_or(f64::INFINITY, |choice| choice.within_percent)
+    match grid.cells.len() {
+        cells if cells < LEAST => f64::MAX / cells as f64,
+        // If none can be chosen, one cell more changes nothing.
+        _ => choose(grid).map_or(0.0, |choice| choice.within_percent),
+    }
 }
 
 #[cfg(test)]

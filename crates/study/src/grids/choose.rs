@@ -42,7 +42,8 @@ pub struct Choice {
     pub title: String,
     /// The chosen contestant, then those that are equal to it.
     pub choose: Vec<String>,
-    /// The share within which two contestants are called equal, in percent.
+    /// The share by which a contestant that is called equal may differ, in percent; if there is
+    /// none, the share by which the runner-up may.
     pub within_percent: f64,
     /// The number of cells.
     pub cells: usize,
@@ -121,8 +122,10 @@ pub fn choose(grid: &Grid) -> Option<Choice> {
     let (first, others) = candidates.split_first()?;
     let compared = |other: &Candidate| compare(first, other, &everywhere);
     let name = |candidate: &Candidate| name(grid, candidate.number);
-    let equal = others.iter().filter(|other| is_equal(compared(other)));
-    let within = others.first().map_or(0.0, |other| compared(other).1);
+    let equal: Vec<_> = others.iter().filter(|other| is_equal(compared(other))).collect();
+    // Each of those that are called equal may be so far away. If there is none, so may the second.
+    let unsure = equal.iter().copied().chain(others.first());
+    let within = unsure.map(|other| compared(other).1).fold(0.0, f64::max);
     let columns = &candidates[..candidates.len().min(COLUMNS)];
     Some(Choice {
         family: grid.family.clone(),
@@ -352,6 +355,20 @@ mod tests {
         assert_eq!(flips.len(), 1, "{flips:?}");
         assert!(flips[0].contains("no other program, C is 1.10 times as fast"), "{flips:?}");
         assert_eq!(choice.conditions.len(), 7);
+    }
+
+    #[test]
+    fn an_answer_is_as_unsure_as_any_that_is_called_equal() {
+        // B is all but the same as A. C may be far away on either side.
+        let cells: Vec<Vec<f64>> =
+            (0..20).map(|cell| vec![10.0, 9.99, if cell % 2 == 0 { 40.0 } else { 2.0 }]).collect();
+        let rows: Vec<&[f64]> = cells.iter().map(Vec::as_slice).collect();
+        let choice = choose(&grid(&rows)).unwrap();
+        assert_eq!(choice.choose, ["stanchion A", "B", "C"]);
+        assert!(choice.within_percent > 50.0, "{}", choice.within_percent);
+        let rows: Vec<&[f64]> = cells.iter().map(|row| &row[..2]).collect();
+        let choice = choose(&grid(&rows)).unwrap();
+        assert!(choice.within_percent <= 2.0, "{}", choice.within_percent);
     }
 
     #[test]

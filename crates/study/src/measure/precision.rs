@@ -151,12 +151,15 @@ impl Repeated {
         if matches!(verdict, Verdict::NotJudged(_)) || self.widest <= width {
             return verdict;
         }
+        let widest = match 1.0 + self.widest {
+            times if times > 10.0 => "more than 10".to_owned(),
+            times => format!("{times:.2}"),
+        };
         Verdict::NotJudged(format!(
             "a deciding figure is not precise enough: after {} rounds the upper end of its 95 % \
-             confidence interval is {:.2} times the lower, and the limit is {:.2} times. Close \
+             confidence interval is {widest} times the lower, and the limit is {:.2} times. Close \
              other programs and run it again",
             self.rounds,
-            1.0 + self.widest,
             1.0 + width
         ))
     }
