@@ -318,12 +318,13 @@ mod tests {
     #[test]
     fn threads_are_named() {
         let (ends, end) = std::sync::mpsc::channel::<()>();
+        let (begins, begun) = std::sync::mpsc::channel::<()>();
         let named = std::thread::Builder::new().name("tests::one_that".into());
-        let thread = named.spawn(move || end.recv().is_err()).unwrap();
-        // A thread writes its name when it begins.
-        while !threads(Path::new("/proc/self")).contains("tests::one_that") {
-            std::thread::yield_now();
-        }
+        let runs = move || (begins.send(()).unwrap(), end.recv().is_err());
+        let thread = named.spawn(runs).unwrap();
+        begun.recv().unwrap();
+        let names = threads(Path::new("/proc/self"));
+        assert!(names.contains("tests::one_that"), "{names}");
         drop(ends);
         thread.join().unwrap();
     }

@@ -14,8 +14,7 @@
 //!
 //! 1. `allowed` is at least 1, and at most the number of slots. It is written under the lock of
 //!    `most`, and so is never older than the two numbers there.
-//! 2. When no worker falls asleep or wakes up, the arbiter has been asked for at least as many
-//!    processors as workers are awake, and for no more unless a ready thread wants them.
+//! 2. Of workers that fall asleep or wake up at the same time, the last request counts all.
 //!
 //! # Orderings
 //!
@@ -127,8 +126,10 @@ impl ProcessorLimit {
 
     /// Asks for a processor for each worker that is awake.
     fn request_awake(&self, mut awake: usize) {
-        while self.arbiter.is_some() {
-            self.request(awake);
+        let Some(arbiter) = &self.arbiter else { return };
+        // Asks again only if another worker has fallen asleep or woken up meanwhile.
+        loop {
+            arbiter.request(awake);
             // Relaxed: of two workers, the one that asks last sees here what the other did before
             // (`arbiter/wanted.rs`).
             let now = self.awake.load(Ordering::Relaxed);

@@ -12,7 +12,7 @@ use stanchion_linearizability::specification::{Count, Counter, Operation, Outcom
 use stanchion_linearizability::{CheckError, Random, Specification, Tally, Trial};
 
 /// More than enough: each of these is found within some hundred.
-const HISTORIES: u64 = 200_000;
+const HISTORIES: u64 = 20_000;
 
 fn choose(random: &mut Random) -> Operation<u64> {
     if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(1_000)) }

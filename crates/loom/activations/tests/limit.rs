@@ -32,7 +32,7 @@ fn limit_shares_worked_out_by_two_bounded() {
                 limit.poll(false);
             })
         });
-        other.request(2);
+        other.ask_for(2);
         for worker in workers {
             worker.join().expect("no panic");
         }
@@ -45,13 +45,13 @@ fn limit_shares_worked_out_by_two_bounded() {
 fn limit_requests_of_two_that_sleep() {
     explore("limit_requests_of_two_that_sleep", Model::new(), || {
         let (limit, other) = shared();
-        other.request(2);
+        other.ask_for(2);
         let worker = {
             let limit = limit.clone();
             thread::spawn(move || limit.worker_sleeps())
         };
         limit.worker_sleeps();
         worker.join().expect("no panic");
-        assert_eq!(other.work_out(), 2, "no worker is awake");
+        assert_eq!(other.share(), 2, "no worker is awake");
     });
 }

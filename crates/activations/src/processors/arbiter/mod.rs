@@ -26,7 +26,8 @@
 //! # Orderings
 //!
 //! The change of `epoch` is a Release and the look at it an Acquire: the wanted numbers that were
-//! written before. The next epoch corrects a runtime that works with older ones.
+//! written before. The next epoch corrects a runtime that works with older ones. The change of a
+//! `wanted` is an Acquire and a Release, for two workers of its owner (`wanted.rs`).
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, section 4.1; Zahorjan and McCann 1990.
 
@@ -99,12 +100,6 @@ impl Arbiter {
         Ok(Self::with(Table::open(name)?, topology::online()))
     }
 
-    /// Returns two that share so many processors.
-    #[cfg(stanchion_loom)]
-    pub fn pair(processors: usize) -> [Self; 2] {
-        Table::pair().map(|table| Self::with(table, processors))
-    }
-
     fn with(table: Table, processors: usize) -> Self {
         let (known_epoch, turn_ends) = (AtomicU64::fresh(1), AtomicU64::fresh(0));
         Self { table, processors, known_epoch, turn_ends }
@@ -120,7 +115,7 @@ impl Arbiter {
 
     /// Asks for so many processors in all: the downcalls "add more processors" and "this processor
     /// is idle" in one.
-    pub fn request(&self, processors: usize) {
+    pub(crate) fn request(&self, processors: usize) {
         self.table.request(processors);
     }
 
@@ -136,7 +131,7 @@ impl Arbiter {
 
     /// Works out the share. Called by one worker at a time: of two at once, the one that has looked
     /// first might answer last, and there would be no news to correct it.
-    pub fn work_out(&self) -> usize {
+    pub(crate) fn work_out(&self) -> usize {
         // Relaxed: under the caller's lock, except for `has_news`.
         self.known_epoch.store(self.table.epoch(), Ordering::Relaxed);
         let wanted = self.table.wanted();
@@ -148,6 +143,25 @@ impl Arbiter {
         // Relaxed: as above.
         self.turn_ends.store(ends, Ordering::Relaxed);
         shares[self.table.entry()]
+    }
+}
+
+/// The part of another runtime, in the models of `crates/loom`.
+#[cfg(stanchion_loom)]
+impl Arbiter {
+    /// Returns two that share so many processors.
+    pub fn pair(processors: usize) -> [Self; 2] {
+        Table::pair().map(|table| Self::with(table, processors))
+    }
+
+    /// Asks for so many processors.
+    pub fn ask_for(&self, processors: usize) {
+        self.request(processors);
+    }
+
+    /// Returns the share.
+    pub fn share(&self) -> usize {
+        self.work_out()
     }
 }
 
