@@ -75,7 +75,7 @@ Examples:
                                    barriers, bounded-queues, unbounded-queues, stacks, heaps,
                                    counters, pools
   stanchion study --share mine.json
-                                   a file for `stanchion compare`: from what DIR has of this computer and version, without \
+                                   a file for `stanchion compare`: from what DIR has of this computer, without \
 measuring; if it has nothing, the whole study runs first
   stanchion study regret --random 60 --share mine.json
                                    measure what is named, then share all that DIR has
@@ -286,7 +286,7 @@ pub(crate) struct StudyOptions {
 
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     /// Write the figures of this computer's random grids to this file, for `stanchion compare`.
-    /// Measures only if DIR has none of this version, or if experiments are named.
+    /// Measures only if DIR has none, or if experiments are named.
     pub(crate) share: Option<PathBuf>,
 
     /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or

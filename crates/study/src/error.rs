@@ -118,9 +118,8 @@ pub enum Error {
     },
 
     /// The folder has no grids to share.
-    #[error("there is nothing to share: {} has no random grid of this computer and of version {}. \
-         `stanchion study regret --random 60 --family locks` measures one",
-        out.display(), env!("CARGO_PKG_VERSION"))]
+    #[error("there is nothing to share: {} has no random grid of this computer. \
+         `stanchion study regret --random 60 --family locks` measures one", out.display())]
     NothingToShare {
         /// The output folder.
         out: PathBuf,

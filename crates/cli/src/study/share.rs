@@ -4,6 +4,7 @@ use std::path::Path;
 
 use stanchion_study::error;
 use stanchion_study::files::{make_directory, probe_for};
+use stanchion_study::grids;
 use stanchion_study::output::Output;
 use stanchion_study::share;
 use stanchion_study::target::Target;
@@ -23,11 +24,11 @@ pub(super) fn without_measuring(asked: &StudyOptions, target: &Target) -> Result
     if !asked.filters.is_empty() || asked.only_for_regret().is_some() || !asked.waits.is_empty() {
         return Ok(false);
     }
-    let (out, has) = (asked.output.display(), !share::grids(&asked.output).is_empty());
+    let (out, has) = (asked.output.display(), !grids::of_here(&asked.output).is_empty());
     let said = if has {
-        "has random grids of this computer and version: nothing is measured"
+        "has random grids of this computer: nothing is measured"
     } else {
-        "has no random grid of this computer and version: the study runs first"
+        "has no random grid of this computer: the study runs first"
     };
     output(asked).line(format_args!("{out} {said}"));
     if has {
@@ -40,7 +41,7 @@ pub(super) fn without_measuring(asked: &StudyOptions, target: &Target) -> Result
 pub(super) fn check(asked: &StudyOptions) -> Result<(), Error> {
     // The study of everything has a first look.
     let makes = asked.filters.is_empty() || asked.random.is_some() && asked.contestants.is_empty();
-    if asked.share.is_none() || makes || !share::grids(&asked.output).is_empty() {
+    if asked.share.is_none() || makes || !grids::of_here(&asked.output).is_empty() {
         return Ok(());
     }
     let out = asked.output.clone();

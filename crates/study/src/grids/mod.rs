@@ -15,6 +15,7 @@ pub use choose::{Choice, Condition, Standing, choose};
 
 use crate::error::Error;
 use crate::files::replace;
+use crate::host::Host;
 use crate::output::Output;
 
 /// One random grid.
@@ -125,9 +126,21 @@ pub fn kept(out: &Path) -> Vec<Grid> {
     Vec::new()
 }
 
-/// Returns the families of which the folder `out` keeps no whole grid.
+/// Returns the grids of this computer, from today's distributions, that the folder `out` keeps.
+pub fn of_here(out: &Path) -> Vec<Grid> {
+    let here = Host::here();
+    let is_here = |grid: &Grid| {
+        grid.processor == here.processor
+            && grid.processors == here.parallelism
+            && grid.distributions == DISTRIBUTIONS
+            && FAMILIES.iter().any(|(family, _)| *family == grid.family)
+    };
+    kept(out).into_iter().filter(is_here).collect()
+}
+
+/// Returns the families of which the folder `out` keeps no whole grid of this computer.
 pub fn not_whole(out: &Path) -> Vec<&'static str> {
-    let whole: Vec<Grid> = kept(out).into_iter().filter(|grid| !grid.brief).collect();
+    let whole: Vec<Grid> = of_here(out).into_iter().filter(|grid| !grid.brief).collect();
     let is_whole = |family: &str| whole.iter().any(|grid| grid.family == family);
     FAMILIES.iter().map(|(family, _)| *family).filter(|family| !is_whole(family)).collect()
 }
@@ -143,11 +156,19 @@ pub fn keep(out: &Path, new: &[Grid]) -> Result<Vec<Grid>, Error> {
     Ok(document.grids)
 }
 
+impl Grid {
+    /// Returns true if both are of computers that look the same, and of the same distributions.
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |grid: &Self| (grid.processor.clone(), grid.processors, grid.distributions);
+        of(self) == of(other)
+    }
+}
+
 /// Puts a grid in the place of the last one of its family, unless that one says more.
 fn join(grids: &mut Vec<Grid>, new: &Grid) {
     let same = |grid: &&mut Grid| grid.family == new.family;
     match grids.iter_mut().find(same) {
-        Some(last) if new.brief && !last.brief && last.processors == new.processors => {}
+        Some(last) if new.brief && !last.brief && last.is_like(new) => {}
         Some(last) => *last = new.clone(),
         None => grids.push(new.clone()),
     }
@@ -195,8 +216,11 @@ pub(crate) mod tests {
         let seeds = |grids: Vec<Grid>| grids.iter().map(|grid| grid.seed).collect::<Vec<_>>();
         assert_eq!(seeds(keep(&out, &[brief.clone(), other]).unwrap()), [2, 2]);
         assert_eq!(seeds(keep(&out, std::slice::from_ref(&whole)).unwrap()), [1, 2]);
-        assert_eq!(seeds(keep(&out, &[brief]).unwrap()), [1, 2]);
+        assert_eq!(seeds(keep(&out, std::slice::from_ref(&brief)).unwrap()), [1, 2]);
         assert_eq!(seeds(kept(&out)), [1, 2]);
+        // One of other distributions says nothing of these.
+        let newer = Grid { distributions: DISTRIBUTIONS + 1, ..brief };
+        assert_eq!(seeds(keep(&out, &[newer]).unwrap()), [2, 2]);
         std::fs::write(out.join(FILE), "{\"schema\": ").unwrap();
         assert!(kept(&out).is_empty());
         std::fs::remove_dir_all(out).unwrap();

@@ -49,6 +49,7 @@ fn safe(page: &mut Markup, questions: &[Question]) {
                     " · at worst the best is {} times as fast",
                     significant(row.worst())
                 ));
+                page.text(&row.starved());
             }
             None => {
                 page.text("no contestant can be chosen on all");

@@ -78,6 +78,14 @@ impl Row {
         self.regrets.iter().map(|(_, worst)| *worst).fold(0.0, f64::max)
     }
 
+    /// Returns in words in how many cells it starved a thread, if in any.
+    pub fn starved(&self) -> String {
+        match self.starves {
+            0 => String::new(),
+            cells => format!("; it starves a thread in {}", count(cells, "cell")),
+        }
+    }
+
     fn mean(&self) -> f64 {
         self.regrets.iter().map(|(mean, _)| mean.ln()).sum()
     }
@@ -168,10 +176,7 @@ impl Question {
         let Some(row) = self.rows.first() else {
             return format!("none can be chosen on all ({})", self.sure());
         };
-        let starves = match row.starves {
-            0 => String::new(),
-            cells => format!("; it starves a thread in {}", count(cells, "cell")),
-        };
+        let starves = row.starved();
         let next = self.rows.get(1).map_or_else(String::new, |next| {
             format!("; the next is {} with {}", next.name, significant(next.worst()))
         });

@@ -22,7 +22,7 @@ use document::{Shared, is_number};
 
 use crate::error::Error;
 use crate::files::replace;
-use crate::grids::{self, Choice, DISTRIBUTIONS, FAMILIES, Grid};
+use crate::grids::{self, Choice, FAMILIES};
 use crate::host::Host;
 use crate::output::Output;
 use crate::units::count;
@@ -30,23 +30,9 @@ use crate::units::count;
 /// The name of the file in the output folder with its random number.
 const NUMBER: &str = "share-number.txt";
 
-/// Returns the grids of the folder `out` that can be shared: those of this computer and version.
-pub fn grids(out: &Path) -> Vec<Grid> {
-    let here = Host::here();
-    let mut grids = grids::kept(out);
-    grids.retain(|grid| {
-        grid.processor == here.processor
-            && grid.processors == here.parallelism
-            && grid.version == here.stanchion
-            && grid.distributions == DISTRIBUTIONS
-            && FAMILIES.iter().any(|(family, _)| *family == grid.family)
-    });
-    grids
-}
-
 /// Prints on `output` what the file gets, then writes the grids of the folder `out` to `file`.
 pub fn write(out: &Path, file: &Path, output: Output) -> Result<(), Error> {
-    let grids = grids(out);
+    let grids = grids::of_here(out);
     if grids.is_empty() {
         return Err(Error::NothingToShare { out: out.to_owned() });
     }

@@ -42,7 +42,8 @@ impl File {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String, remedy: &'static str| Error::NotShared {
             path: path.to_owned(),
-            why: why.replace('\n', " "),
+            // It may quote the file, and is printed on terminals.
+            why: why.replace(char::is_control, " "),
             remedy,
         };
         let bytes = fs::read(path).map_err(|error| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::document::Shared;
 use super::*;
 use crate::grids::tests::grid;
+use crate::grids::{DISTRIBUTIONS, Grid};
 
 /// A directory of its own for a test, removed at its end.
 struct Place(PathBuf);
@@ -187,7 +188,8 @@ fn a_file_has_listed_fields_only_and_its_number_stays() {
         written: 1_795_756_032,
         ..cells(4, &[10.0, 8.123_456], &[10.0, 8.0])
     };
-    let old = Grid { family: "stacks".to_owned(), version: "0.0.1".to_owned(), ..mine.clone() };
+    let of = DISTRIBUTIONS + 1;
+    let old = Grid { family: "stacks".to_owned(), distributions: of, ..mine.clone() };
     grids::keep(out, &[mine, old]).unwrap();
     let read = || {
         write(out, &file, Output::Stderr).unwrap();
