@@ -166,6 +166,9 @@ const COMPARE_HELP: &str = "\
 Examples:
   stanchion study --share mine.json      on each computer
   stanchion compare mine.json server.json
+  stanchion compare --judge seed-11.json seed-12.json
+                                         how right the answers of this computer are: each is
+                                         chosen with one seed and judged with another
 
 Prints for each family of random cells what to use on each computer, and which contestant is safe on all: the one with the smallest worst regret, over \
 as many cells of each computer as the one with the fewest has. DIR/report.html has the same with all regrets; it does not name the files.
@@ -177,7 +180,8 @@ Exit codes:
   0  compared
   1  the page could not be written
   2  wrong command line, a FILE is cut, of another version or not from --share (its
-     line is named), files are of different distributions, or DIR cannot be written";
+     line is named), files are of different distributions, DIR cannot be written, or
+     --judge gets other than two files of one computer and of different seeds";
 
 const RECORD_HELP: &str = "\
 Examples:
@@ -382,6 +386,11 @@ pub(crate) struct CompareOptions {
     #[arg(long)]
     /// Count computers that look the same as different ones.
     pub(crate) distinct: bool,
+
+    #[arg(long, conflicts_with = "distinct")]
+    /// Judge the answers of the first of two files by the cells of the second, and the other way
+    /// round. Writes no page.
+    pub(crate) judge: bool,
 
     #[arg(long, alias = "out", value_name = "DIR", default_value = "comparison")]
     /// Where the page goes; created if it is not there.

@@ -21,6 +21,11 @@ pub(crate) enum Error {
     )]
     OnlyForTables,
 
+    #[error(
+        "--judge takes two files, one for the answers and one for the cells that judge them; there are {0}"
+    )]
+    JudgesTwo(usize),
+
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
 
@@ -63,6 +68,7 @@ impl Error {
             | Self::OnlyOnSimulated(_)
             | Self::OnlyForRegret(_)
             | Self::OnlyForTables
+            | Self::JudgesTwo(_)
             | Self::Regret(_)
             | Self::Random(_)
             | Self::Recording(_) => 2,

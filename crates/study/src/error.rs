@@ -150,6 +150,34 @@ pub enum Error {
         other: (PathBuf, u32),
     },
 
+    /// Two files that judge each other are of different computers.
+    #[error(
+        "cannot judge {} by {}: they are of different computers, or of different kernels. \
+         Measure both on one computer", answers.display(), cells.display()
+    )]
+    NotOneComputer {
+        /// The file with the answers.
+        answers: PathBuf,
+        /// The file with the cells.
+        cells: PathBuf,
+    },
+
+    /// Two files that judge each other have the same cells.
+    #[error(
+        "cannot judge {} by {}: both have the cells of seed {seed} ({family}). \
+         Measure one with another --seed and another --output", answers.display(), cells.display()
+    )]
+    SameCells {
+        /// The kind of thing.
+        family: &'static str,
+        /// The seed.
+        seed: u64,
+        /// The file with the answers.
+        answers: PathBuf,
+        /// The file with the cells.
+        cells: PathBuf,
+    },
+
     /// The results cannot be written as JSON.
     #[error("cannot express the results as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -182,6 +210,8 @@ impl Error {
             | Self::NothingToShare { .. }
             | Self::NotShared { .. }
             | Self::Distributions { .. }
+            | Self::NotOneComputer { .. }
+            | Self::SameCells { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
             Self::Replace { .. }

@@ -9,6 +9,7 @@ mod share;
 mod tests;
 mod times;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stanchion_competitive::waits::Recording;
@@ -22,7 +23,7 @@ use stanchion_study::output::Output;
 use stanchion_study::report;
 use stanchion_study::select::select;
 use stanchion_study::session::{self, Settings};
-use stanchion_study::share::Comparison;
+use stanchion_study::share::{Comparison, judge as judged};
 use stanchion_study::target::{self, Target};
 
 use crate::args::{CompareOptions, ReportOptions, StudyOptions};
@@ -84,12 +85,32 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
 
 /// Compares the files of several computers.
 pub(crate) fn compare(options: &CompareOptions) -> Result<(), Error> {
+    if options.judge {
+        return judge(&options.files);
+    }
     let comparison = Comparison::read(&options.files, options.distinct)?;
     let page = report::compared(&comparison, &options.output)?;
     for line in comparison.lines() {
         Output::Stdout.line(format_args!("{line}"));
     }
     Output::Stdout.line(format_args!("report: {}", page.display()));
+    Ok(())
+}
+
+/// Judges the answers of each of two files by the cells of the other one.
+fn judge(files: &[PathBuf]) -> Result<(), Error> {
+    let [one, other] = files else { return Err(Error::JudgesTwo(files.len())) };
+    for (answers, cells) in [(one, other), (other, one)] {
+        let (answered, by) = (answers.display(), cells.display());
+        Output::Stdout.line(format_args!("answers of {answered}, judged by the cells of {by}:"));
+        let judged = judged(answers, cells)?;
+        if judged.is_empty() {
+            Output::Stdout.line(format_args!("  no family has three cells or more in both"));
+        }
+        for family in judged {
+            Output::Stdout.line(format_args!("  {}", family.line()));
+        }
+    }
     Ok(())
 }
 

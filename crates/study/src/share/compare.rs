@@ -217,7 +217,7 @@ fn rows(choices: &[Choice]) -> Vec<Row> {
 }
 
 /// Refuses files of which a family was drawn from different distributions.
-fn same_distributions(files: &[File]) -> Result<(), Error> {
+pub(super) fn same_distributions(files: &[File]) -> Result<(), Error> {
     let all = files.iter().flat_map(|file| file.grids.iter().map(move |grid| (file, grid)));
     let mut known: Vec<(&File, &Grid)> = Vec::new();
     for (file, grid) in all {

@@ -8,6 +8,7 @@
 mod compare;
 mod computer;
 mod document;
+mod judge;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::path::Path;
 pub use compare::{Answer, Comparison, LeftOut, Question, Row};
 pub use computer::Computer;
 use document::{Shared, is_number};
+pub use judge::{Judged, judge};
 
 use crate::error::Error;
 use crate::files::replace;

@@ -205,3 +205,26 @@ fn a_file_has_listed_fields_only_and_its_number_stays() {
     fs::remove_file(out.join(NUMBER)).unwrap();
     assert_ne!(text, read(), "without the file there is a new number");
 }
+
+#[test]
+fn an_answer_is_judged_by_the_cells_of_another_seed() {
+    let place = Place::new("judge");
+    let one = cells(6, &[10.0, 9.0, 4.0], &[10.0, 9.0, 4.0]);
+    // Here B is best, and A takes a tenth more in the mean of six cells.
+    let two = Grid { seed: 2, ..cells(6, &[10.0, 11.0, 4.0], &[10.0, 11.0, 4.0]) };
+    let one = place.file("one", 1, 2, &[one]);
+    let two = place.file("two", 2, 2, &[two]);
+    let judged = judge(&one, &two).unwrap();
+    assert_eq!(judged.len(), 1);
+    assert_eq!((judged[0].chosen.as_str(), judged[0].best.as_str()), ("stanchion A", "B"));
+    assert!((judged[0].times.unwrap() - 1.1).abs() < 1e-3, "{judged:?}");
+    assert!(judged[0].line().contains("1.10 times the mean of the best (B)"), "{judged:?}");
+    let other = place.file("other", 3, 4, &[Grid { seed: 3, ..cells(6, &[1.0], &[1.0]) }]);
+    for (answers, cells, said) in
+        [(&one, &one, "both have the cells of seed 1"), (&one, &other, "different computers")]
+    {
+        let error = judge(answers, cells).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
