@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::command::stanchion;
 use crate::units::count;
 
 /// The reason why a study did not succeed.
@@ -10,8 +11,9 @@ use crate::units::count;
 pub enum Error {
     /// A filter matches nothing.
     #[error(
-        "no experiment matches `{filter}`{}; `stanchion study --list` prints all",
-        nearest(.near)
+        "no experiment matches `{filter}`{}; `{} study --list` prints all",
+        nearest(.near),
+        stanchion()
     )]
     UnknownExperiment {
         /// The filter.
@@ -22,8 +24,9 @@ pub enum Error {
 
     /// A filter is the empty string.
     #[error(
-        "an empty filter matches no experiment: leave it out to run all; `stanchion study --list` \
-         prints them"
+        "an empty filter matches no experiment: leave it out to run all; `{} study --list` prints \
+         them",
+        stanchion()
     )]
     EmptyFilter,
 
@@ -119,7 +122,7 @@ pub enum Error {
 
     /// The folder has no grids to share.
     #[error("there is nothing to share: {} has no random grid of this computer. \
-         `stanchion study regret --random 60 --family locks` measures one", out.display())]
+         `{} study regret --random 60 --family locks` measures one", out.display(), stanchion())]
     NothingToShare {
         /// The output folder.
         out: PathBuf,

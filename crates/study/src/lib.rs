@@ -18,9 +18,10 @@
 //!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
 //! - [`grids`] keeps what random grids found, and chooses among their contestants. [`share`] writes
 //!   them for others to see, and compares those of several computers.
-//! - [`units`], [`files`], [`output`], [`interrupt`] and [`error`] are small helpers for all of
-//!   them.
+//! - [`units`], [`files`], [`output`], [`interrupt`], [`command`] and [`error`] are small helpers
+//!   for all of them.
 
+pub mod command;
 pub mod context;
 pub mod error;
 pub mod experiment;

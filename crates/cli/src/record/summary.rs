@@ -6,6 +6,7 @@ use stanchion_competitive::waits::Recording;
 use stanchion_competitive::waits::shared::Gathered;
 
 use super::run::Ended;
+use stanchion_study::command::stanchion;
 use stanchion_study::output::Output;
 use stanchion_study::units::{count, grouped};
 
@@ -62,7 +63,8 @@ pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, e
         line(format_args!("and {more} more"));
     }
     line(format_args!(
-        "written to {output}; `stanchion advise {output}` says what each policy would have cost",
-        output = output.display()
+        "written to {output}; `{stanchion} advise {output}` says what each policy would have cost",
+        output = output.display(),
+        stanchion = stanchion()
     ));
 }

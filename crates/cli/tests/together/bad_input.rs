@@ -125,3 +125,19 @@ fn a_description_that_cannot_be_written_is_refused_before_anything_is_measured()
     assert!(said.contains("/nowhere/machine.json: No such file"), "{said}");
     assert!(refused.stdout.is_empty());
 }
+
+/// A command that is printed can be typed: in a clone by cargo, elsewhere as it is installed.
+#[test]
+fn printed_commands_begin_as_the_command_was_run() {
+    let printed = |package: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+        command.args(["study", "nonsense"]).env_remove("CARGO_PKG_NAME");
+        command.envs(package.map(|package| ("CARGO_PKG_NAME", package)));
+        text(&command.output().unwrap().stderr)
+    };
+    let said = printed(Some("stanchion-cli"));
+    assert!(said.contains("`cargo stanchion study --list`"), "{said}");
+    for said in [printed(None), printed(Some("xtask"))] {
+        assert!(said.contains("`stanchion study --list`"), "{said}");
+    }
+}

@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, FAMILIES, Figures, Grid};
+use crate::command::stanchion;
 use crate::student::quantile;
 use crate::units::nanos;
 
@@ -313,7 +314,7 @@ impl Choice {
 
     /// Returns the command that measures a whole grid of the family.
     pub fn command(family: &str) -> String {
-        format!("stanchion study regret --random 60 --family {family}")
+        format!("{} study regret --random 60 --family {family}", stanchion())
     }
 
     /// Returns where another contestant is better, in sentences.
