@@ -79,6 +79,7 @@ Examples:
 measuring; if it has nothing, the whole study runs first
   stanchion study regret --random 60 --share mine.json
                                    measure what is named, then share all that DIR has
+  stanchion study --quick --resume go on with this study where it was interrupted
 
 The file of --share has processor, counts, kernel, size class of the memory, and of each family's random grid the seed, the version and every figure; \
 no name of a computer or a file, no time, nothing of a recording. Its whole content is printed first. A random number says which files are of one \
@@ -86,14 +87,16 @@ computer: it is made once and kept in DIR/share-number.txt, which may be deleted
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
 either of them has of the chosen experiments, side by side. Ctrl-C once stops after \
-the running measurement and writes what is finished; twice stops at once.
+the running measurement and writes what is finished; twice stops at once. --resume goes on: it keeps the experiments that ran, and runs the rest. \
+Version, options, seed and computer must be the same. If nothing is left, it says so and ends with 0.
 
 Exit codes:
   0    all chosen experiments ran, whatever their verdicts
   1    one failed, or the report could not be written
-  2    wrong command line, nothing chosen is built or runs on MACHINE, or DIR
-       or FILE cannot be written; nothing was run
-  130  interrupted"
+  2    wrong command line, nothing chosen is built or runs on MACHINE, DIR
+       or FILE cannot be written, or DIR has no study that --resume can go on with;
+       nothing was run
+  130  interrupted; --resume goes on"
 );
 
 const ADVISE_HELP: &str = "\
@@ -292,6 +295,10 @@ pub(crate) struct StudyOptions {
     /// Write the figures of this computer's random grids to this file, for `stanchion compare`.
     /// Measures only if DIR has none, or if experiments are named.
     pub(crate) share: Option<PathBuf>,
+
+    #[arg(long, conflicts_with = "list")]
+    /// Go on with the interrupted study in DIR. Give the same filters, options and seed as then.
+    pub(crate) resume: bool,
 
     /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or
     /// chrome://tracing.

@@ -120,6 +120,17 @@ pub enum Error {
         why: String,
     },
 
+    /// A study cannot go on.
+    #[error("cannot resume {}: {why}. {remedy}", path.display())]
+    NotResumed {
+        /// The file with its results.
+        path: PathBuf,
+        /// The reason, with the field that differs.
+        why: String,
+        /// The way out.
+        remedy: String,
+    },
+
     /// The folder has no grids to share.
     #[error("there is nothing to share: {} has no random grid of this computer. \
          `{} study regret --random 60 --family locks` measures one", out.display(), stanchion())]
@@ -210,6 +221,7 @@ impl Error {
             | Self::ReadMachine { .. }
             | Self::BadMachine { .. }
             | Self::ReadResults { .. }
+            | Self::NotResumed { .. }
             | Self::NothingToShare { .. }
             | Self::NotShared { .. }
             | Self::Distributions { .. }

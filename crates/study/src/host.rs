@@ -5,6 +5,9 @@ use std::fs::read_to_string;
 use serde::{Deserialize, Serialize};
 use stanchion_machine::topology;
 
+/// The name of the load averages.
+const LOAD: &str = "load before";
+
 /// The machine a study ran on. A field is empty if the system does not tell it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Host {
@@ -81,6 +84,16 @@ impl Host {
         })
     }
 
+    /// Returns a field of which `now` has something else: its name, the value here, and that of
+    /// `now`. The load is no field of a computer.
+    pub(crate) fn difference(&self, now: &Self) -> Option<(&'static str, String, String)> {
+        let fields = self.lines().into_iter().zip(now.lines());
+        fields
+            .filter(|((what, was), (_, is))| *what != LOAD && was != is)
+            .map(|((what, was), (_, is))| (what, was, is))
+            .next()
+    }
+
     /// Describes the load averages; empty if not known.
     fn averages(&self) -> String {
         match self.load.split(' ').collect::<Vec<_>>()[..] {
@@ -108,7 +121,7 @@ impl Host {
             ("time quota", quota),
             ("system", unknown(&self.system)),
             ("clock source", unknown(&self.clock_source)),
-            ("load before", unknown(&self.averages())),
+            (LOAD, unknown(&self.averages())),
             (
                 "stanchion",
                 format!(

@@ -12,7 +12,7 @@
 //!
 //! - [`select`] finds the experiments that a filter means. [`target`] finds the machines that they
 //!   run on. [`session`] runs them in turn and shows one [`progress`] bar. [`results`] keeps what
-//!   they found, and [`report`] writes it.
+//!   was [`asked`] and what they found, and [`report`] writes it.
 //! - [`measure`] and [`simulation`] have the code that experiments share on this computer and on
 //!   simulated machines. [`survey`] measures what the primitives of this computer cost.
 //!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
@@ -21,6 +21,7 @@
 //! - [`units`], [`files`], [`output`], [`interrupt`], [`command`] and [`error`] are small helpers
 //!   for all of them.
 
+pub mod asked;
 pub mod command;
 pub mod context;
 pub mod error;
@@ -35,6 +36,7 @@ pub mod output;
 pub mod progress;
 pub mod report;
 pub mod results;
+mod resume;
 pub mod select;
 pub mod session;
 pub mod settings;

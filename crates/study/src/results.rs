@@ -2,7 +2,7 @@
 //! shows.
 //!
 //! Simulated results are the same on every computer. So `simulated.json` does not mention the host
-//! or the time that the study took, and the same seed gives the same bytes.
+//! or the time that the study took, and the same command line gives the same bytes.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
@@ -10,6 +10,7 @@ use stanchion_simulator::Machine;
 use std::fs;
 use std::path::Path;
 
+use super::asked::Asked;
 use super::experiment::{Kind, Paper};
 use super::outcome::{Outcome, Verdict};
 use super::target::{Call, Task};
@@ -29,6 +30,9 @@ pub struct Results {
     pub quick: bool,
     /// The seed of everything random in it.
     pub seed: u64,
+    /// The command line, by which an interrupted study goes on. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// The machines that were simulated, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<Machine>,
@@ -50,6 +54,9 @@ pub struct Here {
     /// The time when it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
+    /// The times when it went on after an interruption.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<u64>,
     /// The computer that the study ran on.
     pub machine: Host,
 }
@@ -76,6 +83,7 @@ impl Results {
             here,
             quick,
             seed,
+            asked: None,
             machines,
             complete: false,
             answers: Vec::new(),
@@ -116,6 +124,20 @@ impl Results {
         self.answers = FAMILIES.iter().filter_map(|(family, _)| of(family)).collect();
     }
 
+    /// Returns the experiments that are still to be run.
+    pub fn missing(&self) -> Vec<&str> {
+        let left = self.entries.iter().filter(|entry| entry.left);
+        let mut ids: Vec<&str> = left.map(|entry| &*entry.id).collect();
+        // One may be left on several machines.
+        ids.dedup();
+        ids
+    }
+
+    /// Returns true if nothing is left to run.
+    pub fn is_over(&self) -> bool {
+        self.complete && !self.entries.iter().any(Entry::is_left)
+    }
+
     /// Returns whether they are of this computer, and not of simulated machines.
     pub fn is_real(&self) -> bool {
         self.schema == Self::SCHEMA
@@ -152,6 +174,9 @@ pub struct Entry {
     pub seconds: Took,
     /// True if the run ended in an error.
     pub failed: bool,
+    /// True if its turn has not come, or if the user stopped it before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
     /// The outcome of the run.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -225,8 +250,14 @@ impl Entry {
             on,
             seconds: Took::NotRun,
             failed: false,
+            left: task.call.is_ok(),
             outcome: Outcome::new(Verdict::NotRun(reason)),
         }
+    }
+
+    /// Returns true if a study that goes on runs it.
+    pub fn is_left(&self) -> bool {
+        self.left || self.failed
     }
 
     /// Returns true if it has run.
@@ -253,7 +284,7 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("stanchion-read-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("results.json");
-        let here = Here { written: 1, ended: Some(2), machine: Host::here() };
+        let here = Here { written: 1, ended: Some(2), resumed: Vec::new(), machine: Host::here() };
         let results = Results::waiting(&[], Some(here), true, 7);
         let whole = serde_json::to_string(&results).unwrap();
         let read = |text: &str| {

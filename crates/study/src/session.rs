@@ -4,9 +4,10 @@
 //! of a full disk loses a finished one. Findings on simulated machines go to `simulated.json`,
 //! findings on this computer to `results.json`. The page shows both side by side.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::asked::Asked;
 use crate::context::{Context, Given, Stop};
 use crate::error::Error;
 use crate::experiment::Experiment;
@@ -18,6 +19,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::Destination;
 use crate::results::{Entry, Here, Results, Took};
+use crate::resume;
 use crate::target::{Call, Target, Task};
 use crate::units::count;
 
@@ -32,6 +34,10 @@ pub struct Settings {
     pub out: PathBuf,
     /// The file for a copy of the results; "-" is standard output.
     pub json: Option<PathBuf>,
+    /// The command line, for the results.
+    pub asked: Asked,
+    /// True if the study in `out` goes on.
+    pub resume: bool,
     /// True if the timelines of simulated runs are written as well.
     pub trace: bool,
     /// Returns the expected duration of the experiment of an id, for the bar.
@@ -42,32 +48,49 @@ pub struct Settings {
 
 /// Runs `tasks` on `target`.
 pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(), Error> {
-    // `target::plan` has refused a study in which nothing runs, so no empty report replaces an
-    // earlier one.
-    let destination = Destination::open(&settings.out, settings.json.as_deref(), target.is_real())?;
-    let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
-    let interrupt = Interrupt::listen()?;
     let here = target.is_real().then(here);
     let mut results = Results::waiting(tasks, here, settings.quick, settings.seed);
+    results.asked = Some(settings.asked.clone());
+    let json = settings.json.as_deref();
+    let out = if json == Some(Path::new("-")) { Output::Stderr } else { Output::Stdout };
+    if settings.resume {
+        results = resume::kept(&settings.out, results)?;
+        if results.is_over() {
+            let folder = settings.out.display();
+            out.line(format_args!("nothing is left to resume: the study in {folder} is whole"));
+            return Ok(());
+        }
+        results.complete = false;
+    }
+    // `target::plan` has refused a study in which nothing runs, so no empty report replaces an
+    // earlier one.
+    let destination = Destination::open(&settings.out, json, target.is_real())?;
+    let interrupt = Interrupt::listen()?;
+    warn(&results);
     results.answer(&grids::kept(&settings.out));
-    let called = tasks.iter().filter(|task| task.call.is_ok());
+    let called: Vec<(usize, &Task<'_>, &Call)> = tasks
+        .iter()
+        .enumerate()
+        .filter(|&(entry, _)| results.entries[entry].is_left())
+        .filter_map(|(entry, task)| Some((entry, task, task.call.as_ref().ok()?)))
+        .collect();
     let expected = |task: &Task<'_>| (settings.expected)(task.experiment.id);
-    let progress = Progress::new(called.clone().count(), called.map(expected).sum());
-    let mut begun = 0;
-    for (entry, task) in tasks.iter().enumerate() {
-        let Ok(call) = &task.call else { continue };
+    let progress =
+        Progress::new(called.len(), called.iter().map(|&(_, task, _)| expected(task)).sum());
+    for (begun, &(entry, task, call)) in called.iter().enumerate() {
         if interrupt.asked() {
             break;
         }
         let part = progress.begin(begun, task.experiment.id, expected(task));
-        begun += 1;
         let context = Context::new(settings.quick, settings.seed, interrupt.clone())
             .with_progress(part)
             .with_given(settings.given.clone());
         let took = run_one(&mut results.entries[entry], call, &context);
-        if !target.is_real() {
+        if !target.is_real() && results.entries[entry].ran() {
             results.entries[entry].seconds = Took::Untold;
         }
+        // It may have ended before its time, with a part of its figures.
+        results.entries[entry].left |= interrupt.asked();
         drop(context);
         let new = std::mem::take(&mut results.entries[entry].outcome.grids);
         if !new.is_empty() {
@@ -80,12 +103,12 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
         }
     }
     progress.finish();
-    results.complete = !interrupt.asked();
+    results.complete = results.missing().is_empty();
     if let Some(here) = &mut results.here {
         here.ended = Some(now());
     }
     destination.write(&results, true)?;
-    say_end(out, &results, &destination);
+    say_end(out, &results, &destination, settings);
     if interrupt.asked() {
         return Err(Error::Interrupted(destination.page().to_owned()));
     }
@@ -95,13 +118,16 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
     }
 }
 
-/// Describes this computer, and prints a warning on standard error if it is not fit to measure on.
+/// Describes this computer.
 fn here() -> Here {
-    let machine = Host::here();
-    if let Some(warning) = machine.warning() {
+    Here { written: now(), ended: None, resumed: Vec::new(), machine: Host::here() }
+}
+
+/// Prints a warning on standard error if this computer is not fit to measure on.
+fn warn(results: &Results) {
+    if let Some(warning) = results.here.as_ref().and_then(|here| here.machine.warning()) {
         Output::Stderr.line(format_args!("stanchion: {warning}"));
     }
-    Here { written: now(), ended: None, machine }
 }
 
 /// Returns the seconds since 1970.
@@ -109,30 +135,37 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Runs `call` and returns the seconds that it took.
+/// Runs `call` and returns the seconds that it took. If the user stops it before it has figures,
+/// those of an earlier run stay.
 pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
     let started = Instant::now();
     let done = match call {
         Call::Here(run) => run(context),
         Call::On(simulated, machine) => (simulated.run)(context, machine),
     };
+    let seconds = started.elapsed().as_secs_f64();
     match done {
         Ok(mut outcome) => {
             if let Some(title) = outcome.title.take() {
                 entry.title = title;
             }
             entry.outcome = outcome;
+            entry.failed = false;
         }
         Err(Stop::Interrupted) => {
-            entry.outcome = Outcome::new(Verdict::NotRun("interrupted while it ran".to_owned()));
+            if !entry.ran() {
+                let why = "interrupted while it ran".to_owned();
+                entry.outcome = Outcome::new(Verdict::NotRun(why));
+            }
+            return seconds;
         }
         Err(Stop::Failed(reason)) => {
             entry.failed = true;
             entry.outcome = Outcome::new(Verdict::NotRun(format!("it failed: {reason}")));
         }
     }
-    let seconds = started.elapsed().as_secs_f64();
     entry.seconds = Took::Seconds(seconds);
+    entry.left = false;
     seconds
 }
 
@@ -172,11 +205,11 @@ fn say(out: Output, entry: &Entry, seconds: f64) {
     }
 }
 
-fn say_end(out: Output, results: &Results, destination: &Destination) {
+fn say_end(out: Output, results: &Results, destination: &Destination, settings: &Settings) {
     let waiting: Vec<&str> = results
         .entries
         .iter()
-        .filter(|entry| !entry.ran())
+        .filter(|entry| !entry.ran() && !entry.left)
         .map(|entry| entry.id.as_str())
         .collect();
     if !waiting.is_empty() {
@@ -189,6 +222,13 @@ fn say_end(out: Output, results: &Results, destination: &Destination) {
     }
     say_answers(out, &results.answers);
     out.line(format_args!("report: {}", destination.page().display()));
+    if !results.complete {
+        let missing = results.missing();
+        let verb = if missing.len() == 1 { "is" } else { "are" };
+        let number = count(missing.len(), "experiment");
+        out.line(format_args!("{number} {verb} missing: {}", missing.join(" ")));
+        out.line(format_args!("This command goes on: {}", settings.asked.command(&settings.out)));
+    }
 }
 
 /// Prints what to use on this computer, a line for each family.
@@ -205,5 +245,44 @@ fn say_answers(out: Output, answers: &[Choice]) {
     if let Some(brief) = answers.iter().find(|answer| answer.brief) {
         let command = Choice::command(&brief.family);
         out.line(format_args!("A first look only. For the whole: {command}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Bodies, Kind, Paper, Run};
+
+    fn holds(_: &Context) -> Result<Outcome, Stop> {
+        Ok(Outcome::new(Verdict::Holds("a figure".to_owned())))
+    }
+
+    fn is_stopped(_: &Context) -> Result<Outcome, Stop> {
+        Err(Stop::Interrupted)
+    }
+
+    fn fails(_: &Context) -> Result<Outcome, Stop> {
+        Err(Stop::Failed("no memory".to_owned()))
+    }
+
+    #[test]
+    fn an_experiment_that_is_stopped_is_left_and_keeps_the_figures_that_it_had() {
+        let bodies = Bodies::formula(holds);
+        let experiment =
+            Experiment { id: "one", paper: Paper::All89, title: "title", claim: "Claim.", bodies };
+        let call = Ok(Call::Here(holds));
+        let mut entry = Entry::waiting(&Task { experiment: &experiment, kind: Kind::Real, call });
+        let context = Context::new(true, 1, Interrupt::default());
+        let mut run = |run: Run| {
+            run_one(&mut entry, &Call::Here(run), &context);
+            (entry.ran(), entry.is_left(), entry.outcome.verdict.because().to_owned())
+        };
+        assert_eq!(run(is_stopped), (false, true, "interrupted while it ran".to_owned()));
+        assert_eq!(run(fails), (true, true, "it failed: no memory".to_owned()));
+        assert_eq!(run(holds), (true, false, "a figure".to_owned()));
+        assert!(!entry.failed);
+        entry.left = true;
+        run_one(&mut entry, &Call::Here(is_stopped), &context);
+        assert_eq!((entry.is_left(), entry.outcome.verdict.because()), (true, "a figure"));
     }
 }

@@ -16,6 +16,7 @@ use stanchion_competitive::waits::Recording;
 use stanchion_paper_klmo91::waits::pool;
 use stanchion_regret::options::{Options, Plan};
 use stanchion_regret::random;
+use stanchion_study::asked::Asked;
 use stanchion_study::context::Given;
 use stanchion_study::experiment::Experiment;
 use stanchion_study::grids;
@@ -70,6 +71,8 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
         seed: asked.seed,
         out: asked.output.clone(),
         json: asked.json.clone(),
+        asked: what_is_asked(asked, &target),
+        resume: asked.resume,
         trace: asked.trace,
         expected: times::expected,
         given,
@@ -152,6 +155,27 @@ fn of_regret(options: &StudyOptions) -> Options {
         replay: options.replay.clone(),
         seed: options.seed,
     }
+}
+
+/// Returns all of the command line that decides what is measured.
+fn what_is_asked(options: &StudyOptions, target: &Target) -> Asked {
+    let paths = |paths: &[PathBuf]| -> Vec<String> {
+        paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    };
+    Asked::new(&options.filters)
+        .with_values("--machine", (!target.is_real()).then_some(&options.machine))
+        .with_flag("--quick", options.quick)
+        .with_flag("--full", options.full)
+        .with_values("--seed", [options.seed])
+        .with_values("--waits", paths(&options.waits))
+        .with_values("--cells", &options.cells)
+        .with_values("--contestants", &options.contestants)
+        .with_values("--rounds", options.rounds)
+        .with_values("--window-ms", options.window_ms)
+        .with_flag("--sweep", options.sweep)
+        .with_values("--random", options.random)
+        .with_values("--family", &options.family)
+        .with_values("--replay", &options.replay)
 }
 
 /// The recordings named on the command line; an experiment that judges them must be chosen.

@@ -21,7 +21,9 @@ pub(super) fn without_measuring(asked: &StudyOptions, target: &Target) -> Result
     }
     make_directory(&asked.output, "--output DIR")?;
     probe_for(file, "--share FILE")?;
-    if !asked.filters.is_empty() || asked.only_for_regret().is_some() || !asked.waits.is_empty() {
+    let named =
+        !asked.filters.is_empty() || asked.only_for_regret().is_some() || !asked.waits.is_empty();
+    if named || asked.resume {
         return Ok(false);
     }
     let (out, has) = (asked.output.display(), !grids::of_here(&asked.output).is_empty());

@@ -9,4 +9,5 @@ mod page;
 mod projections;
 mod random;
 mod record;
+mod resume;
 mod share;

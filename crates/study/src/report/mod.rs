@@ -36,16 +36,20 @@ pub struct Destination {
 /// File names of the results: of a study of this computer, and of simulated machines.
 const NAMES: [&str; 2] = ["results.json", "simulated.json"];
 
+/// Returns the path of the results of a study of this computer, or else of simulated machines.
+pub(crate) fn results_in(out: &Path, real: bool) -> PathBuf {
+    out.join(NAMES[usize::from(!real)])
+}
+
 impl Destination {
     /// Makes the directory, and tries to write in it and beside `json`.
     pub fn open(out: &Path, json: Option<&Path>, real: bool) -> Result<Self, Error> {
         make_directory(out, "--output DIR")?;
-        let [own, other] = if real { NAMES } else { [NAMES[1], NAMES[0]] };
         let destination = Self {
             page: out.join("report.html"),
-            results: out.join(own),
+            results: results_in(out, real),
             json: json.map(Path::to_owned),
-            earlier: earlier(&out.join(other), real),
+            earlier: earlier(&results_in(out, !real), real),
         };
         for path in [&destination.page, &destination.results] {
             probe_for(path, "--output DIR")?;
@@ -59,11 +63,6 @@ impl Destination {
     /// Returns the page's path.
     pub fn page(&self) -> &Path {
         &self.page
-    }
-
-    /// Returns true if the results go to standard output.
-    pub fn json_to_stdout(&self) -> bool {
-        self.json.is_some() && self.json_file().is_none()
     }
 
     fn json_file(&self) -> Option<&Path> {
@@ -87,7 +86,8 @@ impl Destination {
     /// is over.
     pub fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(results)? + "\n";
-        replace(&self.page, page::page(results, self.earlier.as_ref()).as_bytes())?;
+        let out = self.results.parent();
+        replace(&self.page, page::page(results, self.earlier.as_ref(), out).as_bytes())?;
         replace(&self.results, json.as_bytes())?;
         match (self.json_file(), &self.json) {
             (Some(path), _) => replace(path, json.as_bytes()),
@@ -122,9 +122,12 @@ pub fn again(file: &Path, out: &Path) -> Result<PathBuf, Error> {
     make_directory(out, "--output DIR")?;
     let page = out.join("report.html");
     probe_for(&page, "--output DIR")?;
-    let other = if results.is_real() { NAMES[1] } else { NAMES[0] };
-    let earlier = earlier(&out.join(other), results.is_real());
-    replace(&page, page::page(&results, earlier.as_ref()).as_bytes())?;
+    let real = results.is_real();
+    let earlier = earlier(&results_in(out, !real), real);
+    // A copy elsewhere does not go on.
+    let folder = file.parent().filter(|folder| results_in(folder, real) == file);
+    let folder = folder.map(|path| if path == Path::new("") { Path::new(".") } else { path });
+    replace(&page, page::page(&results, earlier.as_ref(), folder).as_bytes())?;
     Ok(page)
 }
 

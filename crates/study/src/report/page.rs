@@ -1,6 +1,8 @@
 //! The page: how the papers' claims fare, the contents, then each experiment that ran on any
 //! machine, folded to one line, then the experiments that did not run.
 
+use std::path::Path;
+
 use super::contents;
 use super::markup::Markup;
 use super::opening;
@@ -9,13 +11,16 @@ use super::section::{self, Section};
 use crate::results::{Entry, Results};
 use crate::units::count;
 
+/// The most missing experiments that are named at the top.
+const NAMED: usize = 6;
+
 /// Writes the whole document: the findings of this study, beside earlier findings of the same
-/// experiments on the other kind of machine.
-pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
+/// experiments on the other kind of machine. The results lie in the folder `out`, if it is known.
+pub(crate) fn page(results: &Results, earlier: Option<&Results>, out: Option<&Path>) -> String {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");
     let sections = section::sections(results, earlier);
-    head(&mut page, results);
+    head(&mut page, results, out);
     if results.is_real() {
         opening::answers(&mut page, &results.answers);
     }
@@ -44,7 +49,7 @@ pub(crate) fn page(results: &Results, earlier: Option<&Results>) -> String {
     page.finish()
 }
 
-fn head(page: &mut Markup, results: &Results) {
+fn head(page: &mut Markup, results: &Results, out: Option<&Path>) {
     page.element("h1", "Stanchion study");
     let lead = match &results.here {
         Some(_) => {
@@ -63,10 +68,28 @@ fn head(page: &mut Markup, results: &Results) {
             .raw(".</p>\n");
     }
     if !results.complete {
-        let said = "The study had not finished when this was written. Experiments without a \
-                    result are under \u{201c}Not run\u{201d}.";
-        page.element("p class=\"warning\"", said);
+        page.raw("<p class=\"warning\">").text(&unfinished(&results.missing()));
+        if let Some((asked, out)) = results.asked.as_ref().zip(out) {
+            page.raw(" This command goes on: ").element("code", &asked.command(out));
+        }
+        page.raw("</p>\n");
     }
+}
+
+/// Says that the study had not finished, and names the experiments that are missing.
+fn unfinished(missing: &[&str]) -> String {
+    let (named, others) = missing.split_at(missing.len().min(NAMED));
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!(" and {more} more, under \u{201c}Not run\u{201d}"),
+    };
+    let verb = if missing.len() == 1 { "is" } else { "are" };
+    let number = count(missing.len(), "experiment");
+    let missing = match named {
+        [] => String::new(),
+        _ => format!(" {number} {verb} missing: {}{more}.", named.join(", ")),
+    };
+    format!("The study had not finished when this was written.{missing}")
 }
 
 /// Writes what was run, where and when, folded.
@@ -78,6 +101,9 @@ fn facts(page: &mut Markup, results: &Results, earlier: Option<&Results>) {
     if let Some(here) = &results.here {
         let end = here.ended.map_or_else(|| "not yet".to_owned(), date);
         lines.insert(0, ("ended", end));
+        for &time in here.resumed.iter().rev() {
+            lines.insert(0, ("went on", date(time)));
+        }
         lines.insert(0, ("began", date(here.written)));
     }
     for machine in &results.machines {
@@ -137,6 +163,7 @@ pub(super) fn date(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asked::Asked;
     use crate::grids::{self, Grid};
     use crate::host::Host;
     use crate::results::Here;
@@ -151,7 +178,7 @@ mod tests {
             processors: machine.parallelism,
             ..grid
         };
-        let here = Here { written: 0, ended: None, machine };
+        let here = Here { written: 0, ended: None, resumed: Vec::new(), machine };
         let mut results = Results::waiting(&[], Some(here), true, 1);
         results.answer(&[grid]);
         results
@@ -159,12 +186,12 @@ mod tests {
 
     #[test]
     fn the_page_opens_with_what_to_use() {
-        let whole = page(&results(12, false), None);
+        let whole = page(&results(12, false), None, None);
         let place = |part: &str| whole.find(part).unwrap_or_else(|| panic!("{part}: {whole}"));
         assert!(place("<strong>stanchion A</strong>") < place("12 cells, ± 1\u{a0}%"));
         assert!(place("href=\"#use-locks\"") < place("id=\"use-locks\""));
         assert!(place("The runner-up is B, with 2.00 times that regret.") < place("busy programs"));
-        let brief = page(&results(12, true), None);
+        let brief = page(&results(12, true), None, None);
         assert!(brief.contains("first look: 12 cells"), "{brief}");
         assert!(brief.contains("study regret --random 60 --family locks"), "{brief}");
     }
@@ -175,8 +202,25 @@ mod tests {
         let other = Grid { processors: 4096, ..grids::tests::grid(&[&[1.0, 2.0][..]; 9]) };
         results.answer(&[other]);
         assert!(results.answers.is_empty());
-        let page = page(&results, None);
+        let page = page(&results, None, None);
         assert!(page.contains("Not measured yet") && page.contains("--random 60"), "{page}");
+    }
+
+    #[test]
+    fn an_unfinished_study_says_what_is_missing_and_how_to_go_on() {
+        let many: Vec<String> = (0..9).map(|number| format!("fig{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(unfinished(&many).contains("9 experiments are missing: fig0, fig1,"));
+        assert!(unfinished(&many).ends_with("fig5 and 3 more, under \u{201c}Not run\u{201d}."));
+        assert!(unfinished(&["regsim"]).ends_with(" 1 experiment is missing: regsim."));
+        assert!(unfinished(&[]).ends_with("when this was written."));
+        let mut results = results(12, false);
+        results.asked = Some(Asked::new(&["a<b".to_owned()]));
+        let command = "<code>stanchion study 'a&lt;b' --output there --resume</code>";
+        let whole = page(&results, None, Some(Path::new("there")));
+        assert!(whole.contains(command), "{whole}");
+        results.complete = true;
+        assert!(!page(&results, None, Some(Path::new("there"))).contains("--resume"));
     }
 
     #[test]
