@@ -62,9 +62,11 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let Some(plan) = context.given::<options::Plan>() else {
         return Err(Stop::Failed("it was given no plan".to_owned()));
     };
+    let look = context.given::<random::FirstLook>();
+    context.plan(plan.races() + look.map_or(0, random::FirstLook::steps));
     let trial = trial::run(context, plan)?;
     let mut outcome = show::outcome(plan, &trial);
-    if let Some(look) = context.given::<random::FirstLook>() {
+    if let Some(look) = look {
         match random::first_look(context, look) {
             Ok(grids) => outcome.grids = grids,
             // The named grid is whole.

@@ -63,9 +63,8 @@ impl Trial {
     }
 }
 
-/// Runs all races. If the user stops the trial, the rounds that are complete count.
+/// Runs all races, a step each. If the user stops the trial, the rounds that are complete count.
 pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
-    context.plan(plan.races());
     let entered = plan.contestants.len();
     let rounds = vec![vec![Vec::new(); entered]; plan.cells.len()];
     let mut trial = Trial { rounds, double: None, complete: 0, repeated: None, others: Vec::new() };

@@ -12,6 +12,7 @@ use crate::args::MachineOptions;
 use crate::error::Error;
 use stanchion_study::files::probe_for;
 use stanchion_study::host::Host;
+use stanchion_study::progress::Progress;
 use stanchion_study::survey::{self, Cost, Measured, description};
 use stanchion_study::units::nanos;
 
@@ -71,7 +72,9 @@ pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
 
 fn survey() -> Machine {
     let host = Host::here();
-    let costs = survey::costs(&host.processors);
+    let progress = Progress::new(1, survey::EXPECTED);
+    let costs = survey::costs(&host.processors, &progress.begin(0, "costs", survey::EXPECTED));
+    progress.finish();
     Machine {
         schema: "stanchion-machine/1",
         cache_line: topology::CACHE_LINE,

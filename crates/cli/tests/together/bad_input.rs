@@ -111,9 +111,17 @@ fn one_processor_judges_nothing_and_is_no_failure() {
 #[test]
 fn a_pipe_gets_lines_and_no_bar() {
     let place = Place::new("pipe");
-    let done = stanchion(&["study", "fig3.5", "fig5.1", "--quick", "--out", &place.path("out")]);
-    for stream in [text(&done.stdout), text(&done.stderr)] {
-        assert!(!stream.contains(|c: char| c.is_control() && c != '\n'), "{stream:?}");
+    let out = place.path("out");
+    for arguments in [
+        &["study", "fig3.5", "fig5.1", "--quick", "--out", &out][..],
+        &["machine"],
+        &["calibrate", "Ticket", "--machine", "modern", "--runs", "1"],
+    ] {
+        let done = stanchion(arguments);
+        assert_eq!(done.status.code(), Some(0), "{arguments:?}: {}", text(&done.stderr));
+        for stream in [text(&done.stdout), text(&done.stderr)] {
+            assert!(!stream.contains(|c: char| c.is_control() && c != '\n'), "{stream:?}");
+        }
     }
 }
 

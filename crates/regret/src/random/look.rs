@@ -27,25 +27,60 @@ pub struct FirstLook {
 /// The most cells of a family.
 const MOST: u32 = 60;
 
-/// Looks at the families.
+/// The time of a step of the progress: about that of a race.
+const STEP: Duration = Duration::from_millis(50);
+
+impl FirstLook {
+    /// Returns the number of steps that the look counts.
+    pub(crate) fn steps(&self) -> usize {
+        (self.time.as_millis() / STEP.as_millis()) as usize
+    }
+}
+
+/// The progress of a look, which follows the time: how many cells fit into it is not known before.
+struct Steps<'a> {
+    /// The context of the study.
+    context: &'a Context,
+    /// The beginning of the look.
+    began: Instant,
+    /// The number of steps of the whole look.
+    all: usize,
+    /// The number of steps that were counted.
+    counted: usize,
+}
+
+impl Steps<'_> {
+    /// Counts the steps of the time that has passed.
+    fn catch_up(&mut self) -> Result<(), Stop> {
+        let passed = (self.began.elapsed().as_millis() / STEP.as_millis()) as usize;
+        while self.counted < passed.min(self.all) {
+            self.counted += 1;
+            self.context.step()?;
+        }
+        self.context.go_on()
+    }
+}
+
+/// Looks at the families. The caller has planned the steps.
 pub(crate) fn run(context: &Context, look: &FirstLook) -> Result<Vec<Grid>, Stop> {
     let began = Instant::now();
+    let mut steps = Steps { context, began, all: look.steps(), counted: 0 };
     let named = FAMILIES.iter().filter(|family| look.families.contains(&family.name));
     let plans: Result<Vec<_>, _> =
         named.map(|family| plan(context, family.name)).filter_map(Result::transpose).collect();
     let plans = plans?;
-    context.plan(plans.len());
     let even = look.time / 2 / u32::try_from(plans.len()).unwrap_or(u32::MAX).max(1);
     let mut looks: Vec<(Look<'_>, Grid)> = Vec::new();
     for plan in &plans {
         let (began, mut look) = (Instant::now(), Look::new(context, plan));
         look.visit_next()?;
+        steps.catch_up()?;
         while look.has_next_within(even.saturating_sub(began.elapsed())) {
             look.visit_next()?;
+            steps.catch_up()?;
         }
         let grid = show::grid(plan, look.trial(), true);
         looks.push((look, grid));
-        context.step()?;
     }
     loop {
         let left = look.time.saturating_sub(began.elapsed());
@@ -54,6 +89,7 @@ pub(crate) fn run(context: &Context, look: &FirstLook) -> Result<Vec<Grid>, Stop
         let Some((plan, (look, grid))) = least_sure else { break };
         look.visit_next()?;
         *grid = show::grid(plan, look.trial(), true);
+        steps.catch_up()?;
     }
     Ok(looks.into_iter().map(|(_, grid)| grid).collect())
 }
@@ -94,6 +130,20 @@ mod tests {
     /// Races of pools are processes of their own, which run the command, and this is a test.
     fn all_but_pools() -> Vec<&'static str> {
         FAMILIES.iter().map(|family| family.name).filter(|&name| name != "pools").collect()
+    }
+
+    #[test]
+    fn the_progress_follows_the_time_and_ends_with_the_look() {
+        let context = Context::new(true, 1989, Interrupt::default());
+        let ago = |millis| Instant::now().checked_sub(Duration::from_millis(millis)).unwrap();
+        let mut steps = Steps { context: &context, began: ago(120), all: 10, counted: 0 };
+        steps.catch_up().unwrap();
+        assert!((2..10).contains(&steps.counted), "{}", steps.counted);
+        steps.began = ago(9_000);
+        steps.catch_up().unwrap();
+        assert_eq!(steps.counted, 10);
+        let look = FirstLook { time: Duration::from_secs(90), families: Vec::new() };
+        assert_eq!(look.steps(), 1_800);
     }
 
     #[test]

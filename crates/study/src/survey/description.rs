@@ -9,11 +9,12 @@ use stanchion_simulator::{Machine, Time};
 
 use super::{Cost, atomics, lines, switches};
 use crate::error::Error;
+use crate::progress::Part;
 
 /// Measures this computer and describes it. Also returns the nanoseconds that it took to fetch a
 /// line that another processor had written.
-pub fn measure() -> Result<(Machine, f64), Error> {
-    let costs = super::costs(&topology::processors());
+pub fn measure(part: &Part) -> Result<(Machine, f64), Error> {
+    let costs = super::costs(&topology::processors(), part);
     Ok((of(&costs)?, nanos(&costs, lines::FETCH)?))
 }
 

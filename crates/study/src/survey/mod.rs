@@ -9,16 +9,27 @@ pub mod lines;
 pub mod switches;
 pub mod transfer;
 
+use std::time::Duration;
+
 use stanchion_machine::topology;
 
+use crate::progress::Part;
 pub use cost::{Cost, Measured, wait_while};
 
-/// Measures all costs on `processors`, in the order in which they are printed.
-pub fn costs(processors: &[usize]) -> Vec<Cost> {
+/// The time that [`costs`] takes, about.
+pub const EXPECTED: Duration = Duration::from_secs(1);
+
+/// Measures all costs on `processors`, in the order in which they are printed, and moves `part`.
+pub fn costs(processors: &[usize], part: &Part) -> Vec<Cost> {
+    part.plan(4);
     let mut costs = atomics::costs();
+    part.step();
     costs.extend(transfer::costs(processors));
+    part.step();
     costs.extend(lines::costs(processors));
+    part.step();
     costs.extend(switches::costs(processors));
+    part.step();
     costs
 }
 
