@@ -26,7 +26,6 @@ mod contestants;
 mod grid;
 pub mod hogs;
 pub mod options;
-mod others;
 mod race;
 pub mod random;
 mod show;

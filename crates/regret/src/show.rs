@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::bars::{Bar, bars};
 use super::contestants::CONTESTANTS;
 use super::options::Plan;
-use super::others::DISTURBED;
 use super::race::Figures;
 use super::standing::{FAIR, STARVED, Standing, geometric_mean, may_set_best, regrets, standing};
 use super::trial::Trial;
+use stanchion_study::others::DISTURBED;
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{count, grouped, nanos, percent, significant};
 

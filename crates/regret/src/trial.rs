@@ -18,13 +18,13 @@ use super::contestants::Contestant;
 use super::grid::{Cell, NAP, PHASE};
 use super::hogs::{HOGS, Hogs};
 use super::options::Plan;
-use super::others::Account;
 use super::race::{Figures, Naps, Race};
 use super::standing::{leader, medians, regrets};
 use super::turns::{Turns, shuffle};
 use super::work::{Pace, Steps};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::measure::Repeated;
+use stanchion_study::others::Account;
 
 /// All figures.
 pub(crate) struct Trial {
@@ -101,13 +101,14 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<Repea
             } else {
                 None
             };
-            let before = Account::now(&context.processors, hogs.as_ref());
+            let running = hogs.as_ref().map(Hogs::processes).unwrap_or_default();
+            let before = Account::now(&context.processors, &running);
             shuffle(&mut columns, &mut random);
             for &(column, contestant) in &columns {
                 row[column].push((contestant.race)(&race).0);
                 context.step()?;
             }
-            let after = Account::now(&context.processors, hogs.as_ref());
+            let after = Account::now(&context.processors, &running);
             let account = before.zip(after);
             trial.others.extend(account.and_then(|(before, after)| after.others_since(before)));
         }

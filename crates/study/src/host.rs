@@ -79,7 +79,7 @@ impl Host {
             format!(
                 "{busy:.1} threads wanted these {processors} processors over the last minute \
                  before the study: a lock that serves its waiters in order suffers most from \
-                 such a load, and figures will not repeat"
+                 such a load, and figures will not repeat. Close other programs, and run it again"
             )
         })
     }

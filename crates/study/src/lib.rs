@@ -16,6 +16,7 @@
 //! - [`measure`] and [`simulation`] have the code that experiments share on this computer and on
 //!   simulated machines. [`survey`] measures what the primitives of this computer cost.
 //!   [`settings`] has the settings of programs that run on both. [`host`] describes this computer.
+//! - [`others`] says how busy other programs are, and [`quiet`] waits until they are not.
 //! - [`grids`] keeps what random grids found, and chooses among their contestants. [`share`] writes
 //!   them for others to see, and compares those of several computers.
 //! - [`units`], [`files`], [`output`], [`interrupt`], [`command`] and [`error`] are small helpers
@@ -31,9 +32,11 @@ pub mod grids;
 pub mod host;
 pub mod interrupt;
 pub mod measure;
+pub mod others;
 pub mod outcome;
 pub mod output;
 pub mod progress;
+pub mod quiet;
 pub mod report;
 pub mod results;
 mod resume;

@@ -17,6 +17,8 @@ use super::target::{Call, Task};
 use crate::error::Error;
 use crate::grids::{Choice, FAMILIES, Grid, choose};
 use crate::host::Host;
+use crate::others::DISTURBED;
+use crate::units::{count, named};
 
 /// One study.
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,6 +135,29 @@ impl Results {
         ids
     }
 
+    /// Returns the experiments during which other programs were busy, and the largest share of the
+    /// processors that those had, in a sentence.
+    pub fn disturbed(&self) -> Option<String> {
+        let share = |entry: &Entry| entry.others.filter(|&share| share > DISTURBED);
+        let ids: Vec<&str> =
+            self.entries.iter().filter(|entry| share(entry).is_some()).map(|of| &*of.id).collect();
+        let most = self.entries.iter().filter_map(share).reduce(f64::max)?;
+        let (number, ids) = (count(ids.len(), "experiment"), named(&ids));
+        Some(format!(
+            "Other programs had up to {:.0} % of the processors while {number} ran: {ids}. Close \
+             those, and run the study again.",
+            most * 100.0
+        ))
+    }
+
+    /// Returns why figures may be off, in a sentence. Which experiments were disturbed says more
+    /// than the load before them.
+    pub fn warning(&self) -> Option<String> {
+        let machine = &self.here.as_ref()?.machine;
+        let disturbed = self.disturbed().filter(|_| machine.optimized);
+        disturbed.or_else(|| Some(machine.warning()? + "."))
+    }
+
     /// Returns true if nothing is left to run.
     pub fn is_over(&self) -> bool {
         self.complete && !self.entries.iter().any(Entry::is_left)
@@ -174,6 +199,9 @@ pub struct Entry {
     pub seconds: Took,
     /// True if the run ended in an error.
     pub failed: bool,
+    /// The share of this computer's processors that other programs had meanwhile, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
     /// True if its turn has not come, or if the user stopped it before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
@@ -250,6 +278,7 @@ impl Entry {
             on,
             seconds: Took::NotRun,
             failed: false,
+            others: None,
             left: task.call.is_ok(),
             outcome: Outcome::new(Verdict::NotRun(reason)),
         }
@@ -278,6 +307,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Bodies, Body, Experiment};
 
     #[test]
     fn files_that_are_no_results_are_refused_with_the_reason() {
@@ -306,6 +336,30 @@ mod tests {
             assert_eq!(error.exit_code(), 2);
         }
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_disturbed_study_warns_of_the_experiments_and_not_of_the_load() {
+        let mut machine = Host::here();
+        (machine.optimized, machine.load) = (true, "99.0 98.0 97.0 1/2 3".to_owned());
+        let here = Here { written: 1, ended: None, resumed: Vec::new(), machine };
+        let experiments = ["one", "two", "three"].map(|id| Experiment {
+            id,
+            paper: Paper::All89,
+            title: "title",
+            claim: "Claim.",
+            bodies: Bodies::Formula(Body::Never("of a test")),
+        });
+        let task = |experiment| Task { experiment, kind: Kind::Real, call: Err("of a test") };
+        let tasks: Vec<Task<'_>> = experiments.iter().map(task).collect();
+        let mut results = Results::waiting(&tasks, Some(here), true, 7);
+        assert!(results.warning().unwrap().contains("99.0 threads wanted"));
+        for (entry, share) in results.entries.iter_mut().zip([0.4, 0.05, 0.2]) {
+            entry.others = Some(share);
+        }
+        let said = "Other programs had up to 40 % of the processors while 2 experiments ran: one, \
+                    three. Close those, and run the study again.";
+        assert_eq!(results.warning().unwrap(), said);
     }
 
     #[test]

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::asked::Asked;
 use crate::context::{Context, Given, Stop};
 use crate::error::Error;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Kind};
 use crate::grids::{self, Choice};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
+use crate::others::Account;
 use crate::outcome::{Outcome, Verdict};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::quiet::{Patience, Quiet};
 use crate::report::Destination;
 use crate::results::{Entry, Here, Results, Took};
 use crate::resume;
@@ -40,6 +42,8 @@ pub struct Settings {
     pub resume: bool,
     /// True if the timelines of simulated runs are written as well.
     pub trace: bool,
+    /// The time for which it waits for quiet moments before experiments on this computer.
+    pub patience: Patience,
     /// Returns the expected duration of the experiment of an id, for the bar.
     pub expected: fn(&str) -> Duration,
     /// Values that the command line gives to single experiments.
@@ -77,6 +81,7 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
     let expected = |task: &Task<'_>| (settings.expected)(task.experiment.id);
     let progress =
         Progress::new(called.len(), called.iter().map(|&(_, task, _)| expected(task)).sum());
+    let (mut quiet, mut has_waited) = (Quiet::new(settings.patience), false);
     for (begun, &(entry, task, call)) in called.iter().enumerate() {
         if interrupt.asked() {
             break;
@@ -85,7 +90,20 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
         let context = Context::new(settings.quick, settings.seed, interrupt.clone())
             .with_progress(part)
             .with_given(settings.given.clone());
+        let is_measured = task.kind == Kind::Real;
+        if is_measured
+            && let Some(wait) = quiet.wait(&context.processors, &interrupt)
+            && !std::mem::replace(&mut has_waited, true)
+        {
+            let words = wait.words(task.experiment.id);
+            progress.aside(|| Output::Stderr.line(format_args!("stanchion: {words}")));
+        }
+        let account = || Account::now(&context.processors, &[]).filter(|_| is_measured);
+        let before = account();
         let took = run_one(&mut results.entries[entry], call, &context);
+        let others = before.zip(account()).and_then(|(before, after)| after.others_since(before));
+        results.entries[entry].others = others;
+        quiet.note(others);
         if !target.is_real() && results.entries[entry].ran() {
             results.entries[entry].seconds = Took::Untold;
         }
@@ -221,6 +239,9 @@ fn say_end(out: Output, results: &Results, destination: &Destination, settings: 
         out.line(format_args!("{number} not run; the report says why{which}"));
     }
     say_answers(out, &results.answers);
+    if let Some(disturbed) = results.disturbed() {
+        out.line(format_args!("{disturbed}"));
+    }
     out.line(format_args!("report: {}", destination.page().display()));
     if !results.complete {
         let missing = results.missing();

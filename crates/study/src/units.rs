@@ -60,6 +60,16 @@ pub fn nanos(value: f64) -> String {
     format!("{}\u{a0}{unit}", significant(scaled))
 }
 
+/// The most names in a list of [`named`].
+const NAMES: usize = 6;
+
+/// Lists `names`: the first of them, and the number of the others.
+pub fn named(names: &[&str]) -> String {
+    let (first, others) = names.split_at(names.len().min(NAMES));
+    let first = first.join(", ");
+    if others.is_empty() { first } else { format!("{first} and {} more", others.len()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

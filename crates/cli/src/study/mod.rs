@@ -21,6 +21,7 @@ use stanchion_study::context::Given;
 use stanchion_study::experiment::Experiment;
 use stanchion_study::grids;
 use stanchion_study::output::Output;
+use stanchion_study::quiet::Patience;
 use stanchion_study::report;
 use stanchion_study::select::select;
 use stanchion_study::session::{self, Settings};
@@ -74,6 +75,8 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
         asked: what_is_asked(asked, &target),
         resume: asked.resume,
         trace: asked.trace,
+        // Figures of a build that is not optimized mean nothing anyway.
+        patience: if cfg!(debug_assertions) { Patience::NONE } else { Patience::of(asked.quick) },
         expected: times::expected,
         given,
     };

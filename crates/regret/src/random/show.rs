@@ -6,11 +6,11 @@ use super::judge::{Bar, Judgement, Measure, Spread};
 use super::plan::Plan;
 use super::trial::{STEADY, Settled, Trial, VISITS};
 use crate::contestants::Role;
-use crate::others::DISTURBED;
 use crate::race::Figures;
 use crate::standing::{FAIR, STARVED, may_set_best};
 use stanchion_study::grids::{self, Grid};
 use stanchion_study::host::Host;
+use stanchion_study::others::DISTURBED;
 use stanchion_study::outcome::{Axis, Outcome, Picture, Series, Shape, Table, Verdict};
 use stanchion_study::units::{count, nanos, percent, significant};
 

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use stanchion_formulas::Random;
 use stanchion_study::context::{Context, Stop};
+use stanchion_study::others::{Account, DISTURBED};
 
 use super::draw::source;
 use super::plan::{Place, Plan};
 use super::{Drawn, Stage};
 use crate::hogs::Hogs;
-use crate::others::{Account, DISTURBED};
 use crate::race::Figures;
 use crate::standing::medians;
 use crate::turns::shuffle;
@@ -244,7 +244,8 @@ fn visit(
         0 => None,
         number => Some(Hogs::start(&context.processors, number).map_err(Stop::Failed)?),
     };
-    let before = Account::now(&context.processors, hogs.as_ref());
+    let running = hogs.as_ref().map(Hogs::processes).unwrap_or_default();
+    let before = Account::now(&context.processors, &running);
     let mut order: Vec<usize> = (0..=double).collect();
     let mut spent = vec![Duration::ZERO; double + 1];
     let most = plan.race() * u32::try_from(plan.rounds).unwrap_or(u32::MAX);
@@ -264,7 +265,7 @@ fn visit(
             context.go_on()?;
         }
     }
-    let after = Account::now(&context.processors, hogs.as_ref());
+    let after = Account::now(&context.processors, &running);
     let others = before.zip(after).and_then(|(before, after)| after.others_since(before));
     let throughput = |column: usize| medians(&rounds[column]).throughput;
     let difference = factor(throughput(default), throughput(double));

@@ -9,10 +9,7 @@ use super::opening;
 use super::parts::{finish, start};
 use super::section::{self, Section};
 use crate::results::{Entry, Results};
-use crate::units::count;
-
-/// The most missing experiments that are named at the top.
-const NAMED: usize = 6;
+use crate::units::{count, named};
 
 /// Writes the whole document: the findings of this study, beside earlier findings of the same
 /// experiments on the other kind of machine. The results lie in the folder `out`, if it is known.
@@ -62,10 +59,9 @@ fn head(page: &mut Markup, results: &Results, out: Option<&Path>) {
         }
     };
     page.element("p class=\"lead\"", lead);
-    if let Some(warning) = results.here.as_ref().and_then(|here| here.machine.warning()) {
-        page.raw("<p class=\"warning\"><strong>Read with care:</strong> ")
-            .text(&warning)
-            .raw(".</p>\n");
+    if let Some(warning) = results.warning() {
+        page.raw("<p class=\"warning\"><strong>Read with care:</strong> ");
+        page.text(&warning).raw("</p>\n");
     }
     if !results.complete {
         page.raw("<p class=\"warning\">").text(&unfinished(&results.missing()));
@@ -78,16 +74,10 @@ fn head(page: &mut Markup, results: &Results, out: Option<&Path>) {
 
 /// Says that the study had not finished, and names the experiments that are missing.
 fn unfinished(missing: &[&str]) -> String {
-    let (named, others) = missing.split_at(missing.len().min(NAMED));
-    let more = match others.len() {
-        0 => String::new(),
-        more => format!(" and {more} more, under \u{201c}Not run\u{201d}"),
-    };
     let verb = if missing.len() == 1 { "is" } else { "are" };
-    let number = count(missing.len(), "experiment");
-    let missing = match named {
-        [] => String::new(),
-        _ => format!(" {number} {verb} missing: {}{more}.", named.join(", ")),
+    let missing = match missing.len() {
+        0 => String::new(),
+        number => format!(" {} {verb} missing: {}.", count(number, "experiment"), named(missing)),
     };
     format!("The study had not finished when this was written.{missing}")
 }
@@ -211,7 +201,7 @@ mod tests {
         let many: Vec<String> = (0..9).map(|number| format!("fig{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(unfinished(&many).contains("9 experiments are missing: fig0, fig1,"));
-        assert!(unfinished(&many).ends_with("fig5 and 3 more, under \u{201c}Not run\u{201d}."));
+        assert!(unfinished(&many).ends_with("fig5 and 3 more."));
         assert!(unfinished(&["regsim"]).ends_with(" 1 experiment is missing: regsim."));
         assert!(unfinished(&[]).ends_with("when this was written."));
         let mut results = results(12, false);

@@ -1,48 +1,46 @@
-//! The processor time that other programs took while a cell was measured. Regrets on a machine that
-//! does something else say little.
+//! The processor time that other programs took during a measurement. Figures of a machine that does
+//! something else say little.
 //!
 //! The figure comes from the kernel's own account: `/proc/stat` of the processors that the study
-//! may use, less the time of this process and its hogs. The unit is a tick of a hundredth of a
-//! second. That is fine enough for a visit to a cell, which lasts seconds. A virtual machine's
-//! stolen time counts as that of others.
+//! may use, less the time of this process and of those that it started. The unit is a tick of a
+//! hundredth of a second. That is fine enough for a measurement that lasts seconds. A virtual
+//! machine's stolen time counts as that of others.
 
 use std::fs::read_to_string;
 
-use super::hogs::Hogs;
-
-/// More than this share of the processors' time, and a visit was disturbed.
-pub(crate) const DISTURBED: f64 = 0.1;
+/// More than this share of the processors' time, and a measurement was disturbed.
+pub const DISTURBED: f64 = 0.1;
 
 /// Time shorter than this, over all processors, says nothing in units of a tick.
 const LEAST_TICKS: u64 = 40;
 
 /// The account at one moment, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
+pub struct Account {
     /// All time of the processors, idle time included.
     total: u64,
     /// The part of that in which the processors were not idle.
     busy: u64,
-    /// The part that this process and its hogs had.
+    /// The part that this process had, and those that it started.
     ours: u64,
 }
 
 impl Account {
     /// Returns the account of these processors now, or nothing if the system keeps none that can be
-    /// read.
-    pub(crate) fn now(processors: &[usize], hogs: Option<&Hogs>) -> Option<Self> {
+    /// read. Of the processes that this one started, those that have ended count as its own, and
+    /// those of `running`.
+    pub fn now(processors: &[usize], running: &[u32]) -> Option<Self> {
         let (total, busy) = machine_wide(&read_to_string("/proc/stat").ok()?, processors)?;
-        let hogs = hogs.map(Hogs::processes).unwrap_or_default();
         let mut ours = process(&read_to_string("/proc/self/stat").ok()?)?;
-        for hog in hogs {
-            ours += process(&read_to_string(format!("/proc/{hog}/stat")).ok()?)?;
+        for number in running {
+            ours += process(&read_to_string(format!("/proc/{number}/stat")).ok()?)?;
         }
         Some(Self { total, busy, ours })
     }
 
     /// Returns the share of the time since `before` that other programs had, or nothing if the time
     /// was too short.
-    pub(crate) fn others_since(self, before: Self) -> Option<f64> {
+    pub fn others_since(self, before: Self) -> Option<f64> {
         let total = self.total.saturating_sub(before.total);
         let busy = self.busy.saturating_sub(before.busy);
         let others = busy.saturating_sub(self.ours.saturating_sub(before.ours));
@@ -111,7 +109,7 @@ mod tests {
     #[test]
     fn this_machine_keeps_an_account() {
         let processors = stanchion_machine::topology::processors();
-        let account = Account::now(&processors, None).expect("Linux keeps one");
+        let account = Account::now(&processors, &[]).expect("Linux keeps one");
         assert!(account.total > 0 && account.busy <= account.total, "{account:?}");
     }
 }
