@@ -31,7 +31,8 @@ pub(crate) enum Command {
     /// Say which mutex suits a program, from the waits that were recorded in it.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseOptions),
-    /// Run a program and record how long its pthread mutexes are waited for.
+    /// Run a program and record how long its threads wait: for pthread mutexes, and in the locks of
+    /// Rust.
     #[command(after_help = RECORD_HELP)]
     Record(RecordOptions),
     /// Write the page of a study again from its results, from this computer or another one.
@@ -192,9 +193,10 @@ Examples:
   stanchion record --output redis.json -- redis-server --io-threads 2
   stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
 
-Works for programs that take their locks by pthread_mutex_lock of the GNU C library: those in C and C++ for the most part, and whatever processes they \
-start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. It does not see locks of other makings, \
-as in Rust and Go, nor the way back into a mutex from pthread_cond_wait. What is recorded is what has been counted when COMMAND ends; processes that \
+Works for programs that take their locks by pthread_mutex_lock of the GNU C library (those in C and C++ for the most part), for programs in Rust, and for \
+whatever processes they start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. Of the locks of \
+Rust it sees the waits in the kernel, named after the function that wanted the lock, and no acquisition without such a wait. It does not see locks of Go, nor the way back \
+into a mutex from pthread_cond_wait. What is recorded is what has been counted when COMMAND ends; processes that \
 outlive it are not waited for.
 
 With --lock, normal mutexes that are private to a process are replaced, with the condition variables; recursive, error-checking, robust, \

@@ -36,7 +36,7 @@ fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--lib", "--example", "pthreads", "--manifest-path"]);
+        cargo.args(["build", "--quiet", "--lib", "--examples", "--manifest-path"]);
         cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         cargo.arg("--target-dir").arg(built().parent().expect("PROFILE lies in a folder"));
         if built().ends_with("release") {
@@ -79,9 +79,14 @@ impl Drop for Table {
 
 /// Runs `pthreads WHAT` under the shim.
 fn run(what: &str, policy: Option<&str>) -> (Output, Gathered) {
-    let table = Table::new(&format!("{what}-{}", policy.unwrap_or("record")));
+    run_program("pthreads", what, policy)
+}
+
+/// Runs `PROGRAM WHAT` under the shim.
+fn run_program(program: &str, what: &str, policy: Option<&str>) -> (Output, Gathered) {
+    let table = Table::new(&format!("{program}-{what}-{}", policy.unwrap_or("record")));
     let shim = shim();
-    let mut command = Command::new(built().join("examples/pthreads"));
+    let mut command = Command::new(built().join("examples").join(program));
     command.arg(what).env("LD_PRELOAD", shim).env("STANCHION_RECORD", &table.0);
     command.env_remove("STANCHION_LOCK");
     if let Some(policy) = policy {
@@ -100,7 +105,11 @@ fn run(what: &str, policy: Option<&str>) -> (Output, Gathered) {
 }
 
 fn ok(what: &str, policy: Option<&str>) -> Gathered {
-    let (output, gathered) = run(what, policy);
+    ok_program("pthreads", what, policy)
+}
+
+fn ok_program(program: &str, what: &str, policy: Option<&str>) -> Gathered {
+    let (output, gathered) = run_program(program, what, policy);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{what} with {policy:?}: {}: {said}", output.status);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n", "{what} with {policy:?}");
@@ -156,7 +165,9 @@ fn each_policy_keeps_count_and_is_recorded() {
 #[test]
 fn replaced_locks_do_what_their_policy_says() {
     let spun = ok("contend", Some("always-spin"));
-    assert!(spun.locks.values().all(|waits| waits.blocked() == 0), "{spun:?}");
+    // The program's own waits in Rust's library are not replaced.
+    let replaced = spun.locks.iter().filter(|(name, _)| !name.starts_with('P'));
+    assert!(replaced.map(|(_, waits)| waits.blocked()).all(|blocked| blocked == 0), "{spun:?}");
     let blocked = ok("contend", Some("always-block"));
     assert!(blocked.locks.values().any(|waits| waits.blocked() > 20), "{blocked:?}");
 }
@@ -297,4 +308,25 @@ fn without_a_table_the_program_runs_as_ever() {
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
     }
     assert_eq!(table.gather().processes, 1, "without the policy it is recorded all the same");
+}
+
+#[test]
+fn waits_by_the_system_call_are_recorded_with_their_paths() {
+    for policy in [None, Some("adaptive")] {
+        let gathered = ok_program("waits", "all", policy);
+        let paths = of_kind(&gathered, 'P');
+        // A mutex, a read-write lock, parking_lot's mutex, a condition, a channel and a rest.
+        assert!(paths.len() >= 6, "{paths:?}");
+        let deep = paths.iter().filter(|(path, _)| path.matches("+0x").count() >= 4).count();
+        assert!(deep >= 6, "{paths:?}");
+        assert!(paths.iter().map(|(_, waits)| waits).sum::<u64>() >= 6, "{paths:?}");
+    }
+}
+
+#[test]
+fn other_system_calls_and_children_are_as_without_the_shim() {
+    for policy in [None, Some("always-block")] {
+        ok_program("waits", "calls", policy);
+        ok_program("waits", "children", policy);
+    }
 }

@@ -47,6 +47,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/deadline.rs", include_str!("../preload/linux/deadline.rs")),
     ("linux/dispatch.rs", include_str!("../preload/linux/dispatch.rs")),
     ("linux/errno.rs", include_str!("../preload/linux/errno.rs")),
+    ("linux/futex.rs", include_str!("../preload/linux/futex.rs")),
     ("linux/interpose.rs", include_str!("../preload/linux/interpose.rs")),
     ("linux/layout.rs", include_str!("../preload/linux/layout.rs")),
     ("linux/locks.rs", include_str!("../preload/linux/locks.rs")),
@@ -60,6 +61,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/session.rs", include_str!("../preload/linux/session.rs")),
     ("linux/table.rs", include_str!("../preload/linux/table.rs")),
     ("linux/until.rs", include_str!("../preload/linux/until.rs")),
+    ("linux/unwind.rs", include_str!("../preload/linux/unwind.rs")),
     ("linux/waits.rs", include_str!("../preload/linux/waits.rs")),
 ];
 #[cfg(not(all(

@@ -4,6 +4,7 @@
 //! All processes of the program count in one file, mapped into each. The names in it are paths and
 //! offsets; symbols are looked up when the program has ended.
 
+mod calls;
 mod cost;
 mod names;
 mod program;
@@ -109,17 +110,25 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         Output::Stderr.line(format_args!("stanchion: nothing was recorded: {reason}"));
         return Ok(ended.exit_code());
     }
+    let named = names::named(&gathered);
+    if named.locks.is_empty() {
+        if made {
+            let _ = std::fs::remove_file(&options.output);
+        }
+        summary::print_others(&named, &program);
+        return Ok(ended.exit_code());
+    }
     let recording = Recording {
         program: file_name(command),
         cost_ns: gathered.cost_ns,
         unit_ns: gathered.unit_ns,
         elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
-        locks: names::named(&gathered),
+        locks: named.locks.clone(),
         overflow: gathered.nameless,
     };
     let write = |source| Refusal::Write { path: options.output.clone(), source };
     std::fs::write(&options.output, recording.to_json()).map_err(write)?;
-    summary::print(&recording, &gathered, &options.output, ended);
+    summary::print(&recording, &named, &gathered, &options.output, ended);
     Ok(ended.exit_code())
 }
 

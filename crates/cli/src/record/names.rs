@@ -4,6 +4,8 @@
 //! | --- | --- | --- |
 //! | `S/usr/lib/libx.so+0x5c10`: a static | `libx.so: queue_lock` | `libx.so: static at 0x5c10` |
 //! | `C/usr/bin/prog+0x1f2b4`: called from there | `prog: in work+0x14` | `prog: in 0x1f2b4` |
+//! | `P/usr/bin/prog+0x1f2b4+0x2c00`: a wait by `futex` | `prog: std Mutex in work` | `prog: futex in 0x1f2b4 < 0x2c00` |
+//! | `P?`: the same from nowhere known | `unknown` | `unknown` |
 //! | `C?`: called from nowhere known | `unknown` | `unknown` |
 //!
 //! Offsets count from where the file's beginning is mapped, which is its first segment's lowest
@@ -17,13 +19,27 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{self, Distribution};
 
-/// The waits by name. Places that have the same name are one.
-pub(super) fn named(gathered: &Gathered) -> Vec<(String, Distribution)> {
+use super::calls::{Class, Wait};
+
+/// The waits of a program.
+pub(super) struct Named {
+    /// Those for locks, by name.
+    pub(super) locks: Vec<(String, Distribution)>,
+    /// The others, by kind and name.
+    pub(super) others: Vec<(Class, String, Distribution)>,
+    /// True if functions on the path of a wait have no names.
+    pub(super) nameless: bool,
+}
+
+/// Returns the waits by name. Places that have the same name are one.
+pub(super) fn named(gathered: &Gathered) -> Named {
     let mut files = BTreeMap::<&str, Symbols>::new();
-    let mut locks = BTreeMap::<String, Distribution>::new();
+    let mut all = BTreeMap::<(Class, String), Distribution>::new();
+    let mut nameless = false;
     for (place, waits) in &gathered.locks {
-        let name = name(place, &mut files);
-        match locks.entry(cut(&name)) {
+        let (class, name, known) = name(place, &mut files);
+        nameless |= !known;
+        match all.entry((class, cut(&name))) {
             Entry::Vacant(entry) => {
                 entry.insert(waits.clone());
             }
@@ -33,7 +49,14 @@ pub(super) fn named(gathered: &Gathered) -> Vec<(String, Distribution)> {
             }
         }
     }
-    locks.into_iter().collect()
+    let mut named = Named { locks: Vec::new(), others: Vec::new(), nameless };
+    for ((class, name), waits) in all {
+        match class {
+            Class::Lock => named.locks.push((name, waits)),
+            _ => named.others.push((class, name, waits)),
+        }
+    }
+    named
 }
 
 /// Of printable characters, and as long as a recording's names may be.
@@ -42,38 +65,75 @@ fn cut(name: &str) -> String {
     if name.len() <= waits::MAX_NAME {
         return name;
     }
-    let end = name.floor_char_boundary(waits::MAX_NAME - '…'.len_utf8());
-    format!("{}…", &name[..end])
+    // The beginning has the file, the end has the function.
+    let half = (waits::MAX_NAME - '…'.len_utf8()) / 2;
+    let (begin, end) = (name.floor_char_boundary(half), name.ceil_char_boundary(name.len() - half));
+    format!("{}…{}", &name[..begin], &name[end..])
 }
 
-fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> String {
-    let Some((kind, path, offset)) = parse(place) else { return String::from("unknown") };
+/// The most calls of a path that are named by their addresses.
+const CALLS: usize = 4;
+
+/// Returns the kind of wait and the name of a place, and whether the program's function is known.
+fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, String, bool) {
+    let Some((kind, path, offsets)) = parse(place) else {
+        let class = if place.starts_with('P') { Class::Unknown } else { Class::Lock };
+        return (class, String::from("unknown"), true);
+    };
     let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let symbols = files.entry(path).or_insert_with(|| Symbols::read(Path::new(path)));
-    match (kind, symbols.at(offset, kind)) {
+    if kind == Kind::Path {
+        let functions: Vec<Option<String>> =
+            offsets.iter().map(|&at| symbols.at(at, kind).map(|(name, _)| name)).collect();
+        let wait = Wait::of(&functions);
+        let nameless = || {
+            let calls = offsets.iter().zip(&functions).filter(|(_, function)| function.is_none());
+            let calls: Vec<String> = calls.take(CALLS).map(|(at, _)| format!("{at:#x}")).collect();
+            calls.join(" < ")
+        };
+        let place = wait.function.clone().unwrap_or_else(nameless);
+        let place = if place.is_empty() { place } else { format!(" in {place}") };
+        let known = functions.iter().all(Option::is_some) || wait.function.is_some();
+        return (wait.class, format!("{file}: {}{place}", wait.entry), known);
+    }
+    let offset = offsets[0];
+    let name = match (kind, symbols.at(offset, kind)) {
         (Kind::Static, Some((symbol, 0))) => format!("{file}: {symbol}"),
         (Kind::Static, Some((symbol, within))) => format!("{file}: {symbol}+{within:#x}"),
         (Kind::Static, None) => format!("{file}: static at {offset:#x}"),
-        (Kind::Call, Some((symbol, within))) => format!("{file}: in {symbol}+{within:#x}"),
-        (Kind::Call, None) => format!("{file}: in {offset:#x}"),
-    }
+        (_, Some((symbol, within))) => format!("{file}: in {symbol}+{within:#x}"),
+        (_, None) => format!("{file}: in {offset:#x}"),
+    };
+    (Class::Lock, name, true)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Static,
     Call,
+    /// A path of calls.
+    Path,
 }
 
-fn parse(place: &str) -> Option<(Kind, &str, u64)> {
-    let (kind, rest) = match place.split_at_checked(1)? {
+/// Takes a place apart: its kind, its path, and one offset or more.
+fn parse(place: &str) -> Option<(Kind, &str, Vec<u64>)> {
+    let (kind, mut path) = match place.split_at_checked(1)? {
         ("S", rest) => (Kind::Static, rest),
         ("C", rest) => (Kind::Call, rest),
+        ("P", rest) => (Kind::Path, rest),
         _ => return None,
     };
-    let (path, offset) = rest.rsplit_once("+0x")?;
-    let offset = u64::from_str_radix(offset, 16).ok()?;
-    Some((kind, path.trim_end_matches(" (deleted)"), offset))
+    let mut offsets = Vec::new();
+    while let Some((rest, offset)) = path.rsplit_once("+0x") {
+        let Ok(offset) = u64::from_str_radix(offset, 16) else { break };
+        offsets.push(offset);
+        path = rest;
+        if kind != Kind::Path {
+            break;
+        }
+    }
+    offsets.reverse();
+    (!offsets.is_empty()).then(|| (kind, path.trim_end_matches(" (deleted)"), offsets))
 }
 
 /// The symbols of a file, by address.
@@ -116,7 +176,7 @@ impl Symbols {
         let address = self.base.checked_add(offset)?;
         let symbols = match kind {
             Kind::Static => &self.data,
-            Kind::Call => &self.functions,
+            Kind::Call | Kind::Path => &self.functions,
         };
         let after = symbols.partition_point(|symbol| symbol.0 <= address);
         // Several may begin together, and one that is longer may begin before: look at some.
@@ -144,14 +204,23 @@ mod tests {
 
     #[test]
     fn places_are_taken_apart() {
-        assert_eq!(parse("S/lib/a+b.so+0x5c10"), Some((Kind::Static, "/lib/a+b.so", 0x5c10)));
-        assert_eq!(parse("C/usr/bin/x (deleted)+0x1"), Some((Kind::Call, "/usr/bin/x", 1)));
+        assert_eq!(parse("S/lib/a+b.so+0x5c10"), Some((Kind::Static, "/lib/a+b.so", vec![0x5c10])));
+        assert_eq!(parse("C/usr/bin/x (deleted)+0x1"), Some((Kind::Call, "/usr/bin/x", vec![1])));
         for wrong in ["", "C?", "X/bin/x+0x1", "S/bin/x", "S/bin/x+0xg", "é"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
-        assert_eq!(name("C?", &mut BTreeMap::new()), "unknown");
-        assert_eq!(name("S/none/x+0x1f", &mut BTreeMap::new()), "x: static at 0x1f");
-        assert_eq!(name("C/none/x+0x1f", &mut BTreeMap::new()), "x: in 0x1f");
+        let path = parse("P/usr/bin/x+0x10+0x2f");
+        assert_eq!(path, Some((Kind::Path, "/usr/bin/x", vec![0x10, 0x2f])));
+        for (place, class, said) in [
+            ("C?", Class::Lock, "unknown"),
+            ("P?", Class::Unknown, "unknown"),
+            ("S/none/x+0x1f", Class::Lock, "x: static at 0x1f"),
+            ("C/none/x+0x1f", Class::Lock, "x: in 0x1f"),
+            ("P/none/x+0x1f+0x2", Class::Unknown, "x: futex in 0x1f < 0x2"),
+        ] {
+            let (found, name, _) = name(place, &mut BTreeMap::new());
+            assert_eq!((found, name.as_str()), (class, said), "{place}");
+        }
     }
 
     #[test]
@@ -173,7 +242,7 @@ mod tests {
     #[test]
     fn long_names_are_cut_and_stay_text() {
         let long = cut(&"ü".repeat(100));
-        assert!(long.len() <= waits::MAX_NAME && long.ends_with("ü…"), "{long}");
+        assert!(long.len() <= waits::MAX_NAME && long.contains("ü…ü"), "{long}");
         assert_eq!(cut("a\nb"), "a?b");
     }
 }

@@ -1,14 +1,17 @@
 //! The summary at the end. It goes to standard error, because standard output is the program's.
 
 use std::path::Path;
+use std::time::Duration;
 
-use stanchion_competitive::waits::Recording;
 use stanchion_competitive::waits::shared::Gathered;
+use stanchion_competitive::waits::{Distribution, Recording};
 
+use super::calls::Class;
+use super::names::Named;
 use super::run::Ended;
 use stanchion_study::command::stanchion;
 use stanchion_study::output::Output;
-use stanchion_study::units::{count, grouped};
+use stanchion_study::units::{count, grouped, percent};
 
 /// Why there is nothing to write, if there is nothing.
 pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
@@ -19,12 +22,12 @@ pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
         ))
     } else if gathered.lockers == 0 {
         Some(format!(
-            "{program} took no pthread mutex. Programs in Rust and Go, and those that use GLib's locks, have locks of their own, which the shim does not see; \
-             `stanchion_competitive::waits` records them from within"
+            "{program} took no pthread mutex, and none of its threads waited by `syscall`. Programs in Go wait in ways that the \
+             shim does not see"
         ))
     } else if gathered.locks.is_empty() && gathered.nameless == 0 {
         Some(format!(
-            "{program} took pthread mutexes and never had to wait for one. Give it more threads or more work"
+            "{program} took locks and never had to wait for one. Give it more threads or more work"
         ))
     } else {
         None
@@ -35,9 +38,17 @@ fn processes(number: u64) -> String {
     if number == 1 { "1 process".to_owned() } else { format!("{} processes", grouped(number)) }
 }
 
-/// The busiest locks, and where the rest is.
-pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, ended: Ended) {
-    const SHOWN: usize = 12;
+/// The number of locks that are shown, and of other waits.
+const SHOWN: usize = 12;
+
+/// The busiest locks, the other waits, and where the rest is.
+pub(super) fn print(
+    recording: &Recording,
+    named: &Named,
+    gathered: &Gathered,
+    output: &Path,
+    ended: Ended,
+) {
     let all = recording.all();
     let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
     if let Some(signal) = ended.signal() {
@@ -62,9 +73,87 @@ pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, e
     if more > 0 {
         line(format_args!("and {more} more"));
     }
+    for text in others(named) {
+        line(format_args!("{text}"));
+    }
     line(format_args!(
         "written to {output}; `{stanchion} advise {output}` says what each policy would have cost",
         output = output.display(),
         stanchion = stanchion()
     ));
+}
+
+/// Prints the waits of a program that never waited for a lock.
+pub(super) fn print_others(named: &Named, program: &Path) {
+    let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
+    line(format_args!(
+        "stanchion: no thread of {} had to wait for a lock, so no recording is written",
+        program.display()
+    ));
+    for text in others(named) {
+        line(format_args!("{text}"));
+    }
+}
+
+/// Returns lines on the waits that are not for locks, the longest together first.
+fn others(named: &Named) -> Vec<String> {
+    let mut all: Vec<_> = named.others.iter().collect();
+    let total = |waits: &Distribution| Duration::from_nanos(waits.total_ns());
+    all.sort_by_key(|(_, _, waits)| std::cmp::Reverse(waits.total_ns()));
+    let mut lines = Vec::new();
+    if !all.is_empty() {
+        lines.push("Waits that are not for locks (they are not written):".to_owned());
+    }
+    for (class, name, waits) in all.iter().take(SHOWN) {
+        let (word, number) = (class.word(), grouped(waits.count()));
+        lines.push(format!("  {word:9} {number:>9} {:>10.1?}  {name}", total(waits)));
+    }
+    if all.len() > SHOWN {
+        lines.push(format!("  and {} more", all.len() - SHOWN));
+    }
+    let of_class = |class| named.others.iter().filter(move |(of, ..)| *of == class);
+    let unknown: u64 = of_class(Class::Unknown).map(|(.., waits)| waits.total_ns()).sum();
+    let known: u64 = named.locks.iter().map(|(_, waits)| waits.total_ns()).sum();
+    let rest: u64 = named.others.iter().map(|(.., waits)| waits.total_ns()).sum();
+    if unknown > 0 {
+        let share = percent(unknown as f64 / (known + rest) as f64);
+        lines.push(format!("{share} of the waiting time is of no known way to wait"));
+    }
+    if named.nameless {
+        lines.push(
+            "some functions have no names: build the program without `strip`, or with \
+             `debug = \"line-tables-only\"`"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stanchion_competitive::waits::Observation;
+
+    #[test]
+    fn other_waits_have_a_table_of_their_own() {
+        let waits = |number: u64, length_ns| {
+            let mut waits = Distribution::new(400);
+            let wait = Observation { length_ns, ..Observation::default() };
+            (0..number).for_each(|_| waits.add(&wait));
+            waits
+        };
+        let named = |others, nameless| Named {
+            locks: vec![("x: std Mutex in work".to_owned(), waits(3, 1_000))],
+            others,
+            nameless,
+        };
+        assert!(others(&named(Vec::new(), false)).is_empty());
+        let park = (Class::Park, "x: thread::park in rest".to_owned(), waits(2, 500));
+        let unknown = (Class::Unknown, "x: futex in 0x1f".to_owned(), waits(1, 4_000));
+        let lines = others(&named(vec![park, unknown], true));
+        assert!(lines[1].contains("unknown") && lines[1].contains("4.0µs"), "{lines:?}");
+        assert!(lines[2].contains("park") && lines[2].ends_with("thread::park in rest"));
+        assert!(lines[3].starts_with("50.0"), "{lines:?}");
+        assert!(lines[4].contains("without `strip`"), "{lines:?}");
+    }
 }

@@ -16,7 +16,7 @@ fn built() -> &'static Path {
     BUILT.get_or_init(|| {
         let built = Path::new(env!("CARGO_BIN_EXE_stanchion")).parent().expect("a folder");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--lib", "--example", "pthreads", "--manifest-path"]);
+        cargo.args(["build", "--quiet", "--lib", "--examples", "--manifest-path"]);
         cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/Cargo.toml"));
         cargo.arg("--target-dir").arg(built.parent().expect("PROFILE lies in a folder"));
         if built.ends_with("release") {
@@ -69,6 +69,33 @@ fn waits_are_written_under_the_names_of_their_locks() {
     assert!(said.contains("pthreads: STATIC_LOCK") && said.contains("waits.json"), "{said}");
     let left = fs::read_dir(&place.0).unwrap().count();
     assert_eq!(left, 1, "the recording and nothing else");
+}
+
+#[test]
+fn waits_of_the_locks_of_rust_have_the_names_of_functions() {
+    let place = Place::new("rust");
+    let program = built().join("examples/waits").to_string_lossy().into_owned();
+    let done = place.record(&["--", &program, "all"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let recording = read(&place.path("waits.json"));
+    for name in [
+        "waits: std Mutex in waits::take_mutex",
+        "waits: std RwLock in waits::write_table",
+        "waits: parking_lot Mutex in waits::take_parking_lot",
+    ] {
+        assert!(recording.lock(name).is_some_and(|waits| waits.blocked() > 0), "{name}: {said}");
+    }
+    for name in [
+        "std Condvar in waits::wait_for_flag",
+        "std channel in waits::receive",
+        "thread::park in waits::rest",
+    ] {
+        let line = said.lines().find(|line| line.ends_with(name));
+        let is_other = |line: &str| line.contains("  condition ") || line.contains("  park ");
+        assert!(line.is_some_and(is_other), "{name}: {said}");
+        assert!(recording.locks.iter().all(|(lock, _)| !lock.ends_with(name)), "{name}");
+    }
 }
 
 #[test]

@@ -105,7 +105,9 @@ impl Counters {
         if wait.holder_changes > 0 {
             writers.add(&self.holder_changes, wait.holder_changes.into());
         }
-        writers.add(&self.arrivals[(wait.others as usize).min(ARRIVALS - 1)], 1);
+        if wait.others != Observation::UNKNOWN {
+            writers.add(&self.arrivals[(wait.others as usize).min(ARRIVALS - 1)], 1);
+        }
         if wait.blocked {
             writers.add(&self.blocked[bucket], 1);
             if let Some(latency) = wait.wake_latency_ns {

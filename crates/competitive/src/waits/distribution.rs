@@ -42,10 +42,15 @@ pub struct Observation {
     pub blocked: bool,
     /// From the release that woke it to its running again, if it blocked and that is known.
     pub wake_latency_ns: Option<u64>,
-    /// The number of others that waited when it began.
+    /// The number of others that waited when it began, or [`UNKNOWN`](Self::UNKNOWN).
     pub others: u32,
     /// The number of times that the lock changed hands meanwhile without coming to it.
     pub holder_changes: u32,
+}
+
+impl Observation {
+    /// The number of [`others`](Self::others) of a wait of which that is not known.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// The waits for one lock, or for several: the number of each length, those spun through and those
@@ -206,7 +211,9 @@ impl Distribution {
         counts.spun_time = counts.spun_time.saturating_add(wait.spun_ns.min(length));
         counts.max = counts.max.max(length);
         counts.holder_changes = counts.holder_changes.saturating_add(wait.holder_changes.into());
-        counts.arrivals[(wait.others as usize).min(ARRIVALS - 1)] += 1;
+        if wait.others != Observation::UNKNOWN {
+            counts.arrivals[(wait.others as usize).min(ARRIVALS - 1)] += 1;
+        }
         let bucket = buckets::of_length(length, self.unit);
         if wait.blocked {
             counts.blocked[bucket] += 1;

@@ -7,6 +7,8 @@ use core::ffi::c_int;
 
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::futex;
 use super::session::{self, Mode};
 use super::until::Until;
 use super::{Cond, Mutex, Site, cond, dispatch, errno, layout, locks, mutex, real, table, waits};
@@ -219,9 +221,12 @@ fn warm_up() {
 
 /// Runs when the library is loaded, before `main`.
 extern "C" fn begin() {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    futex::begin();
     if let Mode::Off = session::mode() {
         return;
     }
+    real::begin();
     warm_up();
 }
 

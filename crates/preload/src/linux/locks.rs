@@ -1,5 +1,5 @@
 //! The mutexes that threads had to wait for, by address: a table of fixed size with open
-//! addressing.
+//! addressing. Another table of the same kind has the words that threads waited for in `futex`.
 //!
 //! An unlock looks here whether any thread waits. If so, it stores the time, the paper's
 //! `releaseTime`. Most mutexes are missing at the first look, because no thread ever waited for
@@ -24,13 +24,16 @@ use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use stanchion_machine::fork::generation;
 
+use super::unwind::Path;
 use super::{Site, place};
 
 /// The number of slots.
 const LOCKS: usize = 4096;
+/// The number of slots for words.
+const WORDS: usize = 1024;
 /// The number of slots, from the hash on, in which a mutex may be.
 const NEAR: usize = 16;
-/// The number of call sites with a known name.
+/// The number of call sites and paths with a known name.
 const SITES: usize = 512;
 /// The number of memory ranges without statics that are remembered.
 const RANGES: usize = 64;
@@ -92,6 +95,8 @@ const KEPT: usize = 20;
 
 /// The slots. All threads of the process share them.
 static TABLE: [Lock; LOCKS] = [const { Lock::new() }; LOCKS];
+/// The slots for words. They are never given up, and a word takes the place of another one.
+static WORD_TABLE: [Lock; WORDS] = [const { Lock::new() }; WORDS];
 
 impl Lock {
     const fn new() -> Self {
@@ -109,12 +114,12 @@ impl Lock {
         self.releases.load(Ordering::Relaxed)
     }
 
-    /// Records a release at the time `now`. Only the holder calls it, so there is one call at a
-    /// time.
+    /// Records a release at the time `now`. The holder of a mutex calls it, or any thread that
+    /// wakes others by a word.
     pub(super) fn release(&self, now: u64) {
-        let release = self.releases();
+        let release = self.releases.fetch_add(1, Ordering::Relaxed);
+        // A waiter that looks before this store finds an older time, and does not believe it.
         self.released_at[release as usize % KEPT].store(now, Ordering::Relaxed);
-        self.releases.store(release.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Returns the time of release number `release`, if it is remembered.
@@ -130,40 +135,63 @@ impl Lock {
     }
 }
 
-/// Returns the slots in which a mutex may be.
+/// Returns the slots of `table` in which an address may be.
 #[inline]
-fn near(mutex: usize) -> impl Iterator<Item = &'static Lock> {
-    // Mutexes are 40 bytes apart or more. Fields of equal objects are a power of two apart.
-    let place = (mutex >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 12);
-    (place..place + NEAR).map(|place| &TABLE[place % LOCKS])
+fn near(table: &'static [Lock], address: usize) -> impl Iterator<Item = &'static Lock> {
+    // Mutexes are 40 bytes apart or more, and words four. Fields of equal objects are a power of two
+    // apart.
+    let mixed = (address >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize);
+    let place = mixed >> (usize::BITS - 12);
+    (place..place + NEAR).map(|place| &table[place % table.len()])
 }
 
-/// Finds the slot of the mutex at that address. There is one only if a thread has waited for it.
+/// Finds the slot of the address in `table`.
 #[inline]
-pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
-    for lock in near(mutex) {
-        // Acquire: pairs with the Release of `enter`.
+fn find_in(table: &'static [Lock], address: usize) -> Option<&'static Lock> {
+    for lock in near(table, address) {
+        // Acquire: pairs with the Release of `put`.
         match lock.address.load(Ordering::Acquire) {
             FREE => return None,
-            address if address == mutex => return Some(lock),
+            found if found == address => return Some(lock),
             _ => {}
         }
     }
     None
 }
 
+/// Finds the slot of the mutex at that address. There is one only if a thread has waited for it.
+#[inline]
+pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
+    find_in(&TABLE, mutex)
+}
+
+/// Finds the slot of the word at that address. There is one only if a thread has waited for it.
+#[inline]
+pub(super) fn known_word(word: usize) -> Option<&'static Lock> {
+    find_in(&WORD_TABLE, word)
+}
+
+/// Returns the slot of the word at that address. It gets one if it has none.
+pub(super) fn word(word: usize) -> Option<&'static Lock> {
+    known_word(word).or_else(|| put(&WORD_TABLE, word, 0))
+}
+
 /// Gives a mutex a slot and a name. A new name takes some 100 µs, because `/proc/self/maps` is
 /// read.
 #[cold]
 pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static Lock> {
-    let name = name(mutex, site, table).map_or(0, |name| name + 1);
+    put(&TABLE, mutex, name(mutex, site, table).map_or(0, |name| name + 1))
+}
+
+/// Puts an address into a slot of `table`.
+fn put(table: &'static [Lock], address: usize, name: u32) -> Option<&'static Lock> {
     let free = |address| address == FREE || address == GONE;
-    let lock = near(mutex)
+    let lock = near(table, address)
         .find(|lock| free(lock.address.load(Ordering::Relaxed)))
-        .or_else(|| near(mutex).find(|lock| !lock.waiting.is_any()))?;
+        .or_else(|| near(table, address).find(|lock| !lock.waiting.is_any()))?;
     lock.name.store(name, Ordering::Relaxed);
-    // Release: pairs with the Acquire of `find`.
-    lock.address.store(mutex, Ordering::Release);
+    // Release: pairs with the Acquire of `find_in`.
+    lock.address.store(address, Ordering::Release);
     Some(lock)
 }
 
@@ -174,16 +202,18 @@ pub(super) fn forget(mutex: usize) {
     }
 }
 
-/// A call site with a known name. The array is filled from the front and never emptied.
+/// A call site or a path of calls with a known name. The array is filled from the front and never
+/// emptied.
 struct Known {
-    /// The address, written after the name. It is 0 while the entry is empty or being filled.
+    /// The address or the key of the path, written after the name. It is 0 while the entry is empty
+    /// or being filled.
     site: AtomicUsize,
     /// The index of the name plus 1, or 0 if there is none. The thread that claims the entry writes
     /// it.
     name: AtomicU32,
 }
 
-/// The known call sites.
+/// The known call sites and paths.
 static SITES_KNOWN: [Known; SITES] =
     [const { Known { site: AtomicUsize::new(0), name: AtomicU32::new(0) } }; SITES];
 
@@ -203,11 +233,11 @@ static RANGES_KNOWN: [Range; RANGES] =
 /// Returns the index of the mutex's name in the shared table: the static at its address, or the
 /// call at `site`.
 fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
-    let known = RANGES_KNOWN.iter().any(|range| {
+    let is_known = RANGES_KNOWN.iter().any(|range| {
         let start = range.start.load(Ordering::Relaxed);
         start != 0 && (start..range.end.load(Ordering::Relaxed)).contains(&mutex)
     });
-    if !known {
+    if !is_known {
         match place::of_static(mutex) {
             Ok(name) => return table.name(name.as_bytes()),
             Err(range) => remember_range(range.start, range.end),
@@ -216,21 +246,37 @@ fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     if site == 0 {
         return table.name(b"C?");
     }
+    known(site, table, b"C?", || place::of_site(site))
+}
+
+/// Returns the index of the name of a path of calls in the shared table.
+pub(super) fn path(path: &Path, table: &Shared) -> Option<u32> {
+    known(path.key(), table, b"P?", || place::of_path(path.addresses()))
+}
+
+/// Returns the index of the name that `find` finds for the calls with that key, or else of `unknown`.
+/// Calls are looked up once.
+fn known(
+    key: usize,
+    table: &Shared,
+    unknown: &[u8],
+    find: impl FnOnce() -> Option<place::Name>,
+) -> Option<u32> {
     for known in &SITES_KNOWN {
-        // Acquire: pairs with the Release below.
+        // Acquire: pairs with the Release of `remember_site`.
         match known.site.load(Ordering::Acquire) {
             // An entry with a name but no site is being filled, or was being filled when this
             // process was forked.
             0 if known.name.load(Ordering::Relaxed) == 0 => break,
-            found if found == site => return known.name.load(Ordering::Relaxed).checked_sub(1),
+            found if found == key => return known.name.load(Ordering::Relaxed).checked_sub(1),
             _ => {}
         }
     }
-    let name = match place::of_site(site) {
+    let name = match find() {
         Some(name) => table.name(name.as_bytes()),
-        None => table.name(b"C?"),
+        None => table.name(unknown),
     };
-    remember_site(site, name);
+    remember_site(key, name);
     name
 }
 
@@ -250,14 +296,19 @@ fn remember_range(start: usize, end: usize) {
     }
 }
 
-/// Stores the name of a call site in a free entry, if there is one.
+/// Stores the name of a call site or path in a free entry, if there is one.
 fn remember_site(site: Site, name: Option<u32>) {
     for known in &SITES_KNOWN {
         let bits = name.map_or(0, |name| name + 1);
-        if known.site.load(Ordering::Relaxed) == 0
+        let found = known.site.load(Ordering::Relaxed);
+        // Another thread met it at the same time.
+        if found == site {
+            return;
+        }
+        if found == 0
             && known.name.compare_exchange(0, bits, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            // Release: pairs with the Acquire of `name`.
+            // Release: pairs with the Acquire of `known`.
             known.site.store(site, Ordering::Release);
             return;
         }

@@ -7,20 +7,22 @@
 //!
 //! ```text
 //! interpose                    the functions that stand before the C library's
+//! futex                        waits by the system call; the function `syscall`
 //! cond                         a wait releases and locks its mutex as the mode says
 //! dispatch                     what a lock and an unlock do in each mode
-//! session   waits              the mode of the process; the measured wait for a mutex
+//! session   waits              the mode of the process; measured waits
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
-//! real      place              the C library's functions; names of locks
+//! unwind    place              paths of calls; names of locks
+//! real                         the C library's functions
 //! maps      table    message   what the kernel maps; the shared table; messages
 //! errno     deadline allocator
 //! ```
 //!
 //! # What the shim must not do
 //!
-//! The shim runs inside any call of `pthread_mutex_lock` of any program: in code that a signal
+//! The shim runs inside any call of `pthread_mutex_lock` or `syscall` of any program: in code that a signal
 //! handler interrupted, in the allocator, in a constructor before `main`, or in the child of a
 //! fork, with any locks held. So these rules hold for all code that a lock or unlock reaches:
 //!
@@ -49,6 +51,8 @@ mod cond;
 mod deadline;
 mod dispatch;
 mod errno;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod futex;
 mod interpose;
 mod layout;
 mod locks;
@@ -61,6 +65,7 @@ mod real;
 mod session;
 mod table;
 mod until;
+mod unwind;
 mod waits;
 
 /// A mutex of the program.

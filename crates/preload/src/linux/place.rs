@@ -1,12 +1,14 @@
 //! The names of locks. A lock that is a static of the program or a library is named after its
-//! address. Any other lock is named after the call that first waited for it.
+//! address. Any other pthread mutex is named after the call that first waited for it. A wait in a
+//! call of `futex` is named after the path of calls that led to it.
 //!
-//! A name here is a kind, a path and an offset. `stanchion record` looks the symbol up after the
+//! A name here is a kind, a path and offsets. `stanchion record` looks the symbols up after the
 //! program has ended.
 //!
 //! ```text
-//! S/usr/lib/libx.so.1+0x5c10     a static of the library
-//! C/usr/bin/program+0x1f2b4      called from there
+//! S/usr/lib/libx.so.1+0x5c10           a static of the library
+//! C/usr/bin/program+0x1f2b4            called from there
+//! P/usr/bin/program+0x1f2b4+0x2c00     called from there, in a function that was called from there
 //! ```
 //!
 //! An offset counts from the address at which the file's beginning is mapped. A static that is zero
@@ -69,6 +71,11 @@ impl Name {
         self.length > 1 && self.as_bytes()[1..] == *end(path)
     }
 
+    /// Returns the number of bytes that fit.
+    fn room(&self) -> usize {
+        self.text.len() - self.length
+    }
+
     /// Appends the offset.
     fn finish(&mut self, offset: usize) {
         self.push(b"+");
@@ -76,26 +83,45 @@ impl Name {
     }
 }
 
+/// The most bytes of an offset and its sign.
+const LONGEST_OFFSET: usize = 20;
+
 /// Returns as much of a path as leaves room for the offset. A longer path is cut at its front.
 fn end(path: &[u8]) -> &[u8] {
-    &path[path.len().saturating_sub(MAX_NAME - 1 - 20)..]
+    &path[path.len().saturating_sub(MAX_NAME - 1 - LONGEST_OFFSET)..]
 }
 
 /// Returns the name of the static at `address`. If there is no such static, returns the memory
 /// around the address in which there is none.
 pub(super) fn of_static(address: usize) -> Result<Name, Range<usize>> {
     let mut around = 0..0;
-    name(b'S', address, &mut around).ok_or(around)
+    name(b'S', address, &mut around).map(|(name, _)| name).ok_or(around)
 }
 
 /// Returns the name of the call that returns to `site`.
 pub(super) fn of_site(site: Site) -> Option<Name> {
     // An address within the call itself: the return address may be in another function.
-    name(b'C', site.checked_sub(1)?, &mut (0..0))
+    name(b'C', site.checked_sub(1)?, &mut (0..0)).map(|(name, _)| name)
 }
 
-/// Finds the name of `address`, and stores the mapping that contains it in `around`.
-fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
+/// Returns the name of the calls that return to these addresses, the innermost first. It ends with
+/// the first call of another file, or where there is no more room.
+pub(super) fn of_path(addresses: &[usize]) -> Option<Name> {
+    let (first, others) = addresses.split_first()?;
+    let mut around = 0..0;
+    let (mut name, base) = name(b'P', first.checked_sub(1)?, &mut around)?;
+    for address in others.iter().filter_map(|address| address.checked_sub(1)) {
+        if !around.contains(&address) || name.room() < LONGEST_OFFSET {
+            break;
+        }
+        name.finish(address.wrapping_sub(base));
+    }
+    Some(name)
+}
+
+/// Finds the name of `address` and the address at which its file begins. Stores the mapping that
+/// contains it in `around`.
+fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<(Name, usize)> {
     let mut name = Name::new();
     let mut module = Module { base: 0, end: 0, header: false };
     let mut found = false;
@@ -127,7 +153,7 @@ fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
         here
     });
     name.finish(address.wrapping_sub(module.base));
-    (found && !name.cut).then_some(name)
+    (found && !name.cut).then_some((name, module.base))
 }
 
 /// A file and the memory in which it is mapped.
@@ -225,6 +251,19 @@ mod tests {
         let name = of_site(code + 5).unwrap();
         assert!(text(&name).starts_with('C'), "{}", text(&name));
         assert!(text(&name).contains("preload"));
+    }
+
+    #[test]
+    fn a_path_of_calls_has_an_offset_for_each() {
+        let code = code_has_a_place as *const () as usize;
+        let name = of_path(&[code + 5, code + 9, 1, code + 7]).unwrap();
+        let (first, second) = text(&name).rsplit_once("+0x").unwrap();
+        let offset = |text: &str| usize::from_str_radix(text, 16).unwrap();
+        let (path, first) = first.rsplit_once("+0x").unwrap();
+        assert_eq!(offset(second), offset(first) + 4);
+        assert!(path.starts_with("P/") && !path.contains("+0x"), "{path}: the third is elsewhere");
+        let long: Vec<usize> = (0..200).map(|at| code + at).collect();
+        assert!(!of_path(&long).unwrap().cut);
     }
 
     #[test]

@@ -67,6 +67,45 @@ real! {
     cond_broadcast = c"pthread_cond_broadcast" (cond: Cond);
 }
 
+/// The result of `_dl_find_object`.
+#[repr(C)]
+pub(super) struct Found {
+    /// Flags without meaning today.
+    pub(super) flags: u64,
+    /// The first address of the module.
+    pub(super) start: *const u8,
+    /// The address after its last.
+    pub(super) end: *const u8,
+    /// The loader's record of the module.
+    pub(super) map: *const c_void,
+    /// The index of its unwind tables (`.eh_frame_hdr`).
+    pub(super) index: *const u8,
+    /// Room for later versions.
+    pub(super) reserved: [u64; 7],
+}
+
+/// The type of `_dl_find_object`.
+pub(super) type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
+
+/// The address of `_dl_find_object`, or null.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Finds `_dl_find_object`, before `main`.
+pub(super) fn begin() {
+    // SAFETY: the name ends with a zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    FIND_OBJECT.store(address, Ordering::Relaxed);
+}
+
+/// Returns the C library's function that finds the module of an address without a lock. It came
+/// with version 2.35.
+#[inline]
+pub(super) fn find_object() -> Option<FindObject> {
+    let address = FIND_OBJECT.load(Ordering::Relaxed);
+    // SAFETY: the address of the C function of that name, which has this type.
+    (!address.is_null()).then(|| unsafe { mem::transmute::<*mut c_void, FindObject>(address) })
+}
+
 /// Makes sure that the addresses have been found.
 #[inline]
 fn found() {

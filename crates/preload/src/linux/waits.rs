@@ -1,4 +1,4 @@
-//! Measures waits for mutexes of the C library.
+//! Measures waits for mutexes of the C library, and waits in calls of `futex`.
 //!
 //! The C library does the waiting, as it does without the shim. From outside, a wait is measured
 //! like this:
@@ -22,14 +22,20 @@
 //!
 //! The first wait for a lock begins only when the lock has its name. The time to find the name is
 //! not counted.
+//!
+//! A wait in `futex` is one call. It begins before its path of calls is found, because the thread
+//! would wait in that time too. If the word changes meanwhile, the call ends at once and does not
+//! count: waits that are shorter than it takes to find the path are not seen. Several threads may
+//! wake others by one word at once, so the release that ended a wait is known only if there was one
+//! release.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long};
 use core::mem;
 
 use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::shared::Shared;
 
-use super::{Mutex, Site, locks};
+use super::{Mutex, Site, errno, locks};
 
 /// Calls `block` to wait for the mutex, after an attempt failed. If the wait ended with the mutex,
 /// counts it. `again` attempts once more.
@@ -89,6 +95,66 @@ pub(super) fn wait(
     result
 }
 
+/// Calls `block` to wait for the word at `address`. If that was a wait, counts it as one that began
+/// at `since`.
+#[cold]
+#[inline(never)]
+pub(super) fn futex(
+    table: &Shared,
+    address: usize,
+    since: u64,
+    name: Option<u32>,
+    block: impl FnOnce() -> c_long,
+) -> c_long {
+    let word = locks::word(address);
+    if let Some(word) = word {
+        word.waiting.enter();
+    }
+    let before = word.map_or(0, |word| word.releases());
+    let switches = voluntary_switches();
+    let result = block();
+    let until = now();
+    let blocks = voluntary_switches().saturating_sub(switches);
+    let mut wait = Observation {
+        length_ns: until.saturating_sub(since),
+        blocked: blocks > 0,
+        // Threads that wait for the same lock may wait for words of their own.
+        others: Observation::UNKNOWN,
+        ..Observation::default()
+    };
+    if let Some(word) = word {
+        word.waiting.leave();
+        if result == 0
+            && blocks == 1
+            && word.releases().wrapping_sub(before) == 1
+            && let Some(released) = word.released_at(before)
+            && (since..=until).contains(&released)
+        {
+            wait.length_ns = released - since;
+            wait.wake_latency_ns = Some(until - released);
+        }
+    }
+    if !wait.blocked {
+        wait.spun_ns = wait.length_ns;
+    }
+    // A wait that ends with its time or with a signal is one. If the word had another value, the
+    // wait never began.
+    if result == 0 || wait.blocked && errno::last() != libc::EAGAIN {
+        table.add(name, &wait);
+    }
+    result
+}
+
+/// Records a wake-up by the word at `address`, which is about to happen.
+#[inline]
+pub(super) fn wakes(address: usize) {
+    if let Some(word) = locks::known_word(address)
+        && word.waiting.is_any()
+    {
+        word.release(now());
+    }
+}
+
 /// Records a release of the mutex, which is about to happen.
 #[inline]
 pub(super) fn releases(mutex: Mutex) {
@@ -100,7 +166,7 @@ pub(super) fn releases(mutex: Mutex) {
 }
 
 /// Returns nanoseconds on the monotonic clock. It makes no system call and needs no preparation.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `time`.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };

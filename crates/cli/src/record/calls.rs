@@ -1,0 +1,286 @@
+//! Reads a path of calls into a library: which of its ways to wait a thread took, and which function
+//! of the program asked for it.
+
+/// The kind of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// For a lock.
+    Lock,
+    /// For a condition.
+    Condition,
+    /// Until another thread unparks this one, or sends it a value.
+    Park,
+    /// For the end of another thread.
+    Join,
+    /// Of a worker of a pool without work.
+    Idle,
+    /// The path does not say.
+    Unknown,
+}
+
+impl Class {
+    /// Returns the word for it in tables.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Condition => "condition",
+            Self::Park => "park",
+            Self::Join => "join",
+            Self::Idle => "idle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A wait, by its path of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// The kind.
+    pub(super) class: Class,
+    /// The library's way to wait, in words.
+    pub(super) entry: String,
+    /// The first function outside of the libraries.
+    pub(super) function: Option<String>,
+}
+
+/// The beginnings of the names of functions by which libraries wait. Of the library's calls in a
+/// path the outermost that one of them matches names the wait. But a wait for a lock is one wherever
+/// the lock is taken: the program's own code may be inlined into a function of a library.
+const ENTRIES: &[(&str, Class, &str)] = &[
+    ("rayon_core::sleep::", Class::Idle, "rayon's idle worker"),
+    ("rayon_core::latch::", Class::Park, "rayon's latch"),
+    ("tokio::runtime::scheduler::multi_thread::park", Class::Idle, "tokio's idle worker"),
+    ("tokio::runtime::scheduler::multi_thread::worker", Class::Idle, "tokio's idle worker"),
+    ("tokio::runtime::blocking::pool", Class::Idle, "tokio's idle blocking thread"),
+    ("tokio::runtime::park", Class::Park, "tokio's block_on"),
+    ("crossbeam_channel::", Class::Park, "crossbeam channel"),
+    ("crossbeam_utils::sync::parker", Class::Park, "crossbeam Parker"),
+    ("crossbeam_utils::sync::wait_group", Class::Condition, "crossbeam WaitGroup"),
+    ("std::sync::mpmc::", Class::Park, "std channel"),
+    ("std::sync::mpsc::", Class::Park, "std channel"),
+    ("std::sync::barrier::", Class::Condition, "std Barrier"),
+    ("parking_lot::raw_mutex::", Class::Lock, "parking_lot Mutex"),
+    ("parking_lot::raw_rwlock::", Class::Lock, "parking_lot RwLock"),
+    ("parking_lot::raw_fair_mutex::", Class::Lock, "parking_lot FairMutex"),
+    ("parking_lot::condvar::", Class::Condition, "parking_lot Condvar"),
+    ("parking_lot::once::", Class::Lock, "parking_lot Once"),
+    ("std::sys::sync::mutex::", Class::Lock, "std Mutex"),
+    ("std::sys::sync::rwlock::", Class::Lock, "std RwLock"),
+    ("std::sys::sync::condvar::", Class::Condition, "std Condvar"),
+    ("std::sys::sync::once::", Class::Lock, "std Once"),
+    ("std::sys::sync::thread_parking::", Class::Park, "thread::park"),
+    ("std::thread::functions::park", Class::Park, "thread::park"),
+    ("std::thread::thread::Thread>::park", Class::Park, "thread::park"),
+    ("std::thread::park", Class::Park, "thread::park"),
+    ("std::thread::scoped::", Class::Join, "thread::scope"),
+    ("stanchion_competitive::condvar", Class::Condition, "stanchion Condvar"),
+    ("stanchion_competitive::event_count", Class::Condition, "stanchion EventCount"),
+    ("stanchion_competitive::semaphore", Class::Condition, "stanchion Semaphore"),
+    ("stanchion_competitive::", Class::Lock, "stanchion lock"),
+    ("stanchion_threadpool::", Class::Idle, "stanchion's idle worker"),
+    ("parking_lot_core::", Class::Park, "parking_lot_core"),
+    ("g_mutex_lock", Class::Lock, "GLib GMutex"),
+    ("g_rw_lock", Class::Lock, "GLib GRWLock"),
+    ("g_cond_wait", Class::Condition, "GLib GCond"),
+];
+
+/// The crates of functions that are not the program's.
+const LIBRARIES: &[&str] = &[
+    "std",
+    "core",
+    "alloc",
+    "parking_lot",
+    "parking_lot_core",
+    "lock_api",
+    "crossbeam_channel",
+    "crossbeam_utils",
+    "crossbeam_deque",
+    "crossbeam_epoch",
+    "rayon",
+    "rayon_core",
+    "tokio",
+    "dashmap",
+    "event_listener",
+    "flume",
+    "futures_executor",
+    "hashbrown",
+    "once_cell",
+    "stanchion_activations",
+    "stanchion_machine",
+    "stanchion_spin",
+    "stanchion_competitive",
+    "stanchion_threadpool",
+];
+
+impl Wait {
+    /// Returns what the functions of a path say, the innermost first. A function is none if there is
+    /// no symbol for it.
+    pub(super) fn of(functions: &[Option<String>]) -> Self {
+        let is_library = |function: &Option<String>| function.as_deref().is_none_or(in_library);
+        // A call without a symbol is the library's if one of the library follows.
+        let named = |function: &Option<String>| function.as_deref().is_some_and(in_library);
+        let inner = functions.iter().take_while(|function| is_library(function)).count();
+        let library = functions[..inner].iter().rposition(named).map_or(0, |last| last + 1);
+        let (library, program) = functions.split_at(library);
+        let mut found = library.iter().flatten().filter_map(|function| entry(function));
+        let innermost = found.next();
+        let found = match innermost {
+            Some((_, Class::Lock, _)) => innermost,
+            _ => found.next_back().or(innermost),
+        };
+        let (class, entry) = match found {
+            Some(&(_, class, entry)) => (class, entry.to_owned()),
+            None => {
+                // The outermost call of the library says the most.
+                let last = library.last().cloned().flatten();
+                (Class::Unknown, last.map_or("futex".to_owned(), |last| format!("futex by {last}")))
+            }
+        };
+        let begun = functions.iter().flatten().find_map(|function| begun_by(function));
+        let function = program.iter().flatten().find(|function| !in_library(function)).cloned();
+        let function = function.or(begun);
+        Self { class, entry, function }
+    }
+}
+
+/// Returns the entry that matches a function.
+fn entry(function: &str) -> Option<&'static (&'static str, Class, &'static str)> {
+    ENTRIES.iter().find(|(start, ..)| of_crate(function).starts_with(start))
+}
+
+/// Returns the path of a function from its crate on: `<T as Trait>::method` is of the crate of `T`.
+/// If `T` is a parameter, it is of the crate of `Trait`.
+fn of_crate(function: &str) -> &str {
+    let mut path = function;
+    loop {
+        let inner = path.trim_start_matches(['<', '&', '*', '(', '[']);
+        let inner = ["mut ", "const ", "dyn "]
+            .iter()
+            .find_map(|word| inner.strip_prefix(word))
+            .unwrap_or(inner);
+        if inner == path {
+            break;
+        }
+        path = inner;
+    }
+    match path.split_once(" as ") {
+        Some((own, of)) if !own.contains("::") => of,
+        _ => path,
+    }
+}
+
+/// Returns the function that a thread begins with, if `function` is the one of the standard library
+/// that calls it. All of a short thread may be inlined there.
+fn begun_by(function: &str) -> Option<String> {
+    let types = function.strip_prefix("std::sys::backtrace::__rust_begin_short_backtrace::<")?;
+    let mut depth = 0;
+    let mut before = ' ';
+    let end = types.find(|letter| {
+        let is_arrow = std::mem::replace(&mut before, letter) == '-';
+        let closes = letter == ')' || letter == '>' && !is_arrow;
+        depth += i32::from(matches!(letter, '<' | '(')) - i32::from(closes);
+        depth == 0 && letter == ',' || depth < 0
+    })?;
+    // A pointer to a function has no name.
+    Some(types[..end].to_owned()).filter(|name| !in_library(name) && !name.starts_with("fn("))
+}
+
+fn in_library(function: &str) -> bool {
+    let name = of_crate(function).split("::").next().unwrap_or_default();
+    LIBRARIES.contains(&name) || function.starts_with("__rust_") || entry(function).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(functions: &[&str]) -> Wait {
+        let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
+        Wait::of(&functions.iter().map(name).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_outermost_way_to_wait_names_a_wait() {
+        let wait = of(&[
+            "std::sys::pal::unix::futex::futex_wait",
+            "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+            "server::Cache::get",
+            "server::main",
+            "std::rt::lang_start::{{closure}}",
+        ]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Lock, "std Mutex"));
+        assert_eq!(wait.function.as_deref(), Some("server::Cache::get"));
+        let wait = of(&[
+            "std::sys::pal::unix::futex::futex_wait",
+            "<std::sys::sync::thread_parking::futex::Parker>::park",
+            "<std::thread::thread::Thread>::park",
+            "crossbeam_channel::context::Context::wait_until",
+            "crossbeam_channel::flavors::list::Channel<T>::recv",
+            "server::serve",
+        ]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Park, "crossbeam channel"));
+        let wait = of(&["std::thread::functions::park", "std::thread::scoped::scope", "a::b"]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Join, "thread::scope"));
+        // The program's closure is inlined into the library's function.
+        let lock = "<std::sys::sync::mutex::futex::Mutex>::lock_contended";
+        let wait = of(&[lock, "std::thread::scoped::scope", "a::b"]);
+        assert_eq!((wait.class, wait.function.as_deref()), (Class::Lock, Some("a::b")));
+        let wait = of(&[
+            "std::sys::sync::condvar::futex::Condvar::wait",
+            "rayon_core::sleep::Sleep::sleep",
+            "rayon_core::registry::WorkerThread::wait_until_cold",
+            "std::sys::backtrace::__rust_begin_short_backtrace",
+        ]);
+        assert_eq!((wait.class, wait.function), (Class::Idle, None));
+    }
+
+    #[test]
+    fn a_function_behind_a_type_is_of_the_crate_of_the_type() {
+        let wait = of(&[
+            "parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow",
+            "<lock_api::rwlock::RwLock<R, T> as core::fmt::Debug>::fmt",
+            "<server::Table as server::Store>::put",
+        ]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Lock, "parking_lot RwLock"));
+        assert_eq!(wait.function.as_deref(), Some("<server::Table as server::Store>::put"));
+    }
+
+    #[test]
+    fn crates_are_found_behind_references_and_parameters() {
+        for (function, of) in [
+            (
+                "<&mut server::Table as core::fmt::Write>::write",
+                "server::Table as core::fmt::Write>::write",
+            ),
+            ("<&F as core::ops::function::Fn<A>>::call", "core::ops::function::Fn<A>>::call"),
+            (
+                "<dyn core::ops::function::FnOnce<(), Output = ()>>::call_once",
+                "core::ops::function::FnOnce<(), Output = ()>>::call_once",
+            ),
+            (
+                "<*const parking_lot_core::word_lock::ThreadData as A>::b",
+                "parking_lot_core::word_lock::ThreadData as A>::b",
+            ),
+            ("main", "main"),
+        ] {
+            assert_eq!(of_crate(function), of);
+        }
+        assert!(in_library("g_mutex_lock_slowpath") && !in_library("main"));
+    }
+
+    #[test]
+    fn calls_without_symbols_hide_nothing_else() {
+        let wait = of(&["", "std::sys::sync::mutex::futex::Mutex::lock_contended", "", "a::b"]);
+        assert_eq!(wait.class, Class::Lock);
+        assert_eq!(wait.function.as_deref(), Some("a::b"));
+        let thread = "std::sys::backtrace::__rust_begin_short_backtrace::<\
+                      pool::run<(A, B), fn() -> u8>::{closure#1}, ()>";
+        let wait = of(&[thread, "<std::sys::thread::unix::Thread>::new::thread_start"]);
+        assert_eq!(wait.function.as_deref(), Some("pool::run<(A, B), fn() -> u8>::{closure#1}"));
+        let wait = of(&["std::new::wait", "a::b"]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Unknown, "futex by std::new::wait"));
+        let wait = of(&["", "", ""]);
+        assert_eq!((wait.class, wait.function), (Class::Unknown, None));
+        assert_eq!(of(&[]).class, Class::Unknown);
+    }
+}

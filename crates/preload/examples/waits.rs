@@ -1,0 +1,182 @@
+//! A program that waits by the locks of Rust, for the tests of the shim: `waits WHAT`.
+//!
+//! Each of its waits lasts some milliseconds. It prints `ok` at its end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Condvar, Mutex, RwLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The number of waits of each kind.
+const TIMES: usize = 5;
+
+/// Time for another thread to begin to wait.
+const REST: Duration = Duration::from_millis(10);
+
+/// Calls `hold` while another thread calls `wait`, several times.
+fn each(wait: impl Fn() + Sync, hold: impl Fn(&dyn Fn())) {
+    for _ in 0..TIMES {
+        let begins = AtomicBool::new(false);
+        thread::scope(|scope| {
+            hold(&|| {
+                scope.spawn(|| {
+                    begins.store(true, Ordering::SeqCst);
+                    wait();
+                });
+                while !begins.load(Ordering::SeqCst) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                thread::sleep(REST);
+            });
+        });
+    }
+}
+
+#[inline(never)]
+fn take_mutex(mutex: &Mutex<u64>) {
+    *mutex.lock().unwrap() += 1;
+}
+
+#[inline(never)]
+fn write_table(table: &RwLock<u64>) {
+    *table.write().unwrap() += 1;
+}
+
+#[inline(never)]
+fn take_parking_lot(mutex: &parking_lot::Mutex<u64>) {
+    *mutex.lock() += 1;
+}
+
+#[inline(never)]
+fn wait_for_flag(flag: &Mutex<bool>, changed: &Condvar) {
+    let mut flag = flag.lock().unwrap();
+    while !*flag {
+        flag = changed.wait(flag).unwrap();
+    }
+    *flag = false;
+}
+
+#[inline(never)]
+fn receive(values: &mpsc::Receiver<u64>) {
+    values.recv().unwrap();
+}
+
+#[inline(never)]
+fn rest() {
+    thread::park_timeout(REST);
+}
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("all") => {
+            let mutex = Mutex::new(0);
+            each(
+                || take_mutex(&mutex),
+                |body| {
+                    let _held = mutex.lock();
+                    body();
+                },
+            );
+            let table = RwLock::new(0);
+            each(
+                || write_table(&table),
+                |body| {
+                    let _held = table.read();
+                    body();
+                },
+            );
+            let lot = parking_lot::Mutex::new(0);
+            each(
+                || take_parking_lot(&lot),
+                |body| {
+                    let _held = lot.lock();
+                    body();
+                },
+            );
+            let (flag, changed) = (Mutex::new(false), Condvar::new());
+            each(
+                || wait_for_flag(&flag, &changed),
+                |body| {
+                    body();
+                    *flag.lock().unwrap() = true;
+                    changed.notify_all();
+                },
+            );
+            let (send, values) = mpsc::channel();
+            let values = Mutex::new(values);
+            each(
+                || receive(&values.lock().unwrap()),
+                |body| {
+                    body();
+                    send.send(1).unwrap();
+                },
+            );
+            (0..TIMES).for_each(|_| rest());
+        }
+        // A child of a fork by `Command` is one of `vfork` or `clone` in the C library.
+        Some("children") => {
+            let both = Barrier::new(2);
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        both.wait();
+                        let done = std::process::Command::new("true").status();
+                        assert!(done.is_ok_and(|status| status.success()));
+                    });
+                }
+            });
+        }
+        // Calls that are not of `futex`, one with six arguments and one that fails.
+        Some("calls") => {
+            #[cfg(target_os = "linux")]
+            calls();
+        }
+        other => panic!("unknown: {other:?}"),
+    }
+    println!("ok");
+}
+
+#[cfg(target_os = "linux")]
+fn calls() {
+    // SAFETY: asks for a number.
+    let process = unsafe { libc::syscall(libc::SYS_getpid) };
+    assert_eq!(process, i64::from(std::process::id()));
+    // SAFETY: new memory, anywhere.
+    let memory = unsafe {
+        libc::syscall(
+            libc::SYS_mmap,
+            0,
+            4096_usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    let word = memory as *mut u32;
+    // SAFETY: the memory is this function's.
+    unsafe { *word = 7 };
+    // SAFETY: the word is there; it has another value, so the call does not wait.
+    let result = unsafe {
+        libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT_BITSET, 8, 0_usize, 0_usize, 1)
+    };
+    let error = std::io::Error::last_os_error().raw_os_error();
+    assert_eq!((result, error), (-1, Some(libc::EAGAIN)));
+    // SAFETY: not a file.
+    let result = unsafe { libc::syscall(libc::SYS_close, -1) };
+    let error = std::io::Error::last_os_error().raw_os_error();
+    assert_eq!((result, error), (-1, Some(libc::EBADF)));
+    // A child by the system call itself returns from the call too, on a copy of the stack.
+    let none = 0_usize;
+    // SAFETY: the child calls nothing but `_exit`.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, none, none, none, none) };
+    if child == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(3) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was made above.
+    let ended = unsafe { libc::waitpid(child as libc::pid_t, &mut status, 0) };
+    assert_eq!(i64::from(ended), child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 3);
+}

@@ -1,0 +1,241 @@
+//! Waits that do not go through pthread mutexes: calls of `futex` by `syscall`.
+//!
+//! The locks of Rust's standard library, of parking_lot, of crossbeam and of GLib wait so. Each wait is
+//! named after the path of calls that led to it ([`unwind`]), because the word that a thread waits
+//! for is often its own.
+//!
+//! A thread that is woken and does not get its lock waits again, and counts again. A wait that ends
+//! with its time counts. A wait that never began, because the word had another value, does not. Not
+//! recorded are waits for priority-inheriting words, for several words, and for a word to which
+//! another thread moved the waiter: the last count with their whole length.
+//!
+//! All other system calls go on as they came. For them the function `syscall` jumps to the C
+//! library's and has no frame of its own, so that a child of `clone` finds what it would find
+//! without the shim.
+
+use core::ffi::{c_int, c_long, c_void};
+use core::mem;
+
+use stanchion_machine::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::session::{self, Mode};
+use super::unwind::{self, Registers};
+use super::{errno, locks, maps, table, waits};
+
+/// The function that makes system calls: the C library's, once it was found. `begin` writes it.
+static REAL: AtomicPtr<c_void> = AtomicPtr::new(direct as *const () as *mut c_void);
+
+/// The type of that function. It unwinds if the thread is cancelled in it.
+type Real = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
+
+/// The first address of the shim's code. `begin` writes it, and the next.
+static OWN_START: AtomicUsize = AtomicUsize::new(0);
+/// The address after the last of the shim's code.
+static OWN_END: AtomicUsize = AtomicUsize::new(0);
+
+/// The bits of an operation that are not its command: private, and the clock.
+const FLAGS: c_int = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+
+/// Finds the C library's function and the shim's own code, before `main`.
+pub(super) fn begin() {
+    // SAFETY: the name ends with a zero.
+    let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
+    if !real.is_null() {
+        REAL.store(real, Ordering::Relaxed);
+    }
+    let me = begin as *const () as usize;
+    maps::visit(|mapping| {
+        let here = (mapping.start..mapping.end).contains(&me);
+        if here {
+            OWN_START.store(mapping.start, Ordering::Relaxed);
+            OWN_END.store(mapping.end, Ordering::Relaxed);
+        }
+        here
+    });
+}
+
+/// Makes a system call, and records it if it is one of `futex` that waits or wakes.
+///
+/// # Safety
+///
+/// As `syscall` of the C library.
+#[unsafe(no_mangle)]
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn syscall() -> c_long {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "cmp rdi, {number}",
+        "jne 2f",
+        // The arguments stay in their registers. On the stack come the seventh, then the stack
+        // pointer and the frame pointer after the call, and the address that it returns to.
+        "lea r11, [rsp + 8]",
+        "sub rsp, 8",
+        "push qword ptr [r11 - 8]",
+        "push rbp",
+        "push r11",
+        "push qword ptr [r11]",
+        ".cfi_adjust_cfa_offset 40",
+        "call {futex}",
+        "add rsp, 40",
+        ".cfi_adjust_cfa_offset -40",
+        "ret",
+        "2: jmp qword ptr [rip + {real}]",
+        ".cfi_endproc",
+        number = const libc::SYS_futex,
+        futex = sym futex,
+        real = sym REAL,
+    )
+}
+
+/// Makes a system call, until the C library's function was found.
+///
+/// # Safety
+///
+/// As `syscall` of the C library.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn direct() -> c_long {
+    core::arch::naked_asm!(
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "mov r10, r8",
+        "mov r8, r9",
+        "mov r9, [rsp + 8]",
+        "syscall",
+        "cmp rax, -4095",
+        "jae 2f",
+        "ret",
+        "2: mov rdi, rax",
+        "jmp {failed}",
+        failed = sym failed,
+    )
+}
+
+/// Makes a system call, and records it if it is one of `futex` that waits or wakes.
+///
+/// # Safety
+///
+/// As `syscall` of the C library.
+#[unsafe(no_mangle)]
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn syscall() -> c_long {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "cmp x0, {number}",
+        "b.ne 2f",
+        // The arguments stay in their registers. Behind them come the stack pointer and the frame
+        // pointer after the call, and the address that it returns to.
+        "mov x7, sp",
+        "stp x29, x30, [sp, -32]!",
+        ".cfi_def_cfa_offset 32",
+        ".cfi_offset 29, -32",
+        ".cfi_offset 30, -24",
+        "mov x29, sp",
+        "ldr x9, [sp]",
+        "stp x9, x30, [sp, -16]!",
+        ".cfi_def_cfa_offset 48",
+        "bl {futex}",
+        "add sp, sp, 16",
+        "ldp x29, x30, [sp], 32",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_restore 29",
+        ".cfi_restore 30",
+        "ret",
+        "2: adrp x16, {real}",
+        "ldr x16, [x16, :lo12:{real}]",
+        "br x16",
+        ".cfi_endproc",
+        number = const libc::SYS_futex,
+        futex = sym futex,
+        real = sym REAL,
+    )
+}
+
+/// Makes a system call, until the C library's function was found.
+///
+/// # Safety
+///
+/// As `syscall` of the C library.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn direct() -> c_long {
+    core::arch::naked_asm!(
+        "mov x8, x0",
+        "mov x0, x1",
+        "mov x1, x2",
+        "mov x2, x3",
+        "mov x3, x4",
+        "mov x4, x5",
+        "mov x5, x6",
+        "svc 0",
+        "cmn x0, 4095",
+        "b.cs 2f",
+        "ret",
+        "2: b {failed}",
+        failed = sym failed,
+    )
+}
+
+/// Sets `errno` from the result of a system call that failed.
+unsafe extern "C" fn failed(result: c_long) -> c_long {
+    errno::set(-result as c_int);
+    -1
+}
+
+/// Makes the call, and records it if it waits. `registers` are those after the call.
+///
+/// # Safety
+///
+/// As `futex` in the kernel's manual.
+#[allow(clippy::too_many_arguments, reason = "they are those of the system call")]
+unsafe extern "C-unwind" fn futex(
+    number: c_long,
+    word: usize,
+    operation: usize,
+    value: usize,
+    timeout: usize,
+    second: usize,
+    third: usize,
+    stack: usize,
+    frame: usize,
+    code: usize,
+) -> c_long {
+    let real = || {
+        let address = REAL.load(Ordering::Relaxed);
+        // SAFETY: the C library's function, or `direct`, which has the same arguments.
+        let real = unsafe { mem::transmute::<*mut c_void, Real>(address) };
+        // SAFETY: the caller's promise.
+        unsafe { real(number, word, operation, value, timeout, second, third) }
+    };
+    let own = OWN_START.load(Ordering::Relaxed)..OWN_END.load(Ordering::Relaxed);
+    let (Mode::Record(table) | Mode::Replace(table, _)) = session::mode() else { return real() };
+    // The shim's own waits are those of its replaced locks, and have names already.
+    if own.contains(&code) || own.is_empty() {
+        return real();
+    }
+    match operation as c_int & !FLAGS {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+            table::count_locking_process(table);
+            let since = waits::now();
+            let path = unwind::walk(Registers { code, stack, frame });
+            let name = locks::path(&path, table);
+            waits::futex(table, word, since, name, real)
+        }
+        command @ (libc::FUTEX_WAKE
+        | libc::FUTEX_WAKE_BITSET
+        | libc::FUTEX_WAKE_OP
+        | libc::FUTEX_REQUEUE
+        | libc::FUTEX_CMP_REQUEUE) => {
+            waits::wakes(word);
+            if command == libc::FUTEX_WAKE_OP {
+                waits::wakes(second);
+            }
+            real()
+        }
+        _ => real(),
+    }
+}
