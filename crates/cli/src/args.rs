@@ -220,7 +220,7 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_name = "POLICY")]
     pub(crate) lock: Option<LockPolicy>,
 
-    /// The shim, if it does not lie beside this command or in ../lib.
+    /// The shim, in place of the one beside this command, in ../lib, or built by cargo.
     #[arg(long, value_name = "FILE")]
     pub(crate) shim: Option<PathBuf>,
 

@@ -5,7 +5,7 @@ mod sources;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -54,7 +54,11 @@ impl fmt::Display for Failure {
                 "the shim is built by cargo, and `{}` cannot be run: {source}; put it on PATH",
                 cargo.display()
             ),
-            Self::Build { said } => write!(f, "cargo could not build the shim: {}", said.trim()),
+            Self::Build { said } => write!(
+                f,
+                "cargo could not build the shim; with a network it fetches what it lacks. It said: {}",
+                said.trim()
+            ),
         }
     }
 }
@@ -71,6 +75,9 @@ impl std::error::Error for Failure {
 /// Returns the path of the shim, and builds the shim before if it is not in the cache. `told` gets
 /// a line before a build, which takes some time.
 ///
+/// In a clone of the repository cargo builds the package `stanchion-preload`, and looks each time
+/// whether it has changed.
+///
 /// # Errors
 ///
 /// [`Failure`], if it is not in the cache and cannot be built.
@@ -78,18 +85,28 @@ pub fn provide(told: &mut dyn FnMut(&str)) -> Result<PathBuf, Failure> {
     if SOURCES.is_empty() {
         return Err(Failure::Unsupported);
     }
+    const BUILDS: &str =
+        "the shim is not built yet: cargo builds it now, once, in some ten seconds";
+    if let Some(package) = cloned() {
+        let target = cache()?.join(format!("clone-{:016x}", hash(&package)));
+        if !in_target(&target).is_file() {
+            told(BUILDS);
+        }
+        return build(&package, &target);
+    }
     let folder = cache()?.join(identity());
     let library = folder.join(LIBRARY);
     if library.is_file() {
         return Ok(library);
     }
-    told("the shim is not built yet: cargo builds it now, once, in some ten seconds");
+    told(BUILDS);
     // Another process may do the same. Each builds in a folder of its own, and the last to end puts
     // its library in the place of an equal one.
     let work = folder.join(format!("build-{}", std::process::id()));
-    let built = write_project(&work).and_then(|()| build(&work)).and_then(|built| {
-        fs::rename(&built, &library).map_err(|source| Failure::File { path: built, source })
-    });
+    let built =
+        write_project(&work).and_then(|()| build(&work, &work.join("target"))).and_then(|built| {
+            fs::rename(&built, &library).map_err(|source| Failure::File { path: built, source })
+        });
     let _ = fs::remove_dir_all(&work);
     built.map(|()| library)
 }
@@ -104,9 +121,21 @@ fn cache() -> Result<PathBuf, Failure> {
 
 /// Returns a name for a build of these sources: another version's library is never taken for it.
 fn identity() -> String {
+    format!("shim-{}-{:016x}", env!("CARGO_PKG_VERSION"), hash(&(MANIFEST, SOURCES)))
+}
+
+fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (MANIFEST, SOURCES).hash(&mut hasher);
-    format!("shim-{}-{:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the folder of the shim's package, if this crate was built in a clone of the repository
+/// that is still there. The carried manifest asks a registry for our crates, and the registry need
+/// not have those of a clone.
+fn cloned() -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("preload");
+    package.join("Cargo.toml").is_file().then_some(package)
 }
 
 /// Writes a package with the sources to `folder`.
@@ -123,12 +152,20 @@ fn write_project(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the path of the library that cargo builds in the folder `target`.
+fn in_target(target: &Path) -> PathBuf {
+    target.join("release").join(LIBRARY)
+}
+
 /// Builds the package in `folder`, and returns the path of its library.
-fn build(folder: &Path) -> Result<PathBuf, Failure> {
+fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let run = |more: &[&str]| {
         let mut command = Command::new(&cargo);
-        command.args(["build", "--release", "--quiet", "--target-dir", "target"]).args(more);
+        command
+            .args(["build", "--lib", "--release", "--quiet", "--target-dir"])
+            .arg(target)
+            .args(more);
         // The flags of another build are not meant for this one.
         for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "LD_PRELOAD"] {
             command.env_remove(name);
@@ -143,7 +180,7 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
         ended = run(&[])?;
     }
     if ended.status.success() {
-        return Ok(folder.join("target").join("release").join(LIBRARY));
+        return Ok(in_target(target));
     }
     Err(Failure::Build { said: String::from_utf8_lossy(&ended.stderr).into_owned() })
 }

@@ -30,12 +30,10 @@ pub(crate) enum Refusal {
     System(String),
 
     #[error(
-        "the shim {} was not found; looked for it in: {}. In the workspace `cargo build -p stanchion-preload` builds it \
-         (with --release for a release build), --shim FILE names another place. Built from its sources: {failure}",
-        shim::NAME,
-        listed(places)
+        "no shim ({name}) lies beside this command or in ../lib (--shim FILE names one elsewhere); {0}",
+        name = shim::NAME
     )]
-    NoShim { places: Vec<PathBuf>, failure: stanchion_shim::Failure },
+    NoShim(stanchion_shim::Failure),
 
     #[error("the shim {}: {reason}", path.display())]
     Shim { path: PathBuf, reason: String },
@@ -80,11 +78,6 @@ impl Refusal {
 
 fn looked_in(command: &OsStr) -> &'static str {
     if command.as_encoded_bytes().contains(&b'/') { "" } else { " in PATH" }
-}
-
-fn listed(paths: &[PathBuf]) -> String {
-    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    paths.join(", ")
 }
 
 /// Runs the command; says what it ended with.

@@ -22,22 +22,19 @@ pub(super) fn supported() -> Result<(), Refusal> {
     Err(Refusal::System(system))
 }
 
-/// The named one, or the first of the usual places: beside the command, in `../lib`, and of another
-/// build of the same workspace. If it is in none, builds it from the sources that the command
+/// Returns the named one, or the one beside the command or in `../lib`. If there is none, builds
+/// it: in a clone of the repository from its sources there, else from those that the command
 /// carries.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, Refusal> {
     let shim = match named {
         Some(path) => path.to_owned(),
-        None => {
-            let places = places();
-            match places.iter().find(|place| place.is_file()) {
-                Some(place) => place.clone(),
-                None => stanchion_shim::provide(&mut |line| {
-                    Output::Stderr.line(format_args!("stanchion: {line}"));
-                })
-                .map_err(|failure| Refusal::NoShim { places, failure })?,
-            }
-        }
+        None => match places().into_iter().find(|place| place.is_file()) {
+            Some(place) => place,
+            None => stanchion_shim::provide(&mut |line| {
+                Output::Stderr.line(format_args!("stanchion: {line}"));
+            })
+            .map_err(Refusal::NoShim)?,
+        },
     };
     let refused = |reason: String| Refusal::Shim { path: shim.clone(), reason };
     let bytes = std::fs::read(&shim).map_err(|error| refused(error.to_string()))?;
@@ -56,19 +53,8 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, Refusal> {
 }
 
 fn places() -> Vec<PathBuf> {
-    let Ok(me) = std::env::current_exe() else { return Vec::new() };
-    let Some(beside) = me.parent() else { return Vec::new() };
-    let mut places = vec![beside.join(NAME)];
-    if let Some(above) = beside.parent() {
-        places.extend(
-            ["lib", "study", "release", "debug"].map(|folder| above.join(folder).join(NAME)),
-        );
-    }
-    let mut seen = Vec::new();
-    places.retain(|place| {
-        let new = !seen.contains(place);
-        seen.push(place.clone());
-        new
-    });
-    places
+    let me = std::env::current_exe();
+    let beside = me.ok().and_then(|me| Some(me.parent()?.to_owned()));
+    let lib = beside.as_ref().and_then(|beside| Some(beside.parent()?.join("lib")));
+    beside.into_iter().chain(lib).map(|folder| folder.join(NAME)).collect()
 }

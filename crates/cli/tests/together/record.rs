@@ -11,7 +11,7 @@ use crate::common::{Place, text};
 use stanchion_competitive::waits::Recording;
 
 /// Where cargo put the command: the shim lies beside it.
-fn built() -> &'static Path {
+pub(crate) fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let built = Path::new(env!("CARGO_BIN_EXE_stanchion")).parent().expect("a folder");
@@ -239,7 +239,7 @@ fn without_a_shim_it_says_how_to_get_one() {
     let refused = command.output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    for words in ["cargo build -p stanchion-preload", "--shim", "`/no/such/cargo` cannot be run"] {
+    for words in ["--shim", "`/no/such/cargo` cannot be run", "put it on PATH"] {
         assert!(said.contains(words), "no {words} in {said}");
     }
 }
