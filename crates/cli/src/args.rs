@@ -47,6 +47,15 @@ pub(crate) enum Command {
         /// The number of the processor.
         processor: usize,
     },
+    /// Run a program that stands in for one of a paper, to be recorded by `klmo91/fig1` or `fig2`.
+    #[command(hide = true)]
+    StandIn {
+        /// The program.
+        #[arg(value_parser = stanchion_paper_klmo91::stand_in::NAMES)]
+        name: String,
+        /// The amount of its input.
+        amount: u32,
+    },
 }
 
 // Paragraphs are single lines: clap breaks them at the width of the terminal.

@@ -43,6 +43,9 @@ fn main() -> ExitCode {
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),
         args::Command::Record(options) => record::run(&options).map_err(error::Error::from),
         args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
+        args::Command::StandIn { name, amount } => {
+            return stanchion_paper_klmo91::stand_in::run(&name, amount);
+        }
     };
     match done {
         Ok(code) => ExitCode::from(code),

@@ -1,20 +1,22 @@
-//! A parallel build, the program of [figure 1](super::fig1): `make -j` compiles C, and the linker
-//! `ld.gold` links it with four threads.
+//! The parallel builds of [figure 1](super::fig1): `make -j` compiles C, and the linker `ld.gold`
+//! links it with four threads; and [our stand-in](super::stand_in) for it.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::foreign::Foreign;
+use super::external::External;
+use super::stand_in;
 use stanchion_study::context::Context;
+use stanchion_study::units::grouped;
 
-pub(crate) static BUILD: Foreign = Foreign {
+pub(crate) static BUILD: External = External {
     name: "parallel build",
     beside: "Taos (M2+)",
     needs: &["make", "cc", "ld.gold"],
-    packages: "make, gcc and binutils (binutils-gold where ld.gold is a package of its own)",
+    packages: "packages make, gcc and binutils (binutils-gold where ld.gold is a package of its own)",
     prepare,
-    command: |_| ["make", "-s", "-j4"].map(str::to_owned).into(),
+    command: |_| Ok(["make", "-s", "-j4"].map(Into::into).into()),
     drive: None,
     what: |context| {
         format!(
@@ -25,12 +27,33 @@ pub(crate) static BUILD: Foreign = Foreign {
     },
 };
 
+/// Our stand-in, which needs no compiler.
+pub(crate) static OWN: External = External {
+    name: "build (ours)",
+    beside: "Taos (M2+)",
+    needs: &[],
+    packages: "",
+    prepare: |_, _| Ok(()),
+    command: |context| stand_in::command(stand_in::BUILD, own_files(context)),
+    drive: None,
+    what: |context| {
+        format!(
+            "A build that we wrote, with 4 threads: {} files are compiled and linked within one program",
+            grouped(own_files(context).into())
+        )
+    },
+};
+
+fn own_files(context: &Context) -> u32 {
+    context.length(10_000, 40_000)
+}
+
 fn files(context: &Context) -> usize {
     context.pick(100, 200)
 }
 
 fn programs(context: &Context) -> usize {
-    context.pick(40, 150)
+    context.pick(80, 150)
 }
 
 /// C files of forty functions each, and a makefile that links all of them into every program.

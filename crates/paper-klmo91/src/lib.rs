@@ -2,7 +2,7 @@
 //! multiprocessor, 1991.
 //!
 //! ```text
-//! foreign ───┐
+//! external ──┐
 //! programs ──┴─recorded──▶ waits, lock by lock ─┬▶ fig1 … fig4 (show)
 //!    │                                          └▶ table1, table2 (waits::judge)
 //!    └────────────race──▶ elapsed times ──▶ table3, table4
@@ -12,11 +12,11 @@
 //! in virtual time (`simulated`), from one source.
 
 mod build;
+mod external;
 mod fig1;
 mod fig2;
 mod fig3;
 mod fig4;
-mod foreign;
 mod paper;
 mod place;
 mod race;
@@ -27,6 +27,7 @@ mod regsim;
 mod server;
 mod show;
 mod simulated;
+pub mod stand_in;
 mod table1;
 mod table2;
 mod table3;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stanchion_study::context::{Context, Stop};
 
-use super::foreign::{self, Missing};
+use super::external::{self, Missing, without_folders};
 use super::place;
 use super::real::record;
 use super::recording::Taken;
@@ -24,10 +24,14 @@ pub(crate) enum Source {
     Build,
     /// A server.
     Server,
+    /// Our stand-in for a build.
+    OwnBuild,
+    /// Our stand-in for a server.
+    OwnServer,
 }
 
 impl Source {
-    /// All programs, in the order of the paper's tables.
+    /// The programs that decide, in the order of the paper's tables.
     pub(crate) const ALL: [Self; 5] =
         [Self::Build, Self::Server, Self::Galaxy, Self::Hanoi, Self::Regsim];
 }
@@ -54,7 +58,7 @@ pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
 
 fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
     let place = place::here(context);
-    let foreign = match source {
+    let external = match source {
         Source::Galaxy => {
             return own("Galaxy", &Galaxy::new(&place, context.pick(600, 6_000))?, context);
         }
@@ -64,10 +68,16 @@ fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
         }
         Source::Build => &build::BUILD,
         Source::Server => &server::SERVER,
+        Source::OwnBuild => &build::OWN,
+        Source::OwnServer => &server::OWN,
     };
-    match foreign::record(foreign, context) {
+    match external::record(external, context) {
         Ok(recorded) => Ok(Ok(Arc::new(recorded))),
-        Err(Missing::Because(why)) => Ok(Err(format!("{}: {why}", foreign.name))),
+        Err(Missing::Because(why)) => {
+            let why = without_folders(&why);
+            let named = why.starts_with(external.name);
+            Ok(Err(if named { why } else { format!("{}: {why}", external.name) }))
+        }
         Err(Missing::Stop(stop)) => Err(stop),
     }
 }

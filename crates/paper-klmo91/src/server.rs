@@ -1,5 +1,5 @@
-//! A server of Debian's, the program of [figure 2](super::fig2): memcached with four threads, kept
-//! busy by eight clients.
+//! The servers of [figure 2](super::fig2): memcached with four threads, kept busy by eight clients;
+//! and [our stand-in](super::stand_in) for it.
 
 use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -7,22 +7,24 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::foreign::Foreign;
+use super::external::External;
+use super::stand_in;
 use stanchion_study::context::Context;
+use stanchion_study::units::grouped;
 
-pub(crate) static SERVER: Foreign = Foreign {
+pub(crate) static SERVER: External = External {
     name: "memcached",
     beside: "Ivy (100m)",
     needs: &["memcached"],
-    packages: "memcached",
+    packages: "package memcached",
     prepare: |_, _| Ok(()),
     command: |_| {
-        let mut command = ["memcached", "-s", SOCKET, "-t", "4"].map(str::to_owned).to_vec();
+        let mut command = ["memcached", "-s", SOCKET, "-t", "4"].map(Into::into).to_vec();
         // SAFETY: asks a number of the kernel.
         if unsafe { libc::geteuid() } == 0 {
-            command.extend(["-u", "root"].map(str::to_owned));
+            command.extend(["-u", "root"].map(Into::into));
         }
-        command
+        Ok(command)
     },
     drive: Some(drive),
     what: |context| {
@@ -33,10 +35,33 @@ pub(crate) static SERVER: Foreign = Foreign {
     },
 };
 
+/// Our stand-in, which brings its clients.
+pub(crate) static OWN: External = External {
+    name: "server (ours)",
+    beside: "Ivy (100m)",
+    needs: &[],
+    packages: "",
+    prepare: |_, _| Ok(()),
+    command: |context| stand_in::command(stand_in::SERVER, own_requests(context)),
+    drive: None,
+    what: |context| {
+        format!(
+            "A server that we wrote, with 4 threads: each of 4 clients sends {} requests to a shared table",
+            grouped(own_requests(context).into())
+        )
+    },
+};
+
+fn own_requests(context: &Context) -> u32 {
+    context.length(500_000, 2_000_000)
+}
+
 const SOCKET: &str = "socket";
 const CLIENTS: usize = 8;
 const BATCH: usize = 200;
-/// The time limit for a server to begin, and for an answer.
+/// The time limit for a server to begin. `stanchion record` may build its shim before.
+const START: Duration = Duration::from_secs(120);
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn window(context: &Context) -> Duration {
@@ -49,7 +74,7 @@ fn drive(place: &Path, context: &Context, runs: &mut dyn FnMut() -> bool) -> std
     // The first connection that is taken shows that it has begun.
     let began = Instant::now();
     while let Err(error) = UnixStream::connect(&path) {
-        if !runs() || began.elapsed() > PATIENCE || context.go_on().is_err() {
+        if !runs() || began.elapsed() > START || context.go_on().is_err() {
             let seconds = began.elapsed().as_secs();
             return Err(Error::other(format!("it took no connection within {seconds} s: {error}")));
         }

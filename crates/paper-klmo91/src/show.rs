@@ -118,32 +118,156 @@ pub(crate) fn one(taken: Taken, verdict: fn(f64) -> Verdict) -> Result<Outcome, 
         Ok(recorded) => recorded,
         Err(why) => return Ok(Outcome::new(Verdict::NotRun(why))),
     };
-    if let Some(why) = recorded.too_few() {
-        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    let verdict = judged(&recorded, verdict)?;
+    pictured(&enough(&[&recorded]), |_| String::new(), verdict)
+}
+
+/// Returns the outcome for a program of others and one of ours. Both are shown. `verdict` is of the
+/// program of others alone. Without it nothing is judged, because we would judge a claim by
+/// sections that we have chosen.
+pub(crate) fn foreign_and_ours(
+    foreign: &Taken,
+    ours: &Taken,
+    verdict: fn(f64) -> Verdict,
+) -> Result<Outcome, Stop> {
+    let verdict = match (foreign, ours) {
+        (Ok(foreign), _) => judged(foreign, verdict)?,
+        (Err(why), Ok(ours)) => Verdict::NotJudged(format!(
+            "only a program that we wrote was recorded here, {}, and it decides nothing; {why}",
+            ours.name
+        )),
+        (Err(why), Err(too)) => Verdict::NotRun(format!("{too}; {why}")),
+    };
+    let recorded: Vec<&Recorded> =
+        [foreign, ours].into_iter().flatten().map(AsRef::as_ref).collect();
+    let of = |recorded: &Recorded| format!("{}: ", recorded.name);
+    let mut outcome = pictured(&enough(&recorded), of, verdict)?;
+    if !recorded.is_empty() {
+        // The verdict says the same of the program of others.
+        let of_ours = ours.as_ref().map_or_else(|why| Some(why.clone()), |ours| ours.too_few());
+        outcome.notes.extend(of_ours.map(|why| format!("Left out: {why}.")));
+        outcome.notes.push(
+            "A program with “(ours)” behind its name was written for this study. It is shown, and never judged."
+                .to_owned(),
+        );
     }
-    let (all, cost) = (recorded.all()?, recorded.pool.cost);
-    let programs = [recorded.as_ref()];
-    let long = all.share_above(cost);
-    let paper = paper::offline_of(recorded.beside)
-        .map_or_else(|| "–".to_owned(), |row| percent(row.blocks));
-    let beside = recorded.beside;
-    Ok(Outcome {
-        comparisons: vec![
-            Comparison::new("C", "200 µs (about 200 spins)", recorded.time(cost)),
+    Ok(outcome)
+}
+
+/// Returns the `verdict` of the share of waits that were longer than C, if there are enough waits.
+fn judged(recorded: &Recorded, verdict: fn(f64) -> Verdict) -> Result<Verdict, Stop> {
+    Ok(match recorded.too_few() {
+        Some(why) => Verdict::NotJudged(why),
+        None => verdict(recorded.all()?.share_above(recorded.pool.cost)),
+    })
+}
+
+/// Returns the recordings that have enough waits.
+fn enough<'r>(recorded: &[&'r Recorded]) -> Vec<&'r Recorded> {
+    recorded.iter().copied().filter(|recorded| recorded.too_few().is_none()).collect()
+}
+
+/// Returns an outcome with the figures of all programs beside the paper's. `of` begins the names of
+/// a program's figures.
+fn pictured(
+    programs: &[&Recorded],
+    of: fn(&Recorded) -> String,
+    verdict: Verdict,
+) -> Result<Outcome, Stop> {
+    let mut outcome = Outcome::new(verdict);
+    for recorded in programs {
+        let of = of(recorded);
+        let (all, cost) = (recorded.all()?, recorded.pool.cost);
+        let paper = paper::offline_of(recorded.beside)
+            .map_or_else(|| "–".to_owned(), |row| percent(row.blocks));
+        let beside = recorded.beside;
+        outcome.comparisons.extend([
+            Comparison::new(format!("{of}C"), "200 µs (about 200 spins)", recorded.time(cost)),
             Comparison::new(
-                format!("waits longer than C; the paper's are of {beside}"),
+                format!("{of}waits longer than C; the paper's are of {beside}"),
                 paper,
-                percent(long),
+                percent(all.share_above(cost)),
             ),
             Comparison::new(
-                "waits longer than 5.04 C",
+                format!("{of}waits longer than 5.04 C"),
                 "not given",
                 percent(all.share_above(LONGEST_SPIN * cost)),
             ),
-        ],
-        pictures: vec![histogram(&recorded)],
-        tables: vec![lengths(&programs)?],
-        notes: notes(&programs),
-        ..Outcome::new(verdict(long))
-    })
+        ]);
+        outcome.pictures.push(histogram(recorded));
+    }
+    if !programs.is_empty() {
+        outcome.tables.push(lengths(programs)?);
+        outcome.notes = notes(programs);
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::tests::recorded;
+    use super::*;
+
+    /// A program of which so many waits are longer than C, and as many are shorter.
+    fn program(name: &str, waits: u64) -> Taken {
+        let points: &[(u64, u64)] = &[(100, waits), (1_000_000, waits)];
+        Ok(Arc::new(recorded(name, &[("queue", points)])))
+    }
+
+    fn missing(name: &str) -> Taken {
+        Err(format!("{name} not found: install it"))
+    }
+
+    fn outcome(foreign: &Taken, ours: &Taken) -> Outcome {
+        foreign_and_ours(foreign, ours, |long| Verdict::when(long > 0.4, "the share".to_owned()))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_program_of_ours_alone_is_shown_and_not_judged() {
+        let outcome = outcome(&missing("memcached"), &program("server (ours)", 100));
+        assert_eq!(outcome.verdict.name(), "not judged");
+        let because = outcome.verdict.because();
+        assert!(because.contains("server (ours)") && because.contains("install it"), "{because}");
+        assert_eq!((outcome.pictures.len(), outcome.comparisons.len()), (1, 3));
+        assert!(outcome.pictures[0].title.starts_with("server (ours): "));
+        assert!(outcome.comparisons.iter().all(|row| row.what.starts_with("server (ours): ")));
+        assert!(outcome.notes.iter().any(|note| note.contains("never judged")));
+    }
+
+    #[test]
+    fn a_program_of_others_decides_beside_one_of_ours() {
+        let foreign = program("memcached", 100);
+        for ours in [program("server (ours)", 100), program("server (ours)", 1), missing("shim")] {
+            let outcome = outcome(&foreign, &ours);
+            assert_eq!(outcome.verdict, Verdict::Holds("the share".to_owned()));
+            assert!(outcome.pictures[0].title.starts_with("memcached: "));
+            let shown = ours.is_ok_and(|ours| ours.too_few().is_none());
+            assert_eq!(outcome.pictures.len(), 1 + usize::from(shown));
+            let left_out = outcome.notes.iter().any(|note| note.starts_with("Left out: "));
+            assert_eq!(left_out, !shown);
+        }
+        // Figures of one name would stand in one row.
+        let outcome = outcome(&foreign, &program("server (ours)", 100));
+        let mut names: Vec<_> = outcome.comparisons.iter().map(|row| row.what.clone()).collect();
+        names.dedup();
+        assert_eq!(names.len(), 6);
+    }
+
+    #[test]
+    fn a_program_of_others_with_few_waits_is_not_replaced_by_ours() {
+        let outcome = outcome(&program("memcached", 10), &program("server (ours)", 100));
+        assert_eq!(outcome.verdict.name(), "not judged");
+        assert!(outcome.verdict.because().starts_with("memcached: 20 waits"));
+        assert!(outcome.pictures[0].title.starts_with("server (ours): "));
+    }
+
+    #[test]
+    fn without_any_program_nothing_was_run() {
+        let outcome = outcome(&missing("memcached"), &missing("shim"));
+        assert_eq!(outcome.verdict.name(), "not run");
+        assert!(outcome.pictures.is_empty());
+    }
 }

@@ -152,7 +152,7 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
             let regsim = make(machine, context, move |place| Regsim::new(place, cycles))?;
             record("Regsim", &regsim, machine, seed)
         }
-        Source::Build | Source::Server => {
+        Source::Build | Source::Server | Source::OwnBuild | Source::OwnServer => {
             Err(Stop::Failed("other people's programs run on a real machine only".to_owned()))
         }
     }

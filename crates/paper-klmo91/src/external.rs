@@ -1,4 +1,5 @@
-//! Programs that this project did not write, recorded as a user would: by `stanchion record`.
+//! Programs that are recorded as a user would record them: by `stanchion record`. Most are programs
+//! that this project did not write.
 //!
 //! The command runs itself in another process. A program may hang, or take a signal badly: after a
 //! time limit, or at Ctrl-C, its whole process group is ended. It runs in a directory of its own,
@@ -7,6 +8,7 @@
 //! The C library does the waiting, as it always would, and the shim measures it from outside. So a
 //! wait is spun through only if it ended before the thread went to sleep.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,7 @@ use crate::waits::pool::{self, Pool};
 use stanchion_study::context::{Context, Stop};
 
 /// A program, and the functions that put it to work.
-pub(crate) struct Foreign {
+pub(crate) struct External {
     /// The label in tables.
     pub(crate) name: &'static str,
     /// The paper's row that stands beside it.
@@ -31,7 +33,7 @@ pub(crate) struct Foreign {
     /// Puts the program's input into the directory.
     pub(crate) prepare: fn(&Path, &Context) -> std::io::Result<()>,
     /// The program and its arguments; it runs in the directory.
-    pub(crate) command: fn(&Context) -> Vec<String>,
+    pub(crate) command: fn(&Context) -> std::io::Result<Vec<OsString>>,
     /// Keeps the program busy while it runs. A program that ends by itself needs nothing.
     pub(crate) drive: Option<Drive>,
     /// Returns a sentence that describes the run.
@@ -62,19 +64,17 @@ impl From<std::io::Error> for Missing {
 }
 
 /// Records the program.
-pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, Missing> {
+pub(crate) fn record(external: &External, context: &Context) -> Result<Recorded, Missing> {
     let absent: Vec<&str> =
-        foreign.needs.iter().copied().filter(|program| !is_in_path(program)).collect();
+        external.needs.iter().copied().filter(|program| !is_in_path(program)).collect();
     if !absent.is_empty() {
-        let (absent, packages) = (absent.join(", "), foreign.packages);
-        return Err(Missing::Because(format!(
-            "{absent} not found: install Debian's packages {packages}"
-        )));
+        let (absent, packages) = (absent.join(", "), external.packages);
+        return Err(Missing::Because(format!("{absent} not found: install Debian's {packages}")));
     }
-    let place = Place::new(foreign.name)?;
-    (foreign.prepare)(&place.0, context)?;
-    let mut running = Running::start(&place.0, &(foreign.command)(context))?;
-    if let Some(drive) = foreign.drive {
+    let place = Place::new(external.name)?;
+    (external.prepare)(&place.0, context)?;
+    let mut running = Running::start(&place.0, &(external.command)(context)?)?;
+    if let Some(drive) = external.drive {
         // If the program ended before its time, its own message says more than the error of
         // `drive`.
         let driven = drive(&place.0, context, &mut || matches!(running.ended(), Ok(None)));
@@ -91,9 +91,9 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     let recordings = pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
     let elapsed = recordings.iter().map(|recording| recording.elapsed_ns).sum();
     Ok(Recorded {
-        name: foreign.name.to_owned(),
-        beside: foreign.beside,
-        what: (foreign.what)(context),
+        name: external.name.to_owned(),
+        beside: external.beside,
+        what: (external.what)(context),
         pool: Pool::of(recordings),
         elapsed: Duration::from_nanos(elapsed),
         processors: context.processors.len(),
@@ -116,6 +116,25 @@ fn words(place: &Path, ended: ExitStatus) -> String {
         Some(line) => line.to_owned(),
         None => format!("`stanchion record` ended with {ended} and said nothing"),
     }
+}
+
+/// Returns `text` with the file name of each absolute path in place of the path. The page of a
+/// study may be shown to others, and a long path would make it wide.
+pub(crate) fn without_folders(text: &str) -> String {
+    let named = |c: char| c.is_alphanumeric() || c == '.';
+    let word = |word: &str| {
+        let start = word.find(|c: char| named(c) || c == '/');
+        let mut slashes = word.match_indices('/').map(|(at, _)| at);
+        let last = slashes.rfind(|at| word[at + 1..].starts_with(named));
+        match (start, last) {
+            (Some(start), Some(last)) if word[start..].starts_with('/') => {
+                format!("{}{}", &word[..start], &word[last + 1..])
+            }
+            _ => word.to_owned(),
+        }
+    };
+    let words: Vec<String> = text.split(' ').map(word).collect();
+    words.join(" ")
 }
 
 fn is_in_path(program: &str) -> bool {
@@ -151,7 +170,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(place: &Path, command: &[String]) -> std::io::Result<Self> {
+    fn start(place: &Path, command: &[OsString]) -> std::io::Result<Self> {
         let words = File::create(place.join(WORDS))?;
         let child = Command::new(std::env::current_exe()?)
             .args(["record", "--output", WAITS, "--"])
@@ -227,18 +246,18 @@ mod tests {
 
     #[test]
     fn what_is_not_installed_is_named_with_its_package() {
-        let foreign = Foreign {
+        let external = External {
             name: "a program",
             beside: "Taos (M2+)",
             needs: &["sh", "no-such-program-anywhere"],
             packages: "no-such-package",
             prepare: |_, _| panic!("nothing is prepared for what cannot be run"),
-            command: |_| Vec::new(),
+            command: |_| Ok(Vec::new()),
             drive: None,
             what: |_| String::new(),
         };
         let context = Context::new(true, 1, Interrupt::default());
-        let Err(Missing::Because(why)) = record(&foreign, &context) else {
+        let Err(Missing::Because(why)) = record(&external, &context) else {
             panic!("it cannot have been recorded");
         };
         assert!(why.starts_with("no-such-program-anywhere not found"), "{why}");
@@ -257,5 +276,19 @@ mod tests {
         assert_eq!(words(&path, ended), "make: ended");
         drop(place);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn paths_are_told_by_their_last_names() {
+        for (text, told) in [
+            ("cannot read /tmp/a/waits.json: gone", "cannot read waits.json: gone"),
+            ("`/no/such/cargo` cannot be run", "`cargo` cannot be run"),
+            ("(/opt/x/), or in ../lib", "(x/), or in ../lib"),
+            ("1/2 of them; memcached not found", "1/2 of them; memcached not found"),
+            ("/", "/"),
+            ("", ""),
+        ] {
+            assert_eq!(without_folders(text), told);
+        }
     }
 }
