@@ -53,7 +53,7 @@ pub(crate) static OWN: External = External {
 };
 
 fn own_requests(context: &Context) -> u32 {
-    context.length(500_000, 2_000_000)
+    context.length(800_000, 3_000_000)
 }
 
 const SOCKET: &str = "socket";
