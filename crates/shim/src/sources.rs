@@ -47,6 +47,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/deadline.rs", include_str!("../preload/linux/deadline.rs")),
     ("linux/dispatch.rs", include_str!("../preload/linux/dispatch.rs")),
     ("linux/errno.rs", include_str!("../preload/linux/errno.rs")),
+    ("linux/frames.rs", include_str!("../preload/linux/frames.rs")),
     ("linux/futex.rs", include_str!("../preload/linux/futex.rs")),
     ("linux/interpose.rs", include_str!("../preload/linux/interpose.rs")),
     ("linux/layout.rs", include_str!("../preload/linux/layout.rs")),

@@ -1,5 +1,5 @@
-//! Reads a path of calls into a library: which of its ways to wait a thread took, and which function
-//! of the program asked for it.
+//! Reads a path of calls into a library: which of its ways to wait a thread took, and which
+//! function of the program asked for it.
 
 /// The kind of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +44,8 @@ pub(super) struct Wait {
 }
 
 /// The beginnings of the names of functions by which libraries wait. Of the library's calls in a
-/// path the outermost that one of them matches names the wait. But a wait for a lock is one wherever
-/// the lock is taken: the program's own code may be inlined into a function of a library.
+/// path the outermost that one of them matches names the wait. But a wait for a lock is one
+/// wherever the lock is taken: the program's own code may be inlined into a function of a library.
 const ENTRIES: &[(&str, Class, &str)] = &[
     ("rayon_core::sleep::", Class::Idle, "rayon's idle worker"),
     ("rayon_core::latch::", Class::Park, "rayon's latch"),
@@ -113,8 +113,8 @@ const LIBRARIES: &[&str] = &[
 ];
 
 impl Wait {
-    /// Returns what the functions of a path say, the innermost first. A function is none if there is
-    /// no symbol for it.
+    /// Returns what the functions of a path say, the innermost first. A function is none if there
+    /// is no symbol for it.
     pub(super) fn of(functions: &[Option<String>]) -> Self {
         let is_library = |function: &Option<String>| function.as_deref().is_none_or(in_library);
         // A call without a symbol is the library's if one of the library follows.

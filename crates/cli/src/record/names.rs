@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `S/usr/lib/libx.so+0x5c10`: a static | `libx.so: queue_lock` | `libx.so: static at 0x5c10` |
 //! | `C/usr/bin/prog+0x1f2b4`: called from there | `prog: in work+0x14` | `prog: in 0x1f2b4` |
-//! | `P/usr/bin/prog+0x1f2b4+0x2c00`: a wait by `futex` | `prog: std Mutex in work` | `prog: futex in 0x1f2b4 < 0x2c00` |
+//! | `P/bin/x+0x1f+0x2c`: in `futex` | `x: std Mutex in work` | `x: futex in 0x1f < 0x2c` |
 //! | `P?`: the same from nowhere known | `unknown` | `unknown` |
 //! | `C?`: called from nowhere known | `unknown` | `unknown` |
 //!

@@ -1,8 +1,8 @@
 //! Waits that do not go through pthread mutexes: calls of `futex` by `syscall`.
 //!
-//! The locks of Rust's standard library, of parking_lot, of crossbeam and of GLib wait so. Each wait is
-//! named after the path of calls that led to it ([`unwind`]), because the word that a thread waits
-//! for is often its own.
+//! The locks of Rust's standard library, of parking_lot, of crossbeam and of GLib wait so. Each
+//! wait is named after the path of calls that led to it ([`unwind`]), because the word that a
+//! thread waits for is often its own.
 //!
 //! A thread that is woken and does not get its lock waits again, and counts again. A wait that ends
 //! with its time counts. A wait that never began, because the word had another value, does not. Not

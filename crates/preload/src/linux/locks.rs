@@ -138,8 +138,8 @@ impl Lock {
 /// Returns the slots of `table` in which an address may be.
 #[inline]
 fn near(table: &'static [Lock], address: usize) -> impl Iterator<Item = &'static Lock> {
-    // Mutexes are 40 bytes apart or more, and words four. Fields of equal objects are a power of two
-    // apart.
+    // Mutexes are 40 bytes apart or more, and words four. Fields of equal objects are a power of
+    // two apart.
     let mixed = (address >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize);
     let place = mixed >> (usize::BITS - 12);
     (place..place + NEAR).map(|place| &table[place % table.len()])
@@ -254,8 +254,8 @@ pub(super) fn path(path: &Path, table: &Shared) -> Option<u32> {
     known(path.key(), table, b"P?", || place::of_path(path.addresses()))
 }
 
-/// Returns the index of the name that `find` finds for the calls with that key, or else of `unknown`.
-/// Calls are looked up once.
+/// Returns the index of the name that `find` finds for the calls with that key, or else of
+/// `unknown`. Calls are looked up once.
 fn known(
     key: usize,
     table: &Shared,

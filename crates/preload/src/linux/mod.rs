@@ -15,6 +15,7 @@
 //! mutex                        the replaced mutex
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
 //! unwind    place              paths of calls; names of locks
+//! frames                       the unwind tables of a module
 //! real                         the C library's functions
 //! maps      table    message   what the kernel maps; the shared table; messages
 //! errno     deadline allocator
@@ -22,9 +23,9 @@
 //!
 //! # What the shim must not do
 //!
-//! The shim runs inside any call of `pthread_mutex_lock` or `syscall` of any program: in code that a signal
-//! handler interrupted, in the allocator, in a constructor before `main`, or in the child of a
-//! fork, with any locks held. So these rules hold for all code that a lock or unlock reaches:
+//! The shim runs inside any call of `pthread_mutex_lock` or `syscall` of any program: in code that
+//! a signal handler interrupted, in the allocator, in a constructor before `main`, or in the child
+//! of a fork, with any locks held. So these rules hold for all code that a lock or unlock reaches:
 //!
 //! 1. It calls no code of the program: no `malloc` (see [`allocator`]). Of the functions that can
 //!    be interposed it calls only those that do nothing but enter the kernel. Of these it calls
@@ -51,6 +52,7 @@ mod cond;
 mod deadline;
 mod dispatch;
 mod errno;
+mod frames;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod futex;
 mod interpose;
