@@ -27,6 +27,7 @@ prop_compose! {
         elapsed_ns: u64,
         overflow: u64,
         program in "[a-zäöü\"\\\\ ]{1,20}",
+        mutexes in prop::option::of("[a-z-]{1,20}"),
         locks in prop::collection::btree_map(
             "[a-z0-9ß:+<>&{}\\[\\]\"\\\\ ]{1,30}",
             prop::collection::vec(observation(), 1..40),
@@ -38,7 +39,8 @@ prop_compose! {
             observations.iter().for_each(|observation| waits.add(observation));
             (name, waits)
         });
-        Recording { program, cost_ns, unit_ns, elapsed_ns, locks: locks.collect(), overflow }
+        let locks = locks.collect();
+        Recording { program, mutexes, cost_ns, unit_ns, elapsed_ns, locks, overflow }
     }
 }
 
@@ -119,6 +121,15 @@ fn the_example_is_good() {
     let recording = Recording::from_json(GOOD.as_bytes()).unwrap();
     assert_eq!(recording.lock("queue").unwrap().count(), 3);
     assert_eq!(recording.to_json(), GOOD);
+    assert_eq!(recording.mutexes, None);
+}
+
+#[test]
+fn what_mutexes_a_program_had_is_kept() {
+    let text = GOOD.replacen("\"queues\",", "\"queues\", \"mutexes\": \"pthread\",", 1);
+    let recording = Recording::from_json(text.as_bytes()).unwrap();
+    assert_eq!(recording.mutexes.as_deref(), Some(Recording::PTHREAD));
+    assert_eq!(recording.to_json(), text);
 }
 
 /// The text to replace, its replacement, the line that is to be named, and a part of the message.
@@ -140,6 +151,7 @@ const DAMAGES: &[(&str, &str, usize, &str)] = &[
     ("\"unit_ns\": 400", "\"unit_ns\": 800", 5, "max_ns is 90000, which the last of its buckets"),
     ("\"elapsed_ns\": 2000000000", "\"elapsed_ns\": -1", 2, "expected u64"),
     ("\"program\": \"queues\"", "\"program\": \"\"", 2, "the name of the program has 0 bytes"),
+    ("\"queues\",", "\"queues\", \"mutexes\": \"\",", 2, "the kind of mutexes has 0 bytes"),
     ("\"name\": \"list\"", "\"name\": \"queue\"", 5, "a second lock `queue`"),
     ("\"name\": \"list\"", "\"name\": \"li\\u001bst\"", 4, "control character"),
     ("\"name\": \"list\"", "\"nom\": \"list\"", 4, "unknown field `nom`"),

@@ -163,6 +163,7 @@ mod tests {
         };
         let recording = Recording {
             program: name.to_owned(),
+            mutexes: None,
             cost_ns: 1_000,
             unit_ns: 80,
             elapsed_ns: 1_000_000,

@@ -113,6 +113,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     }
     let recording = Recording {
         program: file_name(command),
+        mutexes: Some(policy.unwrap_or(Recording::PTHREAD).to_owned()),
         cost_ns: gathered.cost_ns,
         unit_ns: gathered.unit_ns,
         elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),

@@ -48,6 +48,7 @@ fn recording(program: &str, locks: &[(&str, &[(usize, u64)])]) -> Recording {
     };
     Recording {
         program: program.to_owned(),
+        mutexes: None,
         cost_ns: 5_000,
         unit_ns: 400,
         elapsed_ns: 1_000_000_000,

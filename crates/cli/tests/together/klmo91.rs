@@ -38,6 +38,7 @@ fn recording() -> Recording {
     }
     Recording {
         program: "given".to_owned(),
+        mutexes: None,
         cost_ns: 5_000,
         unit_ns: 400,
         elapsed_ns: 1_000_000_000,

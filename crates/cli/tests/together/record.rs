@@ -61,6 +61,7 @@ fn waits_are_written_under_the_names_of_their_locks() {
     assert_eq!(text(&done.stdout), "ok\n", "standard output is the program's");
     let recording = read(&place.path("waits.json"));
     assert_eq!(recording.program, "pthreads");
+    assert_eq!(recording.mutexes.as_deref(), Some("pthread"));
     assert!(recording.elapsed_ns > 1_000_000 && recording.overflow == 0);
     let names: Vec<_> = recording.locks.iter().map(|lock| lock.0.as_str()).collect();
     assert!(names.contains(&"pthreads: STATIC_LOCK"), "{names:?}");
@@ -118,6 +119,7 @@ fn a_lock_of_ours_is_recorded_as_well() {
         assert!(!text(&done.stderr).contains("not replaced"), "{policy}: {}", text(&done.stderr));
         let recording = read(&output);
         assert!(recording.all().count() > 0, "{policy}");
+        assert_eq!(recording.mutexes.as_deref(), Some(policy));
         if policy == "always-spin" {
             assert_eq!(recording.all().blocked(), 0);
         }

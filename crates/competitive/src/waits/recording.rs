@@ -11,6 +11,9 @@ use crate::cost;
 pub struct Recording {
     /// The program's name.
     pub program: String,
+    /// The mutexes of a program that `stanchion record` ran: [`PTHREAD`](Recording::PTHREAD), or
+    /// the policy that replaced them. `None` if the program has a [`Recorder`](super::Recorder).
+    pub mutexes: Option<String>,
     /// C in nanoseconds, as it was known at the end.
     pub cost_ns: u64,
     /// The width of a linear bucket in nanoseconds: 0.08 C, as C was when the recording began.
@@ -55,6 +58,7 @@ pub fn snapshot() -> Recording {
         .collect();
     Recording {
         program: program(),
+        mutexes: None,
         cost_ns: cost::current(),
         unit_ns: unit,
         elapsed_ns: table::elapsed(),
@@ -96,6 +100,9 @@ fn program() -> String {
 }
 
 impl Recording {
+    /// The mutexes of the C library, as [`mutexes`](Self::mutexes) names them.
+    pub const PTHREAD: &str = "pthread";
+
     /// The waits of the lock of that name.
     #[must_use]
     pub fn lock(&self, name: &str) -> Option<&Distribution> {

@@ -10,9 +10,10 @@
 //! ]}
 //! ```
 //!
-//! `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and a count. Buckets are
-//! those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits that found no
-//! other waiter. In a file each lock stands on one line.
+//! `"mutexes": "pthread"` after `program` says that `stanchion record` ran the program, and what
+//! mutexes it had. `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and a count.
+//! Buckets are those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits
+//! that found no other waiter. In a file each lock stands on one line.
 
 use core::fmt::Write as _;
 
@@ -43,6 +44,8 @@ struct Head {
     _version: u64,
     /// The program.
     program: String,
+    /// The mutexes of the program, if `stanchion record` ran it.
+    mutexes: Option<String>,
     /// C, in nanoseconds.
     cost_ns: u64,
     /// The width of the buckets around C, in nanoseconds.
@@ -92,8 +95,11 @@ impl Recording {
     /// ```
     #[must_use]
     pub fn to_json(&self) -> String {
+        let mutexes = self.mutexes.as_deref();
+        let mutexes =
+            mutexes.map_or_else(String::new, |of| format!(" \"mutexes\": {},", quoted(of)));
         let head = format!(
-            "\"program\": {}, \"cost_ns\": {}, \"unit_ns\": {}, \"elapsed_ns\": {}, \"overflow\": {}",
+            "\"program\": {},{mutexes} \"cost_ns\": {}, \"unit_ns\": {}, \"elapsed_ns\": {}, \"overflow\": {}",
             quoted(&self.program),
             self.cost_ns,
             self.unit_ns,
@@ -127,6 +133,10 @@ impl Recording {
             FileError::new(line, problem)
         };
         check_name("the program", &head.program).map_err(top)?;
+        head.mutexes
+            .iter()
+            .try_for_each(|of| check_name("the kind of mutexes", of))
+            .map_err(top)?;
         within("unit_ns", head.unit_ns, 1, MAX_UNIT_NS).map_err(top)?;
         within("cost_ns", head.cost_ns, 1, MOST_COST_NS).map_err(top)?;
         let mut locks = document.locks(|lock: Lock| lock.check(head.unit_ns))?;
@@ -136,6 +146,7 @@ impl Recording {
         locks.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(Self {
             program: head.program.clone(),
+            mutexes: head.mutexes.clone(),
             cost_ns: head.cost_ns,
             unit_ns: head.unit_ns,
             elapsed_ns: head.elapsed_ns,

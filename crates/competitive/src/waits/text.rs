@@ -127,9 +127,10 @@ impl Recording {
             );
         }
         if self.overflow > 0 {
+            let (locks, are) = if self.overflow == 1 { ("lock", "is") } else { ("locks", "are") };
             let _ = writeln!(
                 text,
-                "{} locks found the table of names full and are counted as {}",
+                "{} {locks} found the table of names full and {are} counted as {}",
                 self.overflow,
                 super::OTHERS
             );

@@ -49,10 +49,14 @@ pub struct Pool {
 }
 
 /// The waits of the locks of one name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lock {
     /// The lock's name.
     pub name: String,
+    /// The program that it is of.
+    pub program: String,
+    /// The mutexes of that program, as [`Recording::mutexes`] has them in the first file.
+    pub mutexes: Option<String>,
     /// The waits, one distribution from each file that has the lock.
     pub recorded: Vec<Distribution>,
 }
@@ -93,7 +97,12 @@ impl Pool {
                     1 => name,
                     _ => format!("{}: {name}", recording.program),
                 };
-                let lock = locks.entry(name.clone()).or_insert(Lock { name, ..Lock::default() });
+                let lock = locks.entry(name.clone()).or_insert_with(|| Lock {
+                    name,
+                    program: recording.program.clone(),
+                    mutexes: recording.mutexes.clone(),
+                    recorded: Vec::new(),
+                });
                 lock.recorded.push(recorded);
             }
         }
@@ -208,6 +217,7 @@ mod tests {
         }
         Recording {
             program: program.to_owned(),
+            mutexes: None,
             cost_ns: unit_ns * 100 / 8,
             unit_ns,
             elapsed_ns: 1_000,
