@@ -49,6 +49,12 @@ pub fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// Formats a count that may be large: "1 wait", "1,300 waits".
+pub fn grouped_count(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {what}{s}", grouped(number))
+}
+
 /// Formats a time given in nanoseconds, in ns, µs, ms or s, with a no-break space before the unit.
 pub fn nanos(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
@@ -97,6 +103,8 @@ mod tests {
             assert_eq!(grouped(number), expected);
         }
         assert_eq!((count(1, "egg"), count(0, "egg")), ("1 egg".to_owned(), "0 eggs".to_owned()));
+        let eggs = [0, 1, 1300].map(|eggs| grouped_count(eggs, "egg"));
+        assert_eq!(eggs, ["0 eggs", "1 egg", "1,300 eggs"]);
         assert_eq!(nanos(1500.0), "1.50\u{a0}µs");
         assert_eq!(nanos(2.0e9), "2.00\u{a0}s");
     }

@@ -6,7 +6,7 @@
 
 mod calls;
 mod cost;
-mod names;
+pub(crate) mod names;
 mod program;
 mod run;
 mod shim;

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use stanchion_competitive::waits::shared::Gathered;
@@ -27,7 +27,7 @@ pub(super) struct Named {
     pub(super) locks: Vec<(String, Distribution)>,
     /// The others, by kind and name.
     pub(super) others: Vec<(Class, String, Distribution)>,
-    /// True if functions on the path of a wait have no names.
+    /// True if a static or a function, or one on the path of a wait, has no name.
     pub(super) nameless: bool,
 }
 
@@ -104,7 +104,8 @@ fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, S
         (_, Some((symbol, within))) => format!("{file}: in {symbol}+{within:#x}"),
         (_, None) => format!("{file}: in {offset:#x}"),
     };
-    (Class::Lock, name, true)
+    let known = !is_bare(&name);
+    (Class::Lock, name, known)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +149,26 @@ struct Symbols {
 }
 
 impl Symbols {
-    /// None if the file cannot be read or has none.
+    /// None if the file cannot be read or has none. Those of a file that was stripped are where a
+    /// package of debug symbols puts them.
     fn read(path: &Path) -> Self {
         let Ok(bytes) = std::fs::read(path) else { return Self::default() };
         let Ok(file) = object::File::parse(&*bytes) else { return Self::default() };
         let base = file.segments().map(|segment| segment.address() & !0xFFF).min().unwrap_or(0);
         let mut symbols = Self { base, ..Self::default() };
+        symbols.add(&file);
+        if let Some(apart) = debug_file(&file).filter(|_| file.symbols().next().is_none())
+            && let Ok(bytes) = std::fs::read(apart)
+            && let Ok(file) = object::File::parse(&*bytes)
+        {
+            symbols.add(&file);
+        }
+        symbols.functions.sort();
+        symbols.data.sort();
+        symbols
+    }
+
+    fn add(&mut self, file: &object::File<'_>) {
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
             let Ok(name) = symbol.name() else { continue };
             if symbol.is_undefined() || name.is_empty() {
@@ -161,14 +176,11 @@ impl Symbols {
             }
             let entry = (symbol.address(), symbol.size(), name.to_owned());
             match symbol.kind() {
-                SymbolKind::Text => symbols.functions.push(entry),
-                SymbolKind::Data => symbols.data.push(entry),
+                SymbolKind::Text => self.functions.push(entry),
+                SymbolKind::Data => self.data.push(entry),
                 _ => {}
             }
         }
-        symbols.functions.sort();
-        symbols.data.sort();
-        symbols
     }
 
     /// The symbol that an offset lies in, and how far.
@@ -185,6 +197,30 @@ impl Symbols {
             found.into_iter().find(|symbol| address - symbol.0 < symbol.1.max(1))?;
         Some((demangled(name), address - start))
     }
+}
+
+/// Returns whether a name has addresses in the place of a function.
+pub(crate) fn is_bare(name: &str) -> bool {
+    let is_address = |word: &str| {
+        let digits = word.strip_prefix("0x").filter(|digits| !digits.is_empty());
+        digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    let place = [" in ", " static at "].iter().find_map(|word| name.rsplit_once(word));
+    place.is_some_and(|(_, calls)| calls.split(" < ").all(is_address))
+}
+
+/// The advice to a reader of such names.
+pub(crate) const HINT: &str = "\
+    Some functions have no names, because the symbols of their files are missing. Install the debug symbols of the program and its libraries \
+    (packages in -dbgsym or -debuginfo), or build the program with -g and without `strip` (in Cargo with `debug = \"line-tables-only\"`), and \
+    record again.";
+
+/// The file of debug symbols of a file with that build ID.
+fn debug_file(file: &object::File<'_>) -> Option<PathBuf> {
+    let id = file.build_id().ok()??;
+    let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (first, rest) = digits.split_at_checked(2)?;
+    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug")))
 }
 
 fn demangled(name: &str) -> String {
@@ -237,6 +273,50 @@ mod tests {
         assert_eq!(at(0xff, Kind::Call), None);
         assert_eq!(at(0x208, Kind::Static), Some(("queue_lock".into(), 8)));
         assert_eq!(at(u64::MAX, Kind::Static), None);
+    }
+
+    #[test]
+    fn rust_and_c_plus_plus_are_demangled() {
+        for (symbol, name) in [
+            ("_ZN4core3fmt5Write9write_str17h0123456789abcdefE", "core::fmt::Write::write_str"),
+            ("_RNvCs4fqI2P2rA04_5queue4push", "queue::push"),
+            ("_ZN5queue4pushEi.constprop.0", "queue::push"),
+            (
+                "_ZNSt5dequeIiSaIiEE9push_backERKi",
+                "std::deque<int, std::allocator<int> >::push_back",
+            ),
+            ("queue_push", "queue_push"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(demangled(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn names_without_a_symbol_are_told() {
+        for bare in [
+            "x: in 0x1f",
+            "libx.so: static at 0xabc",
+            "program: x: in 0x1f",
+            "x: std Mutex in 0x1f < 0x2c00",
+        ] {
+            assert!(is_bare(bare), "{bare}");
+        }
+        for name in [
+            "x: in work+0x1f",
+            "x: lock",
+            "unknown",
+            "queue",
+            "x: in 0x1f and more",
+            "x: std Mutex in work",
+        ] {
+            assert!(!is_bare(name), "{name}");
+        }
+        let me = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let file = object::File::parse(&*me).unwrap();
+        if let Some(path) = debug_file(&file) {
+            assert!(path.starts_with("/usr/lib/debug/.build-id"), "{}", path.display());
+        }
     }
 
     #[test]

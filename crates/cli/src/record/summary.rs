@@ -7,11 +7,11 @@ use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{Distribution, Recording};
 
 use super::calls::Class;
-use super::names::Named;
+use super::names::{self, Named};
 use super::run::Ended;
 use stanchion_study::command::stanchion;
 use stanchion_study::output::Output;
-use stanchion_study::units::{count, grouped, percent};
+use stanchion_study::units::{count, grouped, grouped_count, percent};
 
 /// Why there is nothing to write, if there is nothing.
 pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
@@ -55,9 +55,8 @@ pub(super) fn print(
         line(format_args!("stanchion: {} was ended by signal {signal}", recording.program));
     }
     line(format_args!(
-        "stanchion: {} {} for {} of {}, in {}; {} blocked",
-        grouped(all.count()),
-        if all.count() == 1 { "wait" } else { "waits" },
+        "stanchion: {} for {} of {}, in {}; {} blocked",
+        grouped_count(all.count(), "wait"),
         count(recording.locks.len(), "lock"),
         recording.program,
         processes(gathered.lockers),
@@ -120,11 +119,7 @@ fn others(named: &Named) -> Vec<String> {
         lines.push(format!("{share} of the waiting time is of no known way to wait"));
     }
     if named.nameless {
-        lines.push(
-            "some functions have no names: build the program without `strip`, or with \
-             `debug = \"line-tables-only\"`"
-                .to_owned(),
-        );
+        lines.push(names::HINT.to_owned());
     }
     lines
 }
