@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use super::recording::{LONGEST_SPIN, Recorded, unsound};
 use super::{paper, recordings, simulated, simulated_recordings, table_of_waits};
-use crate::waits::judge::{BLOCK, COLUMNS, COMPETITIVE, Costs, FACTORS, Judged, ONLINE, POLICIES};
+use crate::waits::judge::{
+    BLOCK, COLUMNS, COMPETITIVE, Costs, DEFAULT, FACTORS, Judged, ONLINE, SPIN,
+};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
@@ -36,8 +38,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The largest cost of a competitive strategy in the paper, and then that of the best threshold.
 const MOST: f64 = 1.8;
 const MOST_ONLINE: f64 = 1.24;
-/// The index of always-spin.
-const SPIN: usize = 1;
+/// The number of policies: the paper's, without the default mutex's.
+const POLICIES: usize = DEFAULT;
 
 /// The cost of a program's waits.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Row {
         let (mut judged, mut cut) = (Vec::new(), 0.0);
         for lock in &recorded.pool.locks {
             let waits = lock.waits().map_err(unsound)?;
-            let one = Judged::of(&waits, cost).map_err(unsound)?;
+            let one = Judged::of(&waits, &lock.arrivals(), cost).map_err(unsound)?;
             if let Some(broken) = one.costs.iter().find_map(Costs::broken) {
                 return Err(broke(&format!("{}, lock {}", recorded.name, lock.name), &broken));
             }
@@ -77,7 +79,13 @@ impl Row {
     }
 
     fn relative(&self) -> [f64; POLICIES] {
-        self.costs[0].relative()
+        self.relative_at(0)
+    }
+
+    /// Returns the cost of each policy at one of [`FACTORS`], as a multiple of the optimum's.
+    fn relative_at(&self, factor: usize) -> [f64; POLICIES] {
+        let relative = self.costs[factor].relative();
+        std::array::from_fn(|policy| relative[policy])
     }
 }
 
@@ -161,7 +169,7 @@ fn comparisons(rows: &[Row]) -> Vec<Comparison> {
         all.push(Comparison::new(format!("{}, least and most", column.head), paper, here));
     }
     if let Some(hanoi) = rows.iter().find(|row| row.beside == "Hanoi") {
-        let dear = hanoi.costs[2].relative();
+        let dear = hanoi.relative_at(2);
         all.push(Comparison::new(
             "Hanoi at 2.5 C: always-block over optimal on-line",
             "116 s over 38 s: 3.05",
@@ -174,7 +182,7 @@ fn comparisons(rows: &[Row]) -> Vec<Comparison> {
 /// Returns a table in the paper's layout: our row above the paper's.
 fn beside_the_paper(rows: &[Row]) -> Table {
     let mut columns = vec!["program".to_owned()];
-    columns.extend(COLUMNS.iter().map(|column| column.head.to_owned()));
+    columns.extend(COLUMNS[..POLICIES].iter().map(|column| column.head.to_owned()));
     columns.push("Spin, cut".to_owned());
     let mut cells = Vec::new();
     for row in rows {
@@ -196,13 +204,13 @@ fn beside_the_paper(rows: &[Row]) -> Table {
 /// Returns a table of the costs if blocking cost less, or more, than was measured.
 fn other_costs(rows: &[Row]) -> Table {
     let mut columns = vec!["program, C".to_owned()];
-    columns.extend(COLUMNS.iter().map(|column| column.head.to_owned()));
+    columns.extend(COLUMNS[..POLICIES].iter().map(|column| column.head.to_owned()));
     let mut cells = Vec::new();
     for row in rows {
         // In rising order.
         for factor in [1, 0, 2] {
             let mut line = vec![format!("{}, {} C", row.name, FACTORS[factor])];
-            line.extend(row.costs[factor].relative().map(ratio));
+            line.extend(row.relative_at(factor).map(ratio));
             cells.push(line);
         }
     }
@@ -214,7 +222,7 @@ fn other_costs(rows: &[Row]) -> Table {
 }
 
 fn picture(rows: &[Row]) -> Picture {
-    let series = COLUMNS.iter().enumerate().map(|(policy, column)| {
+    let series = COLUMNS[..POLICIES].iter().enumerate().map(|(policy, column)| {
         let relative = rows.iter().map(|row| row.relative()[policy]);
         Series::new(column.head, relative.enumerate().map(|(place, cost)| (place as f64, cost)))
     });
@@ -277,6 +285,6 @@ mod tests {
         // One threshold for each lock is as good as knowing.
         assert!((row.relative()[ONLINE] - 1.0).abs() < 1e-9);
         let alone = Distribution::from_points(&[(100.0, 90.0), (1e6, 10.0)]).unwrap();
-        assert!(Costs::of(&alone, 1_000.0).unwrap().relative()[ONLINE] > 1.05);
+        assert!(Costs::of(&alone, &[1], 1_000.0).unwrap().relative()[ONLINE] > 1.05);
     }
 }

@@ -3,8 +3,14 @@
 //! ```text
 //! files ──load──▶ Pool ──judge──▶ Advice ──▶ text, report.html, one picture a lock, thresholds
 //! ```
+//!
+//! The reader is told wherever figures are shown what a recording lacks for the policy of the
+//! default mutex ([`lacks`](crate::args::lacks)). The demo checks them: it has the default mutex in
+//! a second run, and adds up what its waits cost.
 
+mod change;
 mod demo;
+mod had;
 mod page;
 mod text;
 mod verdicts;
@@ -15,9 +21,12 @@ use std::path::{Path, PathBuf};
 use stanchion_competitive::policy::OptimalOnline;
 use stanchion_competitive::waits::Thresholds;
 
-use stanchion_paper_klmo91::waits::judge::{Costs, FACTORS, Judged};
+use stanchion_paper_klmo91::waits::judge::{Costs, DEFAULT, FACTORS, Judged};
 use stanchion_paper_klmo91::waits::pool::{self, Lock, Pool};
 use verdicts::Claim;
+
+use change::Change;
+use had::Had;
 
 use crate::args::AdviseOptions;
 use crate::error::Error;
@@ -38,6 +47,11 @@ pub(crate) struct Advice {
     pub(crate) claims: Vec<Claim>,
     /// Theorems that were found broken: mistakes of this program.
     pub(crate) broken: Vec<String>,
+    /// The cost of the default mutex in the demo, as a multiple of the optimum's, by the locks'
+    /// names. Nothing else can be measured.
+    pub(crate) measured: Vec<(&'static str, f64)>,
+    /// The changes that are advised.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// The findings about a lock.
@@ -45,6 +59,10 @@ pub(crate) struct Advice {
 pub(crate) struct LockAdvice {
     /// The cost of each policy on its waits.
     pub(crate) judged: Judged,
+    /// The mutexes of its program.
+    pub(crate) had: Had,
+    /// The best policy: a place in the columns. `None` with too few waits.
+    pub(crate) chosen: Option<usize>,
     /// The best policy for it, in words.
     pub(crate) words: String,
 }
@@ -69,19 +87,25 @@ pub(crate) fn run(options: &AdviseOptions) -> Result<(), Error> {
     if let Some(cost) = options.cost_ns {
         pool.cost = cost as f64;
     }
-    let advice = Advice::of(pool)?;
+    let mut advice = Advice::of(pool)?;
+    if options.demo && options.cost_ns.is_none() {
+        advice.measured = demo::measure();
+    }
     for line in text::lines(&advice) {
         Output::Stdout.line(format_args!("{line}"));
     }
     destination.write(&advice)?;
+    for line in text::changes(&advice) {
+        Output::Stdout.line(format_args!("{line}"));
+    }
     if advice.broken.is_empty() { Ok(()) } else { Err(Error::Theorem(advice.broken.join("; "))) }
 }
 
 fn record_demo(destination: &Destination) -> Result<Pool, Error> {
     Output::Stderr.line(format_args!(
-        "recording {} threads that share three locks, for {} s",
+        "recording {} threads that share three locks for {time} s, then measuring them with the default mutex for {time} s",
         demo::THREADS,
-        demo::TIME.as_secs()
+        time = demo::TIME.as_secs()
     ));
     let recording = demo::record();
     if let Some(path) = &destination.recording {
@@ -105,23 +129,42 @@ impl Advice {
         for lock in &pool.locks {
             let judged = lock
                 .waits()
-                .and_then(|waits| Judged::of(&waits, pool.cost))
+                .and_then(|waits| Judged::of(&waits, &lock.arrivals(), pool.cost))
                 .map_err(|source| Error::Judge { lock: lock.name.clone(), source })?;
             broken.extend(broken_in(&lock.name, &judged.costs));
-            let words = words::advice(lock.count(), &judged, pool.cost);
-            locks.push(LockAdvice { judged, words });
+            let had = Had::of(lock.mutexes.as_deref(), &lock.own_name);
+            let enough = lock.count() >= words::ENOUGH && had != Had::Other;
+            let chosen = enough.then(|| words::best(&judged.costs[0], had.policy()));
+            let words = match chosen {
+                Some(chosen) => words::advice(chosen, had, &judged, pool.cost),
+                None if had == Had::Other => words::NO_MUTEX.to_owned(),
+                None => words::too_few(lock.count()),
+            };
+            locks.push(LockAdvice { judged, had, chosen, words });
         }
         let all = std::array::from_fn(|factor| {
             Costs::together(locks.iter().map(|lock| &lock.judged.costs[factor]))
         });
         broken.extend(broken_in("all locks", &all));
         let claims = verdicts::claims(&pool, &locks, &all, &broken);
-        Ok(Self { pool, locks, all, claims, broken })
+        let (measured, changes) = (Vec::new(), Vec::new());
+        let mut advice = Self { pool, locks, all, claims, broken, measured, changes };
+        advice.changes = change::changes(&advice);
+        Ok(advice)
     }
 
     /// Locks with what was found about each.
     pub(crate) fn each(&self) -> impl Iterator<Item = (&Lock, &LockAdvice)> {
         self.pool.locks.iter().zip(&self.locks)
+    }
+
+    /// The default mutex's policy checked: a lock's name, the cost computed and the cost measured,
+    /// as multiples of the optimum's.
+    pub(crate) fn checked(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        self.each().filter_map(|(lock, found)| {
+            let measured = self.measured.iter().find(|measured| measured.0 == lock.name)?.1;
+            Some((lock.name.as_str(), found.judged.costs[0].relative()[DEFAULT], measured))
+        })
     }
 
     fn thresholds(&self) -> Thresholds {

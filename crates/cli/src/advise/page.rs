@@ -7,8 +7,10 @@ use stanchion_study::report::markup::Markup;
 use stanchion_study::report::parts::{badge, figure, finish, start};
 
 use super::Advice;
+use crate::args::lacks;
+use crate::record::names;
 use stanchion_study::outcome::{Axis, Picture, Series, Shape};
-use stanchion_study::units::{count, grouped, nanos, percent};
+use stanchion_study::units::{count, grouped, grouped_count, nanos, percent};
 
 /// So many locks get a picture: those with most time waited.
 const PICTURES: usize = 16;
@@ -86,6 +88,11 @@ pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> String {
         .map(|(lock, found)| vec![lock.name.clone(), found.words.replace('`', "")])
         .collect();
     page.table(&["lock", "advice"].map(str::to_owned), &rows).raw("</div>");
+    page.raw("<h2>What to change</h2>\n<div class=\"prose\">");
+    let rows: Vec<_> =
+        advice.changes.iter().map(|change| vec![change.of.clone(), change.what.clone()]).collect();
+    page.table(&["lock or program", "line of code, or command"].map(str::to_owned), &rows);
+    page.raw("</div>");
     tables(&mut page, advice);
     page.raw("<section><h2>What the paper says</h2>\n<ul class=\"summary\">");
     for claim in &advice.claims {
@@ -113,13 +120,23 @@ fn facts(page: &mut Markup, advice: &Advice) {
     let share = advice.all[0].optimum * advice.all[0].waits / pool.elapsed.max(1) as f64;
     let mut facts = vec![
         ("programs", pool.programs.join(", ")),
-        ("waits", format!("{} for {}", grouped(pool.waits()), count(pool.locks.len(), "lock"))),
+        (
+            "waits",
+            format!(
+                "{} for {}",
+                grouped_count(pool.waits(), "wait"),
+                count(pool.locks.len(), "lock")
+            ),
+        ),
         ("recorded for", nanos(pool.elapsed as f64)),
         ("C, the cost of blocking", nanos(pool.cost)),
         ("the optimum's cost", format!("{} of the time recorded", percent(share))),
     ];
     if pool.overflow > 0 {
         facts.push(("locks without a name of their own", grouped(pool.overflow)));
+    }
+    if advice.each().any(|(lock, _)| names::is_bare(&lock.name)) {
+        facts.push(("names", names::HINT.to_owned()));
     }
     page.raw("<dl class=\"machine\">");
     for (what, value) in facts {
@@ -134,11 +151,11 @@ fn tables(page: &mut Markup, advice: &Advice) {
     page.raw("<section><h2>What each policy would have cost</h2>\n");
     page.element(
         "p class=\"unit\"",
-        "In multiples of what one would have paid who knew each wait beforehand: table 1 of Karlin, Li, Manasse and Owicki (1991). The last two columns \
+        "In multiples of what one would have paid who knew each wait beforehand: table 1 of Karlin, Li, Manasse and Owicki (1991). The last three columns \
          are not in that table.",
     );
     let mut head = vec!["lock".to_owned()];
-    head.extend(COLUMNS.iter().map(|column| column.head.to_owned()));
+    head.extend(COLUMNS.iter().map(|column| column.policy.to_owned()));
     for (index, factor) in FACTORS.iter().enumerate() {
         let row = |name: &str, costs: &Costs| {
             let cells = costs.relative().map(super::text::multiple);
@@ -151,6 +168,17 @@ fn tables(page: &mut Markup, advice: &Advice) {
         rows.push(row("all together", &advice.all[index]));
         page.element("h3", &format!("C = {}, {factor} times as measured", nanos(factor * cost)));
         page.table(&head, &rows);
+    }
+    page.element("p class=\"unit\"", &lacks!().replace('`', ""));
+    let checked: Vec<_> = advice
+        .checked()
+        .map(|(name, computed, measured)| {
+            vec![name.to_owned(), super::text::multiple(computed), super::text::multiple(measured)]
+        })
+        .collect();
+    if !checked.is_empty() {
+        page.element("h3", "Adaptive, measured in a second run");
+        page.table(&["lock", "computed", "measured"].map(str::to_owned), &checked);
     }
     page.raw("</section>\n");
 }

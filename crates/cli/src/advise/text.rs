@@ -3,8 +3,11 @@
 use stanchion_paper_klmo91::waits::judge::{COLUMNS, Costs, FACTORS};
 use stanchion_paper_klmo91::waits::pool::Lock;
 
-use super::{Advice, words};
-use stanchion_study::units::{count, grouped, nanos, percent};
+use super::{Advice, change};
+use crate::args::lacks;
+use crate::record::names;
+use stanchion_study::command::stanchion;
+use stanchion_study::units::{count, grouped, grouped_count, nanos, percent};
 
 /// More locks than this are left to the report.
 const LOCKS: usize = 20;
@@ -15,19 +18,23 @@ const WIDTH: usize = 30;
 pub(crate) fn lines(advice: &Advice) -> Vec<String> {
     let pool = &advice.pool;
     let mut lines = vec![format!(
-        "{}: {} waits for {} in {}; C = {}",
+        "{}: {} for {} in {}; C = {}",
         pool.programs.join(", "),
-        grouped(pool.waits()),
+        grouped_count(pool.waits(), "wait"),
         count(pool.locks.len(), "lock"),
         nanos(pool.elapsed as f64),
         nanos(pool.cost)
     )];
     if pool.overflow > 0 {
         lines.push(format!(
-            "{} found the table of names full and are together under {}",
-            count(pool.overflow as usize, "lock"),
+            "{} found the table of names full and {} counted under {}",
+            grouped_count(pool.overflow, "lock"),
+            if pool.overflow == 1 { "is" } else { "are" },
             stanchion_competitive::waits::OTHERS
         ));
+    }
+    if advice.each().any(|(lock, _)| names::is_bare(&lock.name)) {
+        lines.push(names::HINT.to_owned());
     }
     lines.push(String::new());
     waits(advice, &mut lines);
@@ -40,20 +47,21 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
         });
         costs(advice, index, &mut lines);
     }
-    lines.push(String::new());
-    let (few, enough): (Vec<_>, Vec<_>) =
-        advice.each().take(LOCKS).partition(|(lock, _)| lock.count() < words::ENOUGH);
-    for (lock, advice) in enough {
-        lines.push(format!("{}: {}", lock.name, advice.words));
+    lines.extend([String::new(), lacks!().to_owned()]);
+    lines.push(format!(
+        "Costs are of processor time; `{} study regret` measures throughput.",
+        stanchion()
+    ));
+    for (name, computed, measured) in advice.checked() {
+        lines.push(format!(
+            "Adaptive for {name}: computed {}, measured {} times the optimum",
+            multiple(computed),
+            multiple(measured)
+        ));
     }
-    // The same is to be said of all of them.
-    if let [(_, first), ..] = few[..] {
-        let names: Vec<_> = few.iter().map(|(lock, _)| lock.name.as_str()).collect();
-        let what = match names.len() {
-            1 => first.words.clone(),
-            _ => words::too_few(None),
-        };
-        lines.push(format!("{}: {what}", names.join(", ")));
+    lines.push(String::new());
+    for (lock, found) in advice.each().take(LOCKS) {
+        lines.push(format!("{}: {}", lock.name, found.words));
     }
     left(advice, &mut lines);
     lines.push(String::new());
@@ -62,6 +70,30 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
         lines.push(format!("{:10} {}: {}", verdict.name(), claim.claim, verdict.because()));
     }
     lines.push(String::new());
+    lines
+}
+
+/// The last lines: what to change. Locks that stay as they are share one.
+pub(crate) fn changes(advice: &Advice) -> Vec<String> {
+    let (same, changed): (Vec<_>, Vec<_>) =
+        advice.changes.iter().partition(|change| change.what == change::NONE);
+    let mut lines = vec![String::new()];
+    lines
+        .extend(changed.iter().take(LOCKS).map(|change| format!("{}: {}", change.of, change.what)));
+    if changed.len() > LOCKS {
+        let more = count(changed.len() - LOCKS, "more change");
+        lines.push(format!("{more}: see the report"));
+    }
+    let names = same.iter().take(LOCKS).map(|change| change.of.as_str()).collect::<Vec<_>>();
+    match same.len() {
+        0 => {}
+        _ if changed.is_empty() => lines.push(change::NONE.to_owned()),
+        all if all > LOCKS => {
+            let more = grouped((all - LOCKS) as u64);
+            lines.push(format!("{}: {} and {more} more", change::NONE, names.join(", ")));
+        }
+        _ => lines.push(format!("{}: {}", change::NONE, names.join(", "))),
+    }
     lines
 }
 
@@ -87,20 +119,36 @@ fn waits(advice: &Advice, lines: &mut Vec<String>) {
     }
 }
 
-/// Table 1 of the paper for these locks.
+/// Table 1 of the paper for these locks. The name of a policy takes two lines.
 fn costs(advice: &Advice, factor: usize, lines: &mut Vec<String>) {
     let width = width(advice);
-    let heads: String = COLUMNS.iter().map(|column| format!("{:>11}", column.head)).collect();
-    lines.push(format!("{:width$}{heads}", ""));
+    let heads = COLUMNS.map(|column| halves(column.policy));
+    let widths = heads.map(|halves| 2 + halves.map(str::len).into_iter().fold(9, usize::max));
+    for line in 0..2 {
+        let heads =
+            heads.iter().zip(widths).map(|(halves, wide)| format!("{:>wide$}", halves[line]));
+        lines.push(format!("{:width$}{}", "", heads.collect::<String>()).trim_end().to_owned());
+    }
     let row = |name: &str, costs: &Costs| {
-        let cells: String =
-            costs.relative().iter().map(|cost| format!("{:>11}", multiple(*cost))).collect();
-        format!("{name:width$}{cells}")
+        let cells = costs.relative().into_iter().zip(widths);
+        let cells = cells.map(|(cost, wide)| format!("{:>wide$}", multiple(cost)));
+        format!("{name:width$}{}", cells.collect::<String>())
     };
     for (lock, found) in advice.each().take(LOCKS) {
         lines.push(row(&short(lock), &found.judged.costs[factor]));
     }
     lines.push(row("all together", &advice.all[factor]));
+}
+
+/// Parts the name of a type before one of its capitals, so that neither part is longer than it
+/// must be. A name of one word is all in the second part.
+fn halves(name: &str) -> [&str; 2] {
+    let capitals = name.char_indices().filter(|(_, letter)| letter.is_ascii_uppercase());
+    let (first, second) = capitals
+        .map(|(at, _)| name.split_at(at))
+        .min_by_key(|(first, second)| first.len().max(second.len()))
+        .unwrap_or(("", name));
+    [first, second]
 }
 
 fn left(advice: &Advice, lines: &mut Vec<String>) {
@@ -124,5 +172,19 @@ fn short(lock: &Lock) -> String {
     match lock.name.char_indices().nth(WIDTH) {
         None => lock.name.clone(),
         Some((end, _)) => format!("{}…", &lock.name[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_halves_of_a_name_are_the_name() {
+        assert_eq!(halves("AlwaysBlock"), ["Always", "Block"]);
+        assert_eq!(halves("FixedSpin<50>"), ["Fixed", "Spin<50>"]);
+        assert_eq!(halves("LastThreeSamples"), ["LastThree", "Samples"]);
+        assert_eq!(halves("OptimalOnlineApproximation"), ["OptimalOnline", "Approximation"]);
+        assert_eq!(halves("Adaptive"), ["", "Adaptive"]);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn claims(
             verdict: worst(&relative),
         },
         Claim {
-            claim: "the optimum on-line costs at most 1.24 times the optimum off-line (table 1)",
+            claim: "OptimalOnline costs at most 1.24 times the off-line optimum (table 1)",
             verdict: Verdict::when(
                 relative[ONLINE] <= 1.24,
                 format!("{:.3} times", relative[ONLINE]),
@@ -55,14 +55,15 @@ fn theorems(locks: usize, broken: &[String]) -> Claim {
             broken.join("; ")
         )),
     };
-    let claim = "fixed spin costs at most 2 and the optimum on-line at most 1.582 times the optimum (theorems)";
+    let claim =
+        "FixedSpin costs at most 2 and OptimalOnline at most 1.582 times the optimum (theorems)";
     Claim { claim, verdict }
 }
 
 fn worst(relative: &[f64]) -> Verdict {
     let worst = COMPETITIVE.max_by(|&one, &other| relative[one].total_cmp(&relative[other]));
     let worst = worst.unwrap_or(ONLINE);
-    let figures = format!("the dearest is {}, {:.3} times", COLUMNS[worst].head, relative[worst]);
+    let figures = format!("the dearest is {}, {:.3} times", COLUMNS[worst].policy, relative[worst]);
     Verdict::when(relative[worst] < 1.8, figures)
 }
 
@@ -75,7 +76,7 @@ fn two_contenders(pool: &Pool) -> Verdict {
     let share = |others: usize| arrivals[others] as f64 / all as f64;
     let more: u64 = arrivals[2..].iter().sum();
     let figures = format!(
-        "of {} waits {} found no other waiter, {} one, {} more",
+        "of {} waits, {} found no other waiter, {} one, {} more",
         grouped(all),
         percent(share(0)),
         percent(share(1)),
@@ -87,10 +88,11 @@ fn two_contenders(pool: &Pool) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stanchion_paper_klmo91::waits::judge::POLICIES;
 
     #[test]
     fn the_dearest_competitive_policy_decides() {
-        let mut relative = [1.0; 9];
+        let mut relative = [1.0; POLICIES];
         relative[0] = 9.0;
         relative[1] = 9.0;
         relative[8] = 1.99;
@@ -98,6 +100,6 @@ mod tests {
         relative[6] = 1.85;
         let verdict = worst(&relative);
         assert!(matches!(verdict, Verdict::Differs(_)));
-        assert!(verdict.because().contains("R-walk, 1.850"));
+        assert!(verdict.because().contains("RandomWalk, 1.850"));
     }
 }

@@ -143,6 +143,32 @@ impl Wait {
     }
 }
 
+/// A lock that waits by `futex`, by the name that a recording has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FutexLock {
+    /// A mutex in Rust that a mutex of ours can replace.
+    Mutex,
+    /// A mutex of ours.
+    Ours,
+    /// Another kind of lock, or one in C.
+    Other,
+}
+
+/// Returns which lock of the libraries a name is of, if it is of one.
+pub(crate) fn futex_lock(name: &str) -> Option<FutexLock> {
+    let locks = ENTRIES.iter().filter(|(_, class, _)| *class == Class::Lock);
+    let mut entries = locks.map(|(.., entry)| *entry);
+    let entry = entries.find(|entry| {
+        let rest = name.split_once(": ").and_then(|(_, rest)| rest.strip_prefix(entry));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" in "))
+    })?;
+    Some(match entry {
+        "std Mutex" | "parking_lot Mutex" | "parking_lot FairMutex" => FutexLock::Mutex,
+        "stanchion lock" => FutexLock::Ours,
+        _ => FutexLock::Other,
+    })
+}
+
 /// Returns the entry that matches a function.
 fn entry(function: &str) -> Option<&'static (&'static str, Class, &'static str)> {
     ENTRIES.iter().find(|(start, ..)| of_crate(function).starts_with(start))
@@ -266,6 +292,21 @@ mod tests {
             assert_eq!(of_crate(function), of);
         }
         assert!(in_library("g_mutex_lock_slowpath") && !in_library("main"));
+    }
+
+    #[test]
+    fn a_recorded_name_tells_the_kind_of_lock() {
+        for (name, lock) in [
+            ("server: std Mutex in server::get", Some(FutexLock::Mutex)),
+            ("server: parking_lot Mutex", Some(FutexLock::Mutex)),
+            ("server: stanchion lock in server::get", Some(FutexLock::Ours)),
+            ("server: std RwLock in server::get", Some(FutexLock::Other)),
+            ("server: GLib GMutex in get", Some(FutexLock::Other)),
+            ("libx.so: queue_lock", None),
+            ("std Mutex in server::get", None),
+        ] {
+            assert_eq!(futex_lock(name), lock, "{name}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! All processes of the program count in one file, mapped into each. The names in it are paths and
 //! offsets; symbols are looked up when the program has ended.
 
-mod calls;
+pub(crate) mod calls;
 mod cost;
 pub(crate) mod names;
 mod program;

@@ -6,11 +6,14 @@ use std::process::{Command, Output};
 
 use crate::common::Place;
 use stanchion_competitive::waits::{Distribution, Observation, Recording, Thresholds};
+use stanchion_machine::topology;
 
 fn advise(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_stanchion"))
         .arg("advise")
         .args(arguments)
+        // So that commands are printed as those of an installed program.
+        .env_remove("CARGO_PKG_NAME")
         .output()
         .expect("it can be started")
 }
@@ -91,13 +94,27 @@ fn advice_from_end_to_end() {
         "queues: 1,300 waits for 2 locks in 1.00 s; C = 5.00 µs",
         "The same if C were 0.5 times that, 2.50 µs",
         "The same if C were 2.5 times that, 12.5 µs",
-        "`PolicyMutex<T, AlwaysBlock>` would have cost 1.00 times the optimum",
-        "`PolicyMutex<T, OptimalOnline>` spinning for 800 ns",
-        "holds      fixed spin costs at most 2 and the optimum on-line at most 1.582",
-        "of 1,300 waits 95.0 % found no other waiter",
+        "queue: Best: spin for what suits the last three waits. `LastThreeSamples` would have cost 1.15",
+        " for the default, `Mutex<T>` (`Adaptive`). With these waits known",
+        "`OptimalOnline` spinning for 800 ns",
+        "holds      FixedSpin costs at most 2 and OptimalOnline at most 1.582",
+        "of 1,300 waits, 95.0 % found no other waiter",
+        "a recording lacks the order of the waits",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+
+    // The default would spin to the end of the waits for the log, if it had a processor to do so.
+    let adaptive = row("<log> & \"log\"").pop();
+    let log = if topology::usable() == 1 {
+        assert_eq!(adaptive.as_deref(), Some("1.000"), "{said}");
+        "no change: <log> & \"log\"".to_owned()
+    } else {
+        assert!(adaptive.is_some_and(|times| times.parse::<f64>().unwrap() > 7.0), "{said}");
+        format!("<log> & \"log\": {}", line_of_rust("AlwaysBlock"))
+    };
+    let queue = format!("queue: {}", line_of_rust("LastThreeSamples"));
+    assert!(said.ends_with(&format!("\n\n{queue}\n{log}\n")), "{said}");
 
     let given = Thresholds::from_json(&fs::read(&thresholds).expect("thresholds")).expect("whole");
     assert_eq!(given.of("queue"), Some(800));
@@ -112,6 +129,86 @@ fn advice_from_end_to_end() {
     assert!(fs::exists(place.path("out/waits-02-log-log.svg")).unwrap());
 }
 
+fn line_of_rust(policy: &str) -> String {
+    format!(
+        "use stanchion_competitive::{{PolicyMutex, policy::{policy}}}; type Lock<T> = PolicyMutex<T, {policy}>;"
+    )
+}
+
+#[test]
+fn for_another_program_there_is_a_command_to_try() {
+    let place = Place::new("command");
+    let out = place.path("out");
+    let end = |recording: Recording, mutexes: &str| {
+        let recording = Recording { mutexes: Some(mutexes.to_owned()), ..recording };
+        let file = place.file("waits.json", recording.to_json().as_bytes());
+        let done = advise(&[&file, "--output", &out]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        let said = text(&done.stdout);
+        said.trim_end().rsplit_once("\n\n").expect("parts").1.to_owned()
+    };
+    let command = "queues: stanchion record --lock last-three-samples -- queues";
+    assert_eq!(end(queues(), "pthread"), command);
+    assert_eq!(end(queues(), "always-spin"), command);
+    assert_eq!(end(queues(), "last-three-samples"), "no change");
+    // The mutexes of the C library block at once.
+    let long = || recording("log", &[("lock", &[(300, 40_000)])]);
+    assert_eq!(end(long(), "pthread"), "no change");
+    assert_eq!(end(long(), "fixed-spin"), "log: stanchion record --lock always-block -- log");
+    let page = fs::read_to_string(place.path("out/report.html")).expect("a page");
+    assert!(page.contains("stanchion record --lock always-block -- log"));
+}
+
+#[test]
+fn a_lock_of_rust_in_a_recorded_program_has_a_line_of_code() {
+    let place = Place::new("rust");
+    let waits: &[(usize, u64)] = &[(700, 800), (300, 90_000)];
+    let names = ["x: lock", "x: std Mutex in x::get", "x: std RwLock in x::get"];
+    let recording = recording("x", &names.map(|name| (name, waits)));
+    let recording = Recording { mutexes: Some("pthread".to_owned()), ..recording };
+    let file = place.file("waits.json", recording.to_json().as_bytes());
+    let said = text(&advise(&[&file, "--output", &place.path("out")]).stdout);
+    let line = line_of_rust("LastThreeSamples");
+    let end = format!(
+        "\n\nx: std Mutex in x::get: {line}\nx: stanchion record --lock last-three-samples -- x\n\
+         no change: x: std RwLock in x::get\n"
+    );
+    assert!(said.ends_with(&end), "{said}");
+    assert!(said.contains("\nx: std RwLock in x::get: no mutex that could be replaced"), "{said}");
+}
+
+#[test]
+fn few_waits_are_not_advised_on() {
+    let place = Place::new("few");
+    let out = place.path("out");
+    let file = recording("few", &[("lock", &[(1, 700)])]);
+    let said =
+        text(&advise(&[&place.file("1.json", file.to_json().as_bytes()), "--output", &out]).stdout);
+    for part in ["few: 1 wait for 1 lock in", "\nlock: too few waits (1) for advice\n"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(said.ends_with("\n\nno change\n"), "{said}");
+    let file = recording("few", &[("one", &[(99, 700)]), ("other", &[(100, 90_000)])]);
+    let said =
+        text(&advise(&[&place.file("2.json", file.to_json().as_bytes()), "--output", &out]).stdout);
+    assert!(said.contains("\none: too few waits (99) for advice\n"), "{said}");
+    assert!(!said.contains("other: too few") && said.contains("\nno change: one"), "{said}");
+}
+
+#[test]
+fn a_lock_without_a_symbol_gets_a_hint() {
+    let place = Place::new("bare");
+    let out = place.path("out");
+    for (name, hint) in [("prog: in 0x5c10", true), ("prog: in work+0x14", false)] {
+        let file = recording("prog", &[(name, &[(300, 700)])]);
+        let file = place.file("waits.json", file.to_json().as_bytes());
+        let said = text(&advise(&[&file, "--output", &out]).stdout);
+        assert_eq!(said.contains("Install the debug symbols"), hint, "{said}");
+        let page = fs::read_to_string(place.path("out/report.html")).expect("a page");
+        assert_eq!(page.contains("Install the debug symbols"), hint);
+    }
+}
+
 #[test]
 fn files_are_put_together() {
     let place = Place::new("together");
@@ -124,7 +221,8 @@ fn files_are_put_together() {
     assert!(said.contains("queues: 2,600 waits for 2 locks in 2.00 s"), "{said}");
     let said = text(&advise(&[&one, &other, "--output", &out]).stdout);
     assert!(said.contains("others, queues: 1,360 waits for 3 locks"), "{said}");
-    assert!(said.contains("\nothers: queue:") && said.contains("\nqueues: queue:"), "{said}");
+    assert!(said.contains("\nothers: queue: too few waits (60) for advice\n"), "{said}");
+    assert!(said.contains("\nqueues: queue: Best"), "{said}");
 }
 
 #[test]
@@ -136,7 +234,7 @@ fn another_cost_may_be_given() {
     // Now every wait is worth spinning for.
     assert!(
         said.contains("C = 100 µs")
-            && said.contains("PolicyMutex<T, FixedSpin>` would have cost 1.00"),
+            && said.contains("`FixedSpin` would have cost 1.00 times the optimum"),
         "{said}"
     );
 }
@@ -249,6 +347,11 @@ fn the_demo_records_and_advises() {
     // What it wrote it reads.
     let again = advise(&[&place.path("out/waits.json"), "--output", &place.path("again")]);
     assert_eq!(again.status.code(), Some(0));
-    let tables = |said: &str| said.split("\nreport").next().map(str::to_owned);
+    let tables = |said: &str| {
+        let lines = said.lines().take_while(|line| !line.starts_with("report"));
+        // It cannot measure again.
+        lines.filter(|line| !line.starts_with("Adaptive for ")).collect::<Vec<_>>().join("\n")
+    };
+    assert!(said.contains("\nAdaptive for long sections: computed "), "{said}");
     assert_eq!(tables(&text(&again.stdout)), tables(&said));
 }

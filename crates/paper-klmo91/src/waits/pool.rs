@@ -55,6 +55,8 @@ pub struct Lock {
     pub name: String,
     /// The program that it is of.
     pub program: String,
+    /// The lock's name in that program.
+    pub own_name: String,
     /// The mutexes of that program, as [`Recording::mutexes`] has them in the first file.
     pub mutexes: Option<String>,
     /// The waits, one distribution from each file that has the lock.
@@ -93,13 +95,15 @@ impl Pool {
                 if recorded.count() == 0 {
                     continue;
                 }
+                let own_name = name;
                 let name = match programs.len() {
-                    1 => name,
-                    _ => format!("{}: {name}", recording.program),
+                    1 => own_name.clone(),
+                    _ => format!("{}: {own_name}", recording.program),
                 };
                 let lock = locks.entry(name.clone()).or_insert_with(|| Lock {
                     name,
                     program: recording.program.clone(),
+                    own_name,
                     mutexes: recording.mutexes.clone(),
                     recorded: Vec::new(),
                 });
