@@ -79,6 +79,7 @@ const ENTRIES: &[(&str, Class, &str)] = &[
     ("stanchion_competitive::", Class::Lock, "stanchion lock"),
     ("stanchion_threadpool::", Class::Idle, "stanchion's idle worker"),
     ("parking_lot_core::", Class::Park, "parking_lot_core"),
+    ("jobserver::", Class::Idle, "jobserver's helper"),
     ("g_mutex_lock", Class::Lock, "GLib GMutex"),
     ("g_rw_lock", Class::Lock, "GLib GRWLock"),
     ("g_cond_wait", Class::Condition, "GLib GCond"),
@@ -128,6 +129,9 @@ impl Wait {
             Some((_, Class::Lock, _)) => innermost,
             _ => found.next_back().or(innermost),
         };
+        let begun = functions.iter().flatten().find_map(|function| begun_by(function));
+        // All of a thread may be inlined into the function that begins it.
+        let found = found.or_else(|| entry(begun.as_deref()?));
         let (class, entry) = match found {
             Some(&(_, class, entry)) => (class, entry.to_owned()),
             None => {
@@ -136,9 +140,8 @@ impl Wait {
                 (Class::Unknown, last.map_or("futex".to_owned(), |last| format!("futex by {last}")))
             }
         };
-        let begun = functions.iter().flatten().find_map(|function| begun_by(function));
         let function = program.iter().flatten().find(|function| !in_library(function)).cloned();
-        let function = function.or(begun);
+        let function = function.or(begun.filter(|name| !in_library(name)));
         Self { class, entry, function }
     }
 }
@@ -208,7 +211,7 @@ fn begun_by(function: &str) -> Option<String> {
         depth == 0 && letter == ',' || depth < 0
     })?;
     // A pointer to a function has no name.
-    Some(types[..end].to_owned()).filter(|name| !in_library(name) && !name.starts_with("fn("))
+    Some(types[..end].to_owned()).filter(|name| !name.starts_with("fn("))
 }
 
 fn in_library(function: &str) -> bool {
@@ -318,6 +321,9 @@ mod tests {
                       pool::run<(A, B), fn() -> u8>::{closure#1}, ()>";
         let wait = of(&[thread, "<std::sys::thread::unix::Thread>::new::thread_start"]);
         assert_eq!(wait.function.as_deref(), Some("pool::run<(A, B), fn() -> u8>::{closure#1}"));
+        let helper = "std::sys::backtrace::__rust_begin_short_backtrace::<jobserver::imp::a, ()>";
+        let wait = of(&[helper, "<std::sys::thread::unix::Thread>::new::thread_start"]);
+        assert_eq!((wait.class, wait.function), (Class::Idle, None));
         let wait = of(&["std::new::wait", "a::b"]);
         assert_eq!((wait.class, wait.entry.as_str()), (Class::Unknown, "futex by std::new::wait"));
         let wait = of(&["", "", ""]);

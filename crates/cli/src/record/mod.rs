@@ -11,6 +11,7 @@ mod program;
 mod run;
 mod shim;
 mod summary;
+mod symbols;
 mod table;
 
 use std::ffi::{OsStr, OsString};
