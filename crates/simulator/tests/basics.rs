@@ -6,6 +6,7 @@ mod common;
 use common::Word;
 use stanchion_simulator::inside::{self, Parked, Presence};
 use stanchion_simulator::{Activity, Failure, Machine, Simulation, ThreadId, Time, machines};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 fn machine(processors: usize) -> Machine {
@@ -262,6 +263,34 @@ fn other_applications_take_their_share() {
     let (alone, third) = (elapsed(1), elapsed(3));
     assert_eq!(alone, Time::millis(1_000));
     assert!(third > Time::millis(2_900) && third < Time::millis(3_100), "{third}");
+}
+
+/// All processors begin with this application. If each then waited for both of the others, none
+/// would have it in the second quantum.
+#[test]
+fn the_turns_of_processors_are_spread_over_the_round_of_all_applications() {
+    let mut machine = machine(16);
+    machine.scheduling.applications = 3;
+    let quantum = machine.scheduling.quantum;
+    let step = quantum.as_nanos() / 10;
+    let run = Simulation::new(machine).run(move || {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let made: Vec<_> = (0..16)
+            .map(|_| {
+                let seen = Rc::clone(&seen);
+                spawn(move || {
+                    for _ in 0..20 {
+                        inside::work(step);
+                        seen.borrow_mut().push(inside::time());
+                    }
+                })
+            })
+            .collect();
+        made.into_iter().for_each(inside::join);
+        seen.take()
+    });
+    let second = quantum + Time::nanos(2 * step)..quantum * 2;
+    assert!(run.unwrap().result.iter().any(|at| second.contains(at)));
 }
 
 #[test]

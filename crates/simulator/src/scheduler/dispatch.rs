@@ -174,10 +174,15 @@ impl Scheduler {
     pub(crate) fn count_preemption(&mut self, id: ThreadId, at: Time) {
         let thread = &mut self.threads[id];
         thread.statistics.preemptions += 1;
-        let others = self.scheduling.applications.saturating_sub(1);
-        if others > 0 {
-            let back = at + self.scheduling.quantum * others as u64;
+        let applications = self.scheduling.applications as u64;
+        if applications > 1 {
             let processor = &mut self.processors[thread.processor];
+            // The processors' turns do not begin together: the first slice of this application
+            // comes after none or more of the others, so that the turns of all processors are
+            // spread over the whole round.
+            let first = core::mem::take(&mut processor.first_away);
+            let others = if first { self.random.below(applications) } else { applications - 1 };
+            let back = at + self.scheduling.quantum * others;
             processor.away_until = back;
             processor.last = None;
             self.events.announce(back, What::Back(thread.processor));

@@ -15,6 +15,8 @@ pub(crate) struct Processor {
     pub(super) last: Option<ThreadId>,
     /// Set until its first slice has begun.
     pub(super) first_slice: bool,
+    /// Set until the other applications have had it for the first time.
+    pub(super) first_away: bool,
     /// The time when `current` may be taken off.
     pub(crate) slice_end: Time,
     /// Until when the other applications have it.
@@ -40,6 +42,7 @@ impl Processor {
             current: None,
             last: (number == 0).then(|| ThreadId::new(0)),
             first_slice: true,
+            first_away: true,
             slice_end: Time::ZERO,
             away_until: Time::ZERO,
             since: Time::ZERO,

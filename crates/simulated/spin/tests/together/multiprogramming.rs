@@ -37,7 +37,7 @@ fn challenge(level: usize) -> Machine {
 /// Runs `SECTIONS` critical sections on all processors. Each section takes 2 us, and 6 us of other
 /// work follow it.
 fn contend<R: RawMutex + Send + Sync + 'static>(level: usize) -> Statistics {
-    const SECTIONS: usize = 16_000;
+    const SECTIONS: usize = 64_000;
     let body = || {
         let mutex = Arc::new(Mutex::<R, u64>::new(0));
         let workers: Vec<_> = (0..PROCESSORS)
