@@ -25,6 +25,18 @@ impl Interval {
     }
 }
 
+impl From<Interval> for u64 {
+    fn from(Interval { first, length }: Interval) -> Self {
+        Self::from(length) << 32 | Self::from(first)
+    }
+}
+
+impl From<u64> for Interval {
+    fn from(word: u64) -> Self {
+        Self { first: word as u32, length: (word >> 32) as u32 }
+    }
+}
+
 /// A container of intervals. If a thread finds it empty, no interval that was put in and not taken
 /// out is in it.
 pub trait Pool: Send + Sync + 'static {

@@ -3,3 +3,5 @@
 pub mod linked;
 pub mod programs;
 pub mod rows;
+pub mod skew;
+pub mod tagged;

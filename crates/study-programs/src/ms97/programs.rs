@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use super::linked::{LinkedQueue, LinkedStack};
 use super::rows::{Ordinary, Safe};
+use super::skew::SkewHeap;
+use super::tagged::{TaggedQueue, TaggedStack};
 use stanchion_applications::Around;
 use stanchion_applications::quicksort::{self, InQueue, InStack, Interval, Pool};
 use stanchion_applications::tsp::{self, Bound, Instance, STANCHION17, Structures, Tour};
 use stanchion_lockfree::counter::{LinkedCounter, LockedCounter};
-use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap};
-use stanchion_lockfree::queue::MichaelScottQueue;
-use stanchion_lockfree::stack::TreiberStack;
+use stanchion_lockfree::heap::HerlihyHeap;
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 
 use stanchion_study::settings::structures::Kind;
@@ -92,7 +92,10 @@ where
     }
 }
 
-type Heap<L> = LockedHeap<u64, Tour, L>;
+/// The nodes of a structure without locks: more intervals and tours than there are at a time.
+const NODES: u32 = 65_536;
+
+type Heap<L> = SkewHeap<u64, Tour, L>;
 type Stack<L> = LinkedStack<Tour, L>;
 
 /// The rows of figure 5.
@@ -110,7 +113,7 @@ pub static OVER_QUEUES: &[Program] = &[
     Program {
         name: "Michael-Scott",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InQueue(MichaelScottQueue::new())),
+        run: |setup| sort(setup, InQueue(TaggedQueue::with_nodes(NODES))),
     },
 ];
 
@@ -129,7 +132,7 @@ pub static OVER_STACKS: &[Program] = &[
     Program {
         name: "Treiber",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InStack(TreiberStack::new())),
+        run: |setup| sort(setup, InStack(TaggedStack::with_nodes(NODES))),
     },
 ];
 
@@ -155,7 +158,7 @@ pub static SALESMEN: &[Program] = &[
         name: "non-blocking",
         kind: Kind::NonBlocking,
         run: |setup| {
-            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::new());
+            let (heap, stack) = (HerlihyHeap::new(), TaggedStack::with_nodes(NODES));
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },
@@ -163,7 +166,7 @@ pub static SALESMEN: &[Program] = &[
         name: "hybrid",
         kind: Kind::Safe,
         run: |setup| {
-            let (heap, stack) = (Heap::<Safe>::default(), TreiberStack::new());
+            let (heap, stack) = (Heap::<Safe>::default(), TaggedStack::with_nodes(NODES));
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },

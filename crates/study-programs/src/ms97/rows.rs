@@ -6,18 +6,22 @@
 //! | [`Kind::Safe`] | under the same lock; its taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
-//! The paper's structures under one lock are linked lists, and so are the first two rows of queues
-//! and of stacks ([`linked`](super::linked)). Arrays under a lock are further rows.
+//! The paper's structures under one lock are linked lists and a skew heap, and so are the first two
+//! rows of queues, stacks ([`linked`](super::linked)) and heaps ([`skew`](super::skew)). Arrays
+//! under a lock are further rows.
 //!
-//! A structure without a lock takes its nodes from per-thread lists, with hazard pointers. The
-//! paper's structures had counted pointers. The further rows named "shared pool" have counted
-//! pointers too, but their pool is one list that all threads share, and its head is a second
-//! contended word. The paper's own rows come first in each list. The others are ours. The rows are
+//! The queue of Michael and Scott and the stack of Treiber have tagged links and nodes of their own
+//! ([`tagged`](super::tagged)), as the paper's had. The other structures without a lock take their
+//! nodes from per-thread lists, with hazard pointers; those named "shared pool" have counted
+//! pointers, and their pool is one list that all threads share: its head is a second contended
+//! word. The paper's own rows come first in each list. The others are ours. The rows are
 //! those of the figures, and not those of `crates/lockfree/src/table.rs`.
 
 use std::marker::PhantomData;
 
 use super::linked::{LinkedQueue, LinkedStack};
+use super::skew::SkewHeap;
+use super::tagged::{TaggedQueue, TaggedStack};
 use stanchion_lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
@@ -144,8 +148,9 @@ pub static QUEUES: &[Row] = &[
     Make::<Queue<LinkedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
     Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
     Make::<Queue<TwoLockQueue<u64, Safe>>>::queue("two preemption-safe locks", Kind::Safe),
-    Make::<Queue<MichaelScottQueue<u64>>>::queue("Michael-Scott", Kind::NonBlocking),
+    Make::<Queue<TaggedQueue<u64>>>::queue("Michael-Scott", Kind::NonBlocking),
     Make::<Queue<PrakashLeeJohnsonQueue<u64>>>::queue("Prakash-Lee-Johnson", Kind::NonBlocking),
+    Make::<Queue<MichaelScottQueue<u64>>>::queue("Michael-Scott, hazards", Kind::NonBlocking),
     Make::<Queue<MichaelScottQueue<u64, Counted>>>::queue(
         "Michael-Scott, shared pool",
         Kind::NonBlocking,
@@ -163,8 +168,9 @@ pub static QUEUES: &[Row] = &[
 pub static STACKS: &[Row] = &[
     Make::<Stack<LinkedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LinkedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
-    Make::<Stack<TreiberStack<u64>>>::stack("Treiber", Kind::NonBlocking),
+    Make::<Stack<TaggedStack<u64>>>::stack("Treiber", Kind::NonBlocking),
     Make::<Stack<HerlihyStack<u64, Hazard>>>::stack("Herlihy", Kind::NonBlocking),
+    Make::<Stack<TreiberStack<u64>>>::stack("Treiber, hazards", Kind::NonBlocking),
     Make::<Stack<EliminationStack<u64>>>::stack("elimination", Kind::NonBlocking),
     Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber, shared pool", Kind::NonBlocking),
     Make::<Stack<LockedStack<u64, Ordinary>>>::stack("array, ordinary lock", Kind::Ordinary),
@@ -173,10 +179,12 @@ pub static STACKS: &[Row] = &[
 
 /// The rows of figure 3.
 pub static HEAPS: &[Row] = &[
-    Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
-    Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
+    Make::<Heap<SkewHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
+    Make::<Heap<SkewHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
     Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
     Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
+    Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("array, ordinary lock", Kind::Ordinary),
+    Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("array, preemption-safe lock", Kind::Safe),
 ];
 
 /// The rows of figure 4.
