@@ -4,25 +4,59 @@ use super::clock::glance;
 use super::run::is_running;
 use crate::memory::Kind;
 use crate::services::Kernel;
-use crate::world::{outside, suspend, synchronize, with};
+use crate::statistics::Activity;
+use crate::world::{self, outside, suspend, synchronize, with};
+use crate::{Machine, Time};
 
 /// Charges an access of the word at `address`, and lets all that is earlier happen before it.
 /// Nothing outside a run.
 #[inline]
 pub fn access(address: *const (), kind: Kind) {
+    access_after(0, address, kind);
+}
+
+/// Charges hundredths of an instruction, which the code has executed since its last access, and
+/// then an [`access`].
+#[inline]
+pub fn access_after(instructions: u32, address: *const (), kind: Kind) {
+    access_as(instructions, address, |_| kind);
+}
+
+/// Charges instructions, and then a compare-exchange, for which `fails` says whether the word has
+/// another value than it expects. If the machine compares by a linked load
+/// ([`Machine::linked`](crate::Machine::linked)), one that fails is a read.
+#[inline]
+pub fn compare_after(instructions: u32, address: *const (), fails: impl Fn() -> bool) {
+    access_as(instructions, address, |machine| {
+        if machine.linked && fails() { Kind::Read } else { Kind::Exchange }
+    });
+}
+
+/// Charges instructions, and then an access of the kind that it has when nothing is earlier.
+#[inline]
+fn access_as(instructions: u32, address: *const (), kind: impl Fn(&Machine) -> Kind) {
+    let mut left = Time::ZERO;
     let alone = with(|world, id| {
-        let alone = !world.kernel.must_wait(id);
+        left = world.kernel.execute(id, instructions);
+        let alone = left == Time::ZERO && !world.kernel.must_wait(id);
         if alone {
+            let kind = kind(&world.kernel.machine);
             world.kernel.access(id, address, kind);
         }
         alone
     });
     if alone == Some(false) {
+        if left > Time::ZERO {
+            world::spend(left, Activity::Useful);
+        }
         synchronize();
         if with(|world, id| world.kernel.delay(id)) == Some(true) {
             suspend();
         }
-        with(|world, id| world.kernel.access(id, address, kind));
+        with(|world, id| {
+            let kind = kind(&world.kernel.machine);
+            world.kernel.access(id, address, kind);
+        });
     }
 }
 

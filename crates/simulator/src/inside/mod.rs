@@ -27,7 +27,9 @@ mod statics;
 mod threads;
 mod waiting;
 
-pub use self::access::{access, fence, identity, label, releases_by_exchange};
+pub use self::access::{
+    access, access_after, compare_after, fence, identity, label, releases_by_exchange,
+};
 pub use self::clock::{now, time};
 pub use self::placement::{pin, pinned, processor, processors, pull, put_back};
 pub use self::run::{entropy, forbidden, is_running, keep, run_number};

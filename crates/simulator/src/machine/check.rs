@@ -1,13 +1,19 @@
 //! The limits of machines. A fault is reported by field, value and mend, before a run would divide
 //! by it.
 
-use super::{Directory, Jitter, Machine, Memory, PROCESSORS, Scheduling};
+use super::{Directory, Jitter, Machine, Memory, PROCESSORS, Processor, Scheduling};
 use super::{Uncached, Update, WriteBack, WriteThrough};
 use crate::Time;
 use core::fmt::Display;
 
 /// The longest line, in bytes: a page.
 const LINE: usize = 4_096;
+
+/// The longest cycle: that of a processor of 100 kHz.
+const CYCLE: Time = Time::micros(10);
+
+/// The longest instruction.
+const INSTRUCTION: Time = Time::micros(100);
 
 /// The most applications that share the processors.
 const APPLICATIONS: usize = 1_000;
@@ -85,9 +91,32 @@ impl Machine {
         )?;
         let mend = format!("give it at most {LONGEST}");
         require(self.pause <= LONGEST, "pause", self.pause, &mend)?;
+        self.processor.wrong()?;
         self.scheduling.wrong()?;
         self.jitter.wrong()?;
         self.memory.wrong(count, self.jitter.arbitration)
+    }
+}
+
+impl Processor {
+    fn wrong(&self) -> Result<(), Wrong> {
+        let Self { cycle, cycles_per_instruction, compiler } = *self;
+        let factors = [
+            ("cycles_per_instruction", cycles_per_instruction),
+            ("compiler", compiler.unwrap_or(1.0)),
+        ];
+        for (field, value) in factors {
+            let field = format!("processor.{field}");
+            let possible = (0.01..=100.0).contains(&value);
+            require(possible, &field, value, "give it a number from 0.01 to 100")?;
+        }
+        let mend = format!("give it a time from 1 ps to {CYCLE}");
+        require(cycle > Time::ZERO && cycle <= CYCLE, "processor.cycle", cycle, &mend)?;
+        let charged = if compiler.is_some() { self.instruction() } else { self.own_instruction() };
+        let mend = format!(
+            "its fields multiply to the time of an instruction, from 1 ps to {INSTRUCTION}"
+        );
+        require(charged > Time::ZERO && charged <= INSTRUCTION, "processor", charged, &mend)
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Machine {
     pub name: String,
     /// The number of processors, 1 to [`PROCESSORS`].
     pub processors: usize,
+    /// The time that a processor takes for instructions.
+    pub processor: Processor,
     /// The way in which a processor reaches a word that others use too.
     pub memory: Memory,
     /// The scheduling, and the costs of a switch.
@@ -35,6 +37,10 @@ pub struct Machine {
     /// Set if a lock is released by an exchange, because the machine has no other way that orders
     /// (Symmetry).
     pub release_by_exchange: bool,
+    /// Set if an exchange is a linked load and a conditional store (MIPS). A compare-exchange that
+    /// finds another value than it expects has only loaded then: it takes the line from no other
+    /// cache.
+    pub linked: bool,
 }
 
 impl Machine {
@@ -53,6 +59,51 @@ impl Machine {
     pub fn steady(mut self) -> Self {
         self.jitter = Jitter::NONE;
         self
+    }
+}
+
+/// A processor: the time that it takes for what it computes between two accesses.
+///
+/// The number of instructions before an access is that of this project's code, counted on a
+/// processor of today. `stanchion-machine` has the table. [`compiler`](Self::compiler) converts it
+/// to the number that the machine's own compiler and processor would need.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processor {
+    /// A cycle of its clock.
+    pub cycle: Time,
+    /// Cycles of an instruction, on the average, without waiting for shared memory.
+    pub cycles_per_instruction: f64,
+    /// The instructions that the machine's own compiler and instruction set need for one of ours.
+    /// It is the only figure of a processor that is fitted, and only to times of one processor.
+    ///
+    /// `None` if it has not been fitted. Instructions then take no time. Times of such a machine
+    /// were derived from the times of whole operations, and contain instructions already:
+    /// [`machines`](crate::machines) lists them.
+    pub compiler: Option<f64>,
+}
+
+impl Processor {
+    /// Returns the time of an instruction as the machine's own compiler counts them.
+    #[must_use]
+    pub fn own_instruction(&self) -> Time {
+        let picos = self.cycle.as_picos() as f64 * self.cycles_per_instruction;
+        Time::picos(picos.round() as u64)
+    }
+
+    /// Returns the time that an instruction of our code takes: none if
+    /// [`compiler`](Self::compiler) is `None`.
+    ///
+    /// ```
+    /// use stanchion_simulator::{Time, machines};
+    /// let processor = machines::challenge().processor;
+    /// assert!(processor.instruction() > processor.own_instruction());
+    /// assert_eq!(machines::firefly().processor.instruction(), Time::ZERO);
+    /// ```
+    #[must_use]
+    pub fn instruction(&self) -> Time {
+        let own = self.own_instruction().as_picos() as f64;
+        Time::picos((own * self.compiler.unwrap_or(0.0)).round() as u64)
     }
 }
 

@@ -11,6 +11,10 @@ fn with(change: impl FnOnce(&mut Machine)) -> Machine {
     machine
 }
 
+fn processor(cycle: Time, cycles_per_instruction: f64, compiler: Option<f64>) -> Processor {
+    Processor { cycle, cycles_per_instruction, compiler }
+}
+
 fn directory(change: impl FnOnce(&mut Directory)) -> Machine {
     with(|machine| {
         let Memory::Directory(times) = &mut machine.memory else { unreachable!("modern has one") };
@@ -30,6 +34,30 @@ fn impossible_machines_are_refused_by_field() {
         (with(|m| m.scale = 0.0), "scale is 0: it must be a number above 0"),
         (with(|m| m.scale = f64::NAN), "scale is NaN: it must be a number above 0"),
         (with(|m| m.scale = f64::INFINITY), "scale is inf: it must be a number above 0"),
+        (
+            with(|m| m.processor.cycle = Time::ZERO),
+            "processor.cycle is 0 ns: give it a time from 1 ps to 10 us",
+        ),
+        (
+            with(|m| m.processor.cycle = Time::millis(1_000)),
+            "processor.cycle is 1 s: give it a time from 1 ps to 10 us",
+        ),
+        (
+            with(|m| m.processor.compiler = Some(0.0)),
+            "processor.compiler is 0: give it a number from 0.01 to 100",
+        ),
+        (
+            with(|m| m.processor.cycles_per_instruction = f64::NAN),
+            "processor.cycles_per_instruction is NaN: give it a number from 0.01 to 100",
+        ),
+        (
+            with(|m| m.processor = processor(Time::picos(1), 0.1, None)),
+            "processor is 0 ns: its fields multiply to the time of an instruction",
+        ),
+        (
+            with(|m| m.processor = processor(Time::micros(10), 100.0, Some(100.0))),
+            "processor is 100 ms: its fields multiply to the time of an instruction",
+        ),
         (with(|m| m.pause = Time::NEVER), "pause is never: give it at most 1 s"),
         (
             with(|m| m.scheduling.quantum = Time::ZERO),
@@ -151,11 +179,17 @@ fn json_that_is_no_description_is_refused_with_its_place() {
     let good = machines::firefly().to_json();
     let unknown = good.replace("\"hit\"", "\"hitt\"");
     let said = Machine::from_json(&unknown).unwrap_err().to_string();
-    assert!(said.contains("unknown field `hitt`") && said.contains("line 7"), "{said}");
+    assert!(said.contains("unknown field `hitt`") && said.contains("line 12"), "{said}");
 
     let missing = good.replace("\"quantum\": \"100 ms\",", "");
     let said = Machine::from_json(&missing).unwrap_err().to_string();
     assert!(said.contains("missing field `quantum`") && said.contains("line"), "{said}");
+
+    let begin = good.find("  \"processor\": {").expect("a machine has a processor");
+    let end = begin + good[begin..].find("},\n").expect("it is an object") + "},\n".len();
+    let without = [&good[..begin], &good[end..]].concat();
+    let said = Machine::from_json(&without).unwrap_err().to_string();
+    assert!(said.contains("missing field `processor`") && said.contains("line"), "{said}");
 
     let slip = good.replace("\"100 ms\"", "\"100 parsecs\"");
     let said = Machine::from_json(&slip).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! SGI Challenge: Michael and Scott 1997, section 4.
 
 use crate::Time;
-use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack};
+use crate::machine::{Jitter, Machine, Memory, Processor, Scheduling, WriteBack};
 
 /// Twelve 100 MHz MIPS R4400. One of the paper's processors ran its scheduler, so its programs had
 /// 11.
@@ -11,6 +11,15 @@ pub fn challenge() -> Machine {
         name: "challenge".into(),
         // Section 4.
         processors: 12,
+        processor: Processor {
+            // Section 4: 100 MHz.
+            cycle: Time::nanos(10),
+            // Estimated: one instruction at a time, and misses of the first-level cache.
+            cycles_per_instruction: 1.5,
+            // Fitted to the seconds of one processor in figures 1 to 3: a link-based queue, stack
+            // and skew heap under a preemption-safe lock.
+            compiler: Some(2.6),
+        },
         memory: Memory::WriteBack(WriteBack {
             // The line of the second-level cache.
             line: 128,
@@ -65,5 +74,6 @@ pub fn challenge() -> Machine {
         scale: 50.0,
         pause: Time::ZERO,
         release_by_exchange: false,
+        linked: true,
     }
 }

@@ -2,7 +2,7 @@
 //! Satterthwaite 1988.
 
 use crate::Time;
-use crate::machine::{Jitter, Machine, Memory, Scheduling, Update};
+use crate::machine::{Jitter, Machine, Memory, Processor, Scheduling, Update};
 
 /// Six CVAX processors; the seventh, a MicroVAX, does input and output only (section 3).
 ///
@@ -14,6 +14,12 @@ pub fn firefly() -> Machine {
         name: "firefly".into(),
         // Section 3.
         processors: 6,
+        // The CVAX does some three million instructions a second, of cycles of 100 ns.
+        processor: Processor {
+            cycle: Time::nanos(100),
+            cycles_per_instruction: 3.33,
+            compiler: None,
+        },
         memory: Memory::Update(Update {
             // A longword.
             line: 4,
@@ -69,5 +75,6 @@ pub fn firefly() -> Machine {
         scale: 40.0,
         pause: Time::ZERO,
         release_by_exchange: false,
+        linked: false,
     }
 }

@@ -1,7 +1,7 @@
 //! Makbilan: Feitelson and Rudolph 1992, section 3.
 
 use crate::Time;
-use crate::machine::{Jitter, Machine, Memory, Scheduling, Uncached};
+use crate::machine::{Jitter, Machine, Memory, Processor, Scheduling, Uncached};
 
 /// Ten of at most 15 boards with an Intel 386 at 20 MHz and memory of their own, on a Multibus II
 /// (section 3.1).
@@ -15,6 +15,12 @@ pub fn makbilan() -> Machine {
         // Section 3.1: "The experiments reported in the next section were run on a 10-processor
         // configuration."
         processors: 10,
+        // Section 3.1: 20 MHz, 4 MIPS.
+        processor: Processor {
+            cycle: Time::nanos(50),
+            cycles_per_instruction: 5.0,
+            compiler: None,
+        },
         memory: Memory::Uncached(Uncached {
             line: 64,
             // Estimated: an instruction at 4 MIPS (section 3.1) that goes to memory.
@@ -65,5 +71,6 @@ pub fn makbilan() -> Machine {
         scale: 320.0,
         pause: Time::ZERO,
         release_by_exchange: false,
+        linked: false,
     }
 }

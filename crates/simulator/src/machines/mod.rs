@@ -25,6 +25,31 @@
 //! and how it was made. So the *shape* of a simulation's result can be compared with a paper, and
 //! the figures only as far as the constants behind them come from there.
 
+//! # Instructions
+//!
+//! A machine with a fitted [`compiler`](crate::machine::Processor::compiler) takes time for the
+//! instructions between accesses: `challenge` alone. Its factor was fitted to the seconds of one
+//! processor in figures 1 to 3 of Michael and Scott 1997, and to nothing else.
+//!
+//! The other machines take none, because these times contain instructions already:
+//!
+//! | machine | time | contains |
+//! | --- | --- | --- |
+//! | `symmetry-a`, `symmetry-b` | `exchange` | half of a measured lock and unlock |
+//! | `makbilan` | `local` | one instruction at 4 MIPS |
+//! | `modern` | `load`, `swap` of [`Measured`] | the loop that measures them |
+//! | `modern-2s` | `exchange` | a locked instruction |
+//!
+//! So do times that programs declare by `work`, on any machine. Source files of the applications
+//! and of `simulated-locks` are therefore charged no instructions:
+//!
+//! | declared time | programs |
+//! | --- | --- |
+//! | `CVAX_INSTRUCTION_NS` for each instruction of a program | the applications of 1991 and 1992 |
+//! | [`own_instruction`](crate::machine::Processor::own_instruction) for each | those of 1997 |
+//! | `INSTRUCTION_NS` for each | threads that do nothing, 1989 |
+//! | 34 and 37 us for a fork, 37 and 42 us for a signal | user-level threads of 1992 |
+//!
 //! # Distance of the measured machine from the computer
 //!
 //! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that

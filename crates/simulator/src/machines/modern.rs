@@ -2,7 +2,7 @@
 //! have published.
 
 use crate::Time;
-use crate::machine::{Directory, Jitter, Machine, Memory, Scheduling};
+use crate::machine::{Directory, Jitter, Machine, Memory, Processor, Scheduling};
 
 /// The figures that `stanchion machine` measures of a computer. [`modern_measured`] makes a
 /// description of them.
@@ -85,6 +85,12 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
     Machine {
         name: "modern".into(),
         processors,
+        // Estimated: 3.7 GHz, and two or three instructions a cycle.
+        processor: Processor {
+            cycle: Time::picos(270),
+            cycles_per_instruction: 0.4,
+            compiler: None,
+        },
         memory: Memory::Directory(Directory {
             line: 64,
             sockets: 1,
@@ -106,6 +112,7 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
         scale: 1.0,
         pause,
         release_by_exchange: false,
+        linked: false,
     }
 }
 
@@ -149,6 +156,12 @@ pub fn modern_2s() -> Machine {
     Machine {
         name: "modern-2s".into(),
         processors: 128,
+        // 2.13 GHz. Estimated: two instructions a cycle.
+        processor: Processor {
+            cycle: Time::picos(469),
+            cycles_per_instruction: 0.5,
+            compiler: None,
+        },
         memory: Memory::Directory(Directory {
             line: 64,
             sockets: 2,
@@ -178,5 +191,6 @@ pub fn modern_2s() -> Machine {
         // Estimated: some 10 cycles.
         pause: Time::nanos(5),
         release_by_exchange: false,
+        linked: false,
     }
 }

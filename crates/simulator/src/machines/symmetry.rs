@@ -5,11 +5,14 @@
 //! `machines/sequent2.tex`; the cycles are our sum).
 
 use crate::Time;
-use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack, WriteThrough};
+use crate::machine::{Jitter, Machine, Memory, Processor, Scheduling, WriteBack, WriteThrough};
 
 /// A cycle of the processor is 62.5 ns, and a read from the cache a bus cycle of the 386: two of
 /// them.
 const HIT: Time = Time::nanos(125);
+/// 16 MHz, 3 million instructions a second.
+const PROCESSOR: Processor =
+    Processor { cycle: Time::picos(62_500), cycles_per_instruction: 5.33, compiler: None };
 /// Address, then twice 8 bytes.
 const LINE_BUS: Time = Time::nanos(300);
 /// Address, then data.
@@ -71,6 +74,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
     Machine {
         name: "symmetry-a".into(),
         processors,
+        processor: PROCESSOR,
         memory: Memory::WriteThrough(WriteThrough {
             // Estimated: the unit of the bus in its sustained rate.
             line: 16,
@@ -90,6 +94,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
         scale: SCALE,
         pause: Time::ZERO,
         release_by_exchange: true,
+        linked: false,
     }
 }
 
@@ -103,6 +108,7 @@ pub fn symmetry_b(processors: usize) -> Machine {
     Machine {
         name: "symmetry-b".into(),
         processors,
+        processor: PROCESSOR,
         memory: Memory::WriteBack(WriteBack {
             line: 16,
             hit: HIT,
@@ -122,5 +128,6 @@ pub fn symmetry_b(processors: usize) -> Machine {
         scale: SCALE,
         pause: Time::ZERO,
         release_by_exchange: true,
+        linked: false,
     }
 }

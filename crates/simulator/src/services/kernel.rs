@@ -32,7 +32,7 @@ use crate::arena::Identities;
 use crate::failure::Failure;
 use crate::memory::Kind;
 use crate::scheduler::{Computation, Scheduler, Status, Thread, Threads, Wait, What};
-use crate::statistics::Statistics;
+use crate::statistics::{Activity, Statistics};
 use crate::timeline::Timeline;
 use crate::{Machine, ThreadId, Time};
 
@@ -51,6 +51,10 @@ pub(crate) struct Limits {
 pub(crate) struct Kernel {
     /// The machine.
     pub(crate) machine: Machine,
+    /// The time of an instruction.
+    instruction: Time,
+    /// The instructions so far, in hundredths.
+    instructions: u64,
     /// A number that no other run of this process has.
     pub(crate) number: u64,
     /// The limits.
@@ -89,6 +93,8 @@ impl Kernel {
             spaces: Spaces::default(),
             delays,
             failure: None,
+            instruction: machine.processor.instruction(),
+            instructions: 0,
             machine,
         }
     }
@@ -177,6 +183,7 @@ impl Kernel {
         let statistics = Statistics {
             elapsed,
             accesses: *system.totals(),
+            instructions: self.instructions,
             threads,
             processors: processors.iter().map(|processor| processor.busy()).collect(),
             words: words.map(|words| words.sum_up(line_of)).unwrap_or_default(),
@@ -187,6 +194,22 @@ impl Kernel {
 
 /// # Accesses
 impl Kernel {
+    /// Has `id` execute so many hundredths of an instruction. Returns the time that it still has to
+    /// spend, because interrupts come and may end it.
+    #[inline]
+    pub(crate) fn execute(&mut self, id: ThreadId, instructions: u32) -> Time {
+        self.instructions += u64::from(instructions);
+        let time = Time::picos(self.instruction.as_picos() * u64::from(instructions) / 100);
+        if time == Time::ZERO || self.scheduler.interruptible {
+            return time;
+        }
+        let threads = &mut self.scheduler.threads;
+        let began = threads[id].time;
+        threads.spend(id, Activity::Useful, began + time);
+        self.memory.serve_interrupts(threads, id, began, began + time);
+        Time::ZERO
+    }
+
     /// Charges an access of `id`, which is the earliest thing to happen.
     pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
         let word = self.memory.identities.of(address);

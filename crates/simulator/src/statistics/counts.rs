@@ -57,6 +57,9 @@ pub struct Statistics {
     pub elapsed: Time,
     /// The accesses of all threads to the memory.
     pub accesses: Accesses,
+    /// The instructions of all threads between their accesses, in hundredths. They are counted on
+    /// each machine, and take time on those with a fitted [`Processor`](crate::machine::Processor).
+    pub instructions: u64,
     /// One entry for each thread, in the order in which they were made.
     pub threads: Vec<ThreadStatistics>,
     /// The time that each processor had a thread of the program on it.
