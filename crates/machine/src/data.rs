@@ -49,6 +49,7 @@ pub fn burn(nanos: u64) {
 /// assert_eq!(table[3], 0);
 /// ```
 #[inline]
+#[track_caller]
 pub fn read<T: ?Sized>(value: &T) {
     backend::data::read(core::ptr::from_ref(value).cast(), size_of_val(value));
 }
@@ -62,6 +63,7 @@ pub fn read<T: ?Sized>(value: &T) {
 /// # let _ = table;
 /// ```
 #[inline]
+#[track_caller]
 pub fn write<T: ?Sized>(value: &T) {
     backend::data::write(core::ptr::from_ref(value).cast(), size_of_val(value));
 }

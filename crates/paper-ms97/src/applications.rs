@@ -119,7 +119,7 @@ impl Figure {
 
     fn run_simulated(&self, context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
         let grid = simulated::run_programs(context, machine, self.simulated)?;
-        Ok(Outcome { notes: simulated::program_notes(), ..self.outcome(&grid) })
+        Ok(Outcome { notes: simulated::program_notes(machine), ..self.outcome(&grid) })
     }
 
     fn outcome(&self, grid: &Grid) -> Outcome {

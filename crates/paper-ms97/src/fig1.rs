@@ -57,7 +57,7 @@ fn deciding() -> Vec<Ratio> {
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let grid = simulated::run(context, machine, simulated::QUEUES, 0)?;
-    Ok(Outcome { notes: simulated::notes(), ..outcome(&grid) })
+    Ok(Outcome { notes: simulated::notes(machine), ..outcome(&grid) })
 }
 
 fn outcome(grid: &Grid) -> Outcome {

@@ -61,7 +61,7 @@ fn deciding() -> [Vec<Ratio>; 2] {
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let empty = simulated::run(context, machine, simulated::HEAPS, 0)?;
     let filled = simulated::run(context, machine, simulated::HEAPS, ENTRIES)?;
-    Ok(Outcome { notes: simulated::notes(), ..outcome(&empty, &filled) })
+    Ok(Outcome { notes: simulated::notes(machine), ..outcome(&empty, &filled) })
 }
 
 fn outcome(empty: &Grid, filled: &Grid) -> Outcome {

@@ -5,6 +5,7 @@
 //! of a multiprogramming level: each has its turn of a quantum on every processor.
 
 use sim_applications::Around;
+use stanchion_simulator::machine::Processor;
 use stanchion_simulator::{Failure, Machine, Time, inside};
 
 use super::grid::{Cell, Grid, MILLION, Setting};
@@ -43,9 +44,6 @@ pub(super) fn run(
     Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, measured))
 }
 
-/// Nanoseconds of an instruction: a MIPS R4400 of 100 MHz has at most one a cycle.
-const INSTRUCTION_NS: u64 = 10;
-
 /// Bytes of a virtual thread's stack: the programs prepare on the first.
 const STACK: usize = 256 << 10;
 
@@ -76,13 +74,14 @@ fn measure_program(
 ) -> Result<Cell, Failure> {
     let mut machine = machine.clone();
     machine.scheduling.applications = setting.level;
+    let instruction_ns = machine.processor.own_instruction().as_picos().div_ceil(1_000);
     let simulation = simulation(&machine, seed).time(LONGEST).stack_size(STACK);
     let run = simulation.run(move || {
         let setup = programs::Setup {
             numbers,
             threads: setting.processors,
             seed,
-            instruction_ns: INSTRUCTION_NS,
+            instruction_ns,
             around: Around::default(),
         };
         // A wrong result ends the run with a panic that names the program.
@@ -141,11 +140,11 @@ fn measure(
 }
 
 /// Returns the notes on the simulated machine, for the reader of a figure.
-pub(super) fn notes() -> Vec<String> {
+pub(super) fn notes(machine: &Machine) -> Vec<String> {
     vec![
-        "Memory, bus and scheduler are simulated; what a structure computes between its accesses takes no time, so all are faster than the paper's, and times of one \
-         processor are close to the 6 µs of other work after each operation."
+        "Memory, bus and scheduler are simulated. The instructions of a structure between its accesses were counted on a processor of today, and stand in a table."
             .to_owned(),
+        instruction(machine),
         "The other applications of a level take every processor in turn for 10 ms. Ordinary and preemption-safe locks are the same test-and-test-and-set lock with exponential backoff \
          of at most 30 µs; the latter asks not to be preempted (Edler et al.) and is granted at most the machine's grace."
             .to_owned(),
@@ -153,10 +152,44 @@ pub(super) fn notes() -> Vec<String> {
 }
 
 /// Returns the notes on the simulated programs, for the reader of a figure.
-pub(super) fn program_notes() -> Vec<String> {
+pub(super) fn program_notes(machine: &Machine) -> Vec<String> {
     vec![
-        "Memory, bus and scheduler are simulated. What the programs compute is declared in instructions of 10 ns, as the paper's processors of 100 MHz had them at \
-         best; its compiler and its bounds are not known, so the seconds are not the paper's. The other applications of a level take every processor in turn for 10 ms."
-            .to_owned(),
+        format!(
+            "Memory, bus and scheduler are simulated. What the programs compute is declared in instructions of {}; the paper's compiler and its bounds are not known, so the seconds \
+             are not the paper's. The other applications of a level take every processor in turn for 10 ms.",
+            machine.processor.own_instruction()
+        ),
+        instruction(machine),
     ]
+}
+
+/// Says how long an instruction takes, and which figure of that is fitted.
+fn instruction(machine: &Machine) -> String {
+    let Processor { cycle, cycles_per_instruction, compiler } = machine.processor;
+    let Some(factor) = compiler else {
+        return format!(
+            "Instructions between accesses take no time on {}: the factor between its compiler and ours is not known.",
+            machine.name
+        );
+    };
+    format!(
+        "An instruction of ours takes {} on {}: {cycle} a cycle, {cycles_per_instruction} cycles an instruction, and {factor} instructions of its own compiler and instruction set for one \
+         of ours. That factor alone is fitted, to the seconds of one processor in figures 1 to 3 of the paper.",
+        machine.processor.instruction(),
+        machine.name
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stanchion_simulator::machines;
+
+    #[test]
+    fn the_notes_have_the_factor_or_say_that_there_is_none() {
+        let challenge = machines::challenge();
+        let factor = challenge.processor.compiler.expect("the Challenge has one").to_string();
+        assert!(notes(&challenge).iter().any(|note| note.contains(&factor)));
+        assert!(notes(&machines::modern(2)).iter().any(|note| note.contains("take no time")));
+    }
 }

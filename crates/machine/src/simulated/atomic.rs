@@ -8,8 +8,10 @@
 //!    it there.
 
 use core::fmt;
+use core::panic::Location;
 use core::sync::atomic as core_atomic;
 
+use super::instructions::before;
 use crate::atomic::{Fresh, Ordering};
 use stanchion_simulator::inside::{self, Kind};
 
@@ -49,8 +51,9 @@ macro_rules! atomic {
             }
 
             #[inline]
+            #[track_caller]
             fn charge(&self, kind: Kind) {
-                inside::access(core::ptr::from_ref(self).cast(), kind);
+                inside::access_after(before(Location::caller()), core::ptr::from_ref(self).cast(), kind);
             }
 
             /// Returns the value, for its only owner. Not charged.
@@ -65,28 +68,37 @@ macro_rules! atomic {
 
             /// Loads the value.
             #[must_use]
+            #[track_caller]
+            #[inline(never)]
             pub fn load(&self, order: Ordering) -> $value {
                 self.charge(Kind::Read);
                 self.0.load(order)
             }
 
             /// Stores `value`.
+            #[track_caller]
+            #[inline(never)]
             pub fn store(&self, value: $value, order: Ordering) {
                 self.charge(kind_of_store(order));
                 self.0.store(value, order);
             }
 
             /// Stores `value` and returns the value before.
+            #[track_caller]
+            #[inline(never)]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 self.charge(Kind::Exchange);
                 self.0.swap(value, order)
             }
 
-            /// Stores `new` if the value is `current`. Charged as an exchange either way.
+            /// Stores `new` if the value is `current`. Charged as an exchange, or, where the
+            /// machine says so and the value is another one, as a read.
             ///
             /// # Errors
             ///
             /// The value, if it is not `current`.
+            #[track_caller]
+            #[inline(never)]
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -94,7 +106,13 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                self.charge(Kind::Exchange);
+                // Relaxed: nothing else runs.
+                let fails = || self.0.load(Ordering::Relaxed) != current;
+                inside::compare_after(
+                    before(Location::caller()),
+                    core::ptr::from_ref(self).cast(),
+                    fails,
+                );
                 self.0.compare_exchange(current, new, success, failure)
             }
 
@@ -104,6 +122,8 @@ macro_rules! atomic {
             /// # Errors
             ///
             /// The value, if it is not `current`.
+            #[track_caller]
+            #[inline(never)]
             pub fn compare_exchange_weak(
                 &self,
                 current: $value,
@@ -119,6 +139,8 @@ macro_rules! atomic {
             /// # Errors
             ///
             /// The value for which `update` returned `None`.
+            #[track_caller]
+            #[inline(never)]
             pub fn fetch_update(
                 &self,
                 set_order: Ordering,
@@ -165,6 +187,8 @@ macro_rules! fetches {
         impl $name {
             $(
                 $(#[$doc])*
+                #[track_caller]
+                #[inline(never)]
                 pub fn $fetch(&self, value: $value, order: Ordering) -> $value {
                     self.charge(Kind::Exchange);
                     self.0.$fetch(value, order)

@@ -8,9 +8,11 @@
 
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::panic::Location;
 
 use stanchion_simulator::inside::{self, Kind};
 
+use super::instructions::before;
 use crate::atomic::Fresh;
 
 /// A cell that hands out raw pointers for the extent of a closure.
@@ -49,19 +51,29 @@ impl<T> UnsafeCell<MaybeUninit<T>> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
+    #[inline(never)]
+    #[track_caller]
     fn charge(&self, kind: Kind) {
         if size_of_val(self) > 0 {
-            inside::access(self.0.get().cast_const().cast(), kind);
+            inside::access_after(
+                before(Location::caller()),
+                self.0.get().cast_const().cast(),
+                kind,
+            );
         }
     }
 
     /// Reads through a pointer that is good until `read` returns.
+    #[inline(always)]
+    #[track_caller]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         self.charge(Kind::Read);
         read(self.0.get())
     }
 
     /// Writes through a pointer that is good until `write` returns.
+    #[inline(always)]
+    #[track_caller]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         self.charge(Kind::Write);
         write(self.0.get())

@@ -9,6 +9,7 @@
 //!
 //! - [`atomic`], [`cell`] and [`data`]: core's types, with each access charged to the line that the
 //!   address lies in.
+//! - [`instructions`]: the number that the code executes before each access, from a table.
 //! - [`clock`]: virtual time, in nanoseconds of the code's clock.
 //! - [`wait`]: between two looks a thread stands still until its word is written, or its policy
 //!   would do something else than pause.
@@ -35,6 +36,7 @@ pub(crate) mod data;
 #[cfg(feature = "std")]
 #[path = "../fork_elsewhere.rs"]
 pub(crate) mod fork;
+pub(crate) mod instructions;
 pub(crate) mod model;
 #[cfg(feature = "std")]
 pub(crate) mod park;
