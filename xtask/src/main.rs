@@ -9,6 +9,7 @@
 //! | `loom` | every model passes, and none explores less than it used to |
 //! | `weaken` | every memory ordering is needed: weakened, some model fails |
 //! | `costs` | each operation has as many misses, transfers and exchanges, simulated, as before |
+//! | `instructions` | the algorithms execute as many instructions as simulated machines charge |
 //! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
 //! | `tsan` | ThreadSanitizer finds races in broken locks only |
@@ -39,6 +40,7 @@ mod external;
 mod failure;
 mod fuzz;
 mod house;
+mod instructions;
 mod lines;
 mod loom;
 mod mpi;
@@ -101,6 +103,8 @@ enum Task {
     /// Count what each operation costs on the simulated machine, and compare with the committed
     /// table
     Costs(costs::Options),
+    /// Count the instructions between the algorithms' accesses, which simulated machines charge
+    Instructions(instructions::Options),
     /// Weaken each memory ordering in turn and demand that a named model fails
     Weaken(weaken::Options),
     /// Torture locks with real threads, random stalls and too few processors
@@ -162,6 +166,7 @@ fn main() -> ExitCode {
         Task::Docs => docs::docs(),
         Task::Loom { filter, whole, update } => loom::loom(filter.as_deref(), whole, update),
         Task::Costs(options) => costs::costs(&options),
+        Task::Instructions(options) => instructions::instructions(&options),
         Task::Weaken(options) => weaken::weaken(&options),
         Task::Torture(options) => torture::torture(&options),
         Task::Busted => torture::busted(),

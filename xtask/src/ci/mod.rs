@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::{
-    aarch64, check_targets, costs, docs, downstream, explored, external, fuzz, house, loom, mpi,
-    package, peers, shell, torture, tsan, weaken,
+    aarch64, check_targets, costs, docs, downstream, explored, external, fuzz, house, instructions,
+    loom, mpi, package, peers, shell, torture, tsan, weaken,
 };
 
 /// A task that CI runs.
@@ -52,6 +52,11 @@ const TASKS: &[Task] = &[
         name: "costs",
         about: "every operation costs on the simulated machine what the committed table says",
         run: costs::all,
+    },
+    Task {
+        name: "instructions",
+        about: "the algorithms execute as many instructions as the simulated machines charge",
+        run: instructions::all,
     },
     Task {
         name: "busted",

@@ -4,7 +4,15 @@
 //! The numbers are the same on every run and on every computer. So a change that adds one cache
 //! miss to a hot path changes the table. The table is committed (`crates/simulated/costs.txt`), and
 //! `cargo xtask costs` compares it.
+//!
+//! With `--instructions` it counts instead what each source file executes between its accesses, for
+//! `cargo xtask instructions`.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod instructions;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[path = "instructions_elsewhere.rs"]
+mod instructions;
 mod measure;
 mod operation;
 mod operations;
@@ -27,10 +35,14 @@ static ARENA: Arena = Arena;
 struct Arguments {
     /// Print only the operations with this text in their names
     filter: Option<String>,
+    #[arg(long)]
+    /// Print instead, for each source file, its accesses and the instructions before them
+    instructions: bool,
 }
 
 fn main() -> ExitCode {
-    let filter = Arguments::parse().filter.unwrap_or_default();
+    let arguments = Arguments::parse();
+    let filter = arguments.filter.unwrap_or_default();
     let mut operations = operations::all();
     operations.retain(|operation| operation.name.contains(&filter));
     let mut pools = pools::all();
@@ -40,6 +52,15 @@ fn main() -> ExitCode {
             "costs: no operation's name contains `{filter}`; without a filter all are listed"
         );
         return ExitCode::FAILURE;
+    }
+    if arguments.instructions {
+        return match instructions::print(operations) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("costs: {failure}");
+                ExitCode::FAILURE
+            }
+        };
     }
     println!("{}", measure::heading());
     let measured = operations

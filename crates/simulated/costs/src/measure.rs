@@ -29,6 +29,8 @@ pub(crate) struct Cost {
     transfers: f64,
     /// Atomic read-modify-writes.
     exchanges: f64,
+    /// Instructions between the accesses.
+    instructions: f64,
 }
 
 /// Rounds of each thread.
@@ -53,6 +55,22 @@ pub(crate) fn measure_pool(
     })
 }
 
+/// The rounds before those of which instructions are counted.
+const WARM: usize = 20;
+/// The rounds of which instructions are counted.
+const COUNTED: usize = 4;
+
+/// Calls `counted` with each of the first rounds of an operation, on one processor.
+pub(crate) fn count(set_up: impl FnOnce() -> Vec<Round> + Send + 'static, counted: fn(&Round)) {
+    let run = Simulation::new(machines::modern(1)).run(move || {
+        for round in &set_up() {
+            (0..WARM).for_each(|_| round());
+            (0..COUNTED).for_each(|_| counted(round));
+        }
+    });
+    run.expect("no operation fails");
+}
+
 fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Result<Cost, Failure> {
     let long = run(2 * ROUNDS)?;
     if processors > 1 {
@@ -64,6 +82,7 @@ fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Resul
         misses: long.misses - short.misses,
         transfers: long.transfers - short.transfers,
         exchanges: long.exchanges - short.exchanges,
+        instructions: long.instructions - short.instructions,
         rounds: long.rounds - short.rounds,
     }
     .each(ROUNDS))
@@ -79,6 +98,8 @@ struct Total {
     transfers: u64,
     /// Atomic read-modify-writes of all threads.
     exchanges: u64,
+    /// Instructions of all threads between their accesses, in hundredths.
+    instructions: u64,
     /// The number of rounds of all threads.
     rounds: u64,
 }
@@ -91,6 +112,7 @@ impl Total {
             misses: each(self.misses),
             transfers: each(self.transfers),
             exchanges: each(self.exchanges),
+            instructions: each(self.instructions) / 100.0,
         }
     }
 }
@@ -110,6 +132,7 @@ fn run(
         misses: accesses.misses,
         transfers: accesses.transfers,
         exchanges: accesses.exchanges,
+        instructions: run.statistics.instructions,
         rounds: run.result.count,
     })
 }
@@ -148,15 +171,15 @@ fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
 /// Returns the names of the columns.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10}",
-        "# operation", "processors", "ns", "misses", "transfers", "exchanges"
+        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10} {:>13}",
+        "# operation", "processors", "ns", "misses", "transfers", "exchanges", "instructions"
     )
 }
 
 /// Returns a line of the table.
 pub(crate) fn row(name: &str, processors: usize, cost: Cost) -> String {
-    let Cost { nanos, misses, transfers, exchanges } = cost;
+    let Cost { nanos, misses, transfers, exchanges, instructions } = cost;
     format!(
-        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3}"
+        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3} {instructions:>13.2}"
     )
 }

@@ -29,15 +29,22 @@ fn stay(threads: usize) -> u64 {
     if threads > 1 { 25 } else { 0 }
 }
 
+/// Holds a lock, or stays away from it.
+fn rest(stay: u64) {
+    if stay > 0 {
+        stanchion_machine::work(stay);
+    }
+}
+
 fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
     alike(
         threads,
         || (Mutex::<R, ()>::new(()), stay(threads)),
         |(mutex, stay)| {
             let guard = mutex.lock();
-            stanchion_machine::work(*stay);
+            rest(*stay);
             drop(guard);
-            stanchion_machine::work(*stay);
+            rest(*stay);
         },
     )
 }
@@ -288,9 +295,9 @@ pub(crate) fn all() -> Vec<Operation> {
         "competitive::RwLock write" => |threads| {
             alike(threads, || (RwLock::<RawRwLock, ()>::new(()), stay(threads)), |(lock, stay)| {
                 let guard = lock.write();
-                stanchion_machine::work(*stay);
+                rest(*stay);
                 drop(guard);
-                stanchion_machine::work(*stay);
+                rest(*stay);
             })
         },
         "competitive::Condvar notify, no waiter" => |threads| {
@@ -301,9 +308,9 @@ pub(crate) fn all() -> Vec<Operation> {
         "competitive::Semaphore acquire, release" => |threads| {
             alike(threads, || (Semaphore::<RawPolicyMutex>::new(1), stay(threads)), |(semaphore, stay)| {
                 let permit = semaphore.acquire();
-                stanchion_machine::work(*stay);
+                rest(*stay);
                 drop(permit);
-                stanchion_machine::work(*stay);
+                rest(*stay);
             })
         },
         "competitive::EventCount prepare, cancel" => |threads| {
