@@ -5,9 +5,9 @@
 //! thread waits for is often its own.
 //!
 //! A thread that is woken and does not get its lock waits again, and counts again. A wait that ends
-//! with its time counts. A wait that never began, because the word had another value, does not. Not
-//! recorded are waits for priority-inheriting words, for several words, and for a word to which
-//! another thread moved the waiter: the last count with their whole length.
+//! with its time counts. A wait that never began, because the word had another value, does not. A
+//! wait counts with its whole length if another thread moved the waiter to another word. Waits for
+//! priority-inheriting words and for several words are not recorded.
 //!
 //! All other system calls go on as they came. For them the function `syscall` jumps to the C
 //! library's and has no frame of its own, so that a child of `clone` finds what it would find
