@@ -77,9 +77,8 @@ impl Host {
         let processors = self.parallelism as f64;
         (busy > processors / 2.0).then(|| {
             format!(
-                "{busy:.1} threads wanted these {processors} processors over the last minute \
-                 before the study: a lock that serves its waiters in order suffers most from \
-                 such a load, and figures will not repeat. Close other programs, and run it again"
+                "other programs were busy before the study ({busy:.1} threads wanted these \
+                 {processors} processors): figures may not repeat. Close them, and run it again"
             )
         })
     }

@@ -154,8 +154,11 @@ impl Results {
     /// than the load before them.
     pub fn warning(&self) -> Option<String> {
         let machine = &self.here.as_ref()?.machine;
-        let disturbed = self.disturbed().filter(|_| machine.optimized);
-        disturbed.or_else(|| Some(machine.warning()? + "."))
+        // Once experiments have run, it is known which of them were disturbed.
+        if machine.optimized && self.entries.iter().any(|entry| entry.others.is_some()) {
+            return self.disturbed();
+        }
+        Some(machine.warning()? + ".")
     }
 
     /// Returns true if nothing is left to run.
@@ -360,6 +363,10 @@ mod tests {
         let said = "Other programs had up to 40 % of the processors while 2 experiments ran: one, \
                     three. Close those, and run the study again.";
         assert_eq!(results.warning().unwrap(), said);
+        for entry in &mut results.entries {
+            entry.others = Some(0.05);
+        }
+        assert_eq!(results.warning(), None, "they ran undisturbed, whatever was before");
     }
 
     #[test]

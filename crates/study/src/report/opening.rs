@@ -7,7 +7,7 @@ use super::parts::figure;
 use super::section::target;
 use crate::grids::{Choice, Condition, FAMILIES, Standing};
 use crate::outcome::{Axis, Picture, Series, Shape};
-use crate::units::significant;
+use crate::units::{count, significant};
 
 /// Writes the answers, a line for each family.
 pub(super) fn answers(page: &mut Markup, answers: &[Choice]) {
@@ -29,12 +29,16 @@ pub(super) fn answers(page: &mut Markup, answers: &[Choice]) {
             .map_or(("", &[][..]), |(first, equal)| (first.as_str(), equal));
         page.element("strong", first);
         if !equal.is_empty() {
-            page.text(&match equal {
+            let names = match equal {
                 [one, other, _, ..] => {
-                    format!(" · equal: {one}, {other} and {} more", equal.len() - 2)
+                    format!(" · equal: {one}; {other}; and {} more", equal.len() - 2)
                 }
-                few => format!(" · equal: {}", few.join(", ")),
-            });
+                few => format!(" · equal: {}", few.join("; ")),
+            };
+            page.element("span class=\"equals\"", &names);
+            // On a narrow screen, where the names would push the papers off it.
+            let others = count(equal.len(), "other");
+            page.element("span class=\"few\"", &format!(" · {others} equal"));
         }
         page.raw("</span> ").element("span class=\"sure\"", &answer.sure()).raw("</li>\n");
     }
@@ -47,8 +51,9 @@ pub(super) fn commands(page: &mut Markup, answers: &[Choice]) {
     let has = |family: &str| answers.iter().any(|answer| answer.family == family);
     let missing = FAMILIES.iter().map(|(family, _)| *family).find(|family| !has(family));
     if let Some(family) = brief.or(missing).filter(|_| !answers.is_empty()) {
-        let said = "What lies within the ± of a line is called equal. A first look has few cells; \
-                    for the whole: ";
+        let said = "Each was measured in so many drawn cells. Those that are called equal may \
+                    differ by the ± of their line. A first look has few cells; for the whole of \
+                    one line: ";
         page.raw("<p class=\"unit\">").text(said);
         page.element("code", &Choice::command(family)).raw("</p>\n");
     }
