@@ -113,6 +113,7 @@ fn main() {
             );
             (0..TIMES).for_each(|_| rest());
         }
+        Some("rest") => (0..TIMES).for_each(|_| rest()),
         // A child of a fork by `Command` is one of `vfork` or `clone` in the C library.
         Some("children") => {
             let both = Barrier::new(2);

@@ -105,11 +105,11 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         return Ok(ended.exit_code());
     }
     let named = names::named(&gathered);
-    if named.locks.is_empty() {
+    if named.locks.is_empty() && gathered.nameless == 0 {
         if made {
             let _ = std::fs::remove_file(&options.output);
         }
-        summary::print_others(&named, &program);
+        summary::print_others(&named, &program, ended);
         return Ok(ended.exit_code());
     }
     let recording = Recording {

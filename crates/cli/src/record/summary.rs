@@ -51,9 +51,7 @@ pub(super) fn print(
 ) {
     let all = recording.all();
     let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
-    if let Some(signal) = ended.signal() {
-        line(format_args!("stanchion: {} was ended by signal {signal}", recording.program));
-    }
+    say_signal(&recording.program, ended);
     line(format_args!(
         "stanchion: {} for {} of {}, in {}; {} blocked",
         grouped_count(all.count(), "wait"),
@@ -82,9 +80,17 @@ pub(super) fn print(
     ));
 }
 
+/// Prints the signal that ended the program, if one did.
+fn say_signal(program: &dyn std::fmt::Display, ended: Ended) {
+    if let Some(signal) = ended.signal() {
+        Output::Stderr.line(format_args!("stanchion: {program} was ended by signal {signal}"));
+    }
+}
+
 /// Prints the waits of a program that never waited for a lock.
-pub(super) fn print_others(named: &Named, program: &Path) {
+pub(super) fn print_others(named: &Named, program: &Path, ended: Ended) {
     let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
+    say_signal(&program.display(), ended);
     line(format_args!(
         "stanchion: no thread of {} had to wait for a lock, so no recording is written",
         program.display()

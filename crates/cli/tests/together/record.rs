@@ -103,6 +103,18 @@ fn waits_of_the_locks_of_rust_have_the_names_of_functions() {
 }
 
 #[test]
+fn a_program_without_waits_for_locks_gets_the_other_waits_and_no_file() {
+    let place = Place::new("rest");
+    let program = built().join("examples/waits").to_string_lossy().into_owned();
+    let done = place.record(&["--", &program, "rest"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(said.contains("so no recording is written"), "{said}");
+    assert!(said.contains("thread::park in waits::rest"), "{said}");
+    assert!(!Path::new(&place.path("waits.json")).exists());
+}
+
+#[test]
 fn a_lock_of_ours_is_recorded_as_well() {
     let place = Place::new("lock");
     let output = place.path("spun.json");

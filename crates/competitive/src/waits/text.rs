@@ -107,7 +107,7 @@ impl Recording {
             time(self.cost_ns)
         );
         let name = |name: &str| name.chars().count();
-        let width = self.locks.iter().map(|lock| name(&lock.0)).max().unwrap_or(0).clamp(4, 40);
+        let width = self.locks.iter().map(|lock| name(&lock.0)).max().unwrap_or(0).clamp(4, 80);
         let heads = ["waits", "blocked", "median", "p99", "longest", "waited"];
         let heads = heads.map(|head| format!("{head:>10}")).concat();
         let _ = writeln!(text, "{:width$}{heads}", "lock");
