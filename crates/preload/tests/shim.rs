@@ -326,7 +326,8 @@ fn waits_by_the_system_call_are_recorded_with_their_paths() {
 #[test]
 fn other_system_calls_and_children_are_as_without_the_shim() {
     for policy in [None, Some("always-block")] {
-        ok_program("waits", "calls", policy);
+        let gathered = ok_program("waits", "calls", policy);
+        assert!(of_kind(&gathered, 'P').is_empty(), "a wait that never began: {gathered:?}");
         ok_program("waits", "children", policy);
     }
 }

@@ -122,9 +122,8 @@ impl Module {
             entry.skip(length as usize)?;
         }
         let lost = Row { base: u64::MAX, offset: 0, code: Rule::Lost, frame: Rule::Same };
-        let (initial, _) = run(common.instructions, &common, lost, None, (start, usize::MAX))?;
-        let (row, _) = run(entry, &common, initial, Some(initial), (start, code))?;
-        Some(row)
+        let initial = run(common.instructions, &common, lost, None, (start, usize::MAX))?;
+        run(entry, &common, initial, Some(initial), (start, code))
     }
 
     /// Returns the address of the entry for the function that may contain `code`, by a binary
@@ -306,14 +305,14 @@ impl Bytes {
 const KEPT: usize = 4;
 
 /// Follows instructions from `row` on until they are of an address after `until`. `initial` is the
-/// row that a register is restored to. Returns the row, and the address that it begins at.
+/// row that a register is restored to. Returns the row.
 fn run(
     mut bytes: Bytes,
     common: &Common,
     mut row: Row,
     initial: Option<Row>,
     (mut address, until): (usize, usize),
-) -> Option<(Row, usize)> {
+) -> Option<Row> {
     let mut kept = [row; KEPT];
     let mut depth = 0;
     while bytes.at < bytes.end {
@@ -397,7 +396,7 @@ fn run(
             _ => return None,
         }
     }
-    Some((row, address))
+    Some(row)
 }
 
 impl Row {

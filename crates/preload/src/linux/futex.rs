@@ -41,12 +41,15 @@ pub(super) fn begin() {
     // SAFETY: the name ends with a zero.
     let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
     if !real.is_null() {
+        // Relaxed: a thread that finds the old address makes the call without the C library.
         REAL.store(real, Ordering::Relaxed);
     }
     let me = begin as *const () as usize;
     maps::visit(|mapping| {
         let here = (mapping.start..mapping.end).contains(&me);
         if here {
+            // Relaxed: a thread that sees only one of both finds an empty range, and records
+            // nothing.
             OWN_START.store(mapping.start, Ordering::Relaxed);
             OWN_END.store(mapping.end, Ordering::Relaxed);
         }
@@ -237,5 +240,28 @@ unsafe extern "C-unwind" fn futex(
             real()
         }
         _ => real(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_direct_call_has_results_and_errors_as_the_c_library_s() {
+        let address = direct as *const () as *mut c_void;
+        // SAFETY: it has the arguments of `syscall`.
+        let direct = unsafe { mem::transmute::<*mut c_void, Real>(address) };
+        // SAFETY: asks for a number.
+        let process = unsafe { direct(libc::SYS_getpid) };
+        assert_eq!(process, c_long::from(std::process::id()));
+        // SAFETY: not a file.
+        let result = unsafe { direct(libc::SYS_close, -1) };
+        assert_eq!((result, errno::last()), (-1, libc::EBADF));
+        let word = 7_u32;
+        let (wait, none) = (libc::FUTEX_WAIT_BITSET, 0_usize);
+        // SAFETY: the word has another value, so the call does not wait. All arguments are used.
+        let result = unsafe { direct(libc::SYS_futex, &raw const word, wait, 8, none, none, 1) };
+        assert_eq!((result, errno::last()), (-1, libc::EAGAIN));
     }
 }

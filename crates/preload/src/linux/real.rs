@@ -94,6 +94,7 @@ static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 pub(super) fn begin() {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    // Relaxed: a thread that does not see the address finds no path of calls.
     FIND_OBJECT.store(address, Ordering::Relaxed);
 }
 

@@ -50,8 +50,7 @@ impl Path {
         &self.addresses[..self.length]
     }
 
-    /// Returns a number that is different for different paths, but for a chance of one in 2⁶³. It
-    /// is never 0.
+    /// Returns a hash of the path, of 63 bits. It is never 0.
     pub(super) fn key(&self) -> usize {
         let mix = |key: u64, &address: &usize| {
             (key ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
