@@ -13,7 +13,7 @@ use crate::shell;
 const HEADER: &str = "\
 # What an operation costs on the simulated machine `modern`, on the average: nanoseconds as its caller sees them, cache misses, lines that came from
 # another processor's cache, atomic read-modify-writes, and instructions between the accesses (from the table of `cargo xtask instructions`; they take
-# no time on `modern`, whose measured times contain them). All processors do nothing else; with more than one, locks are held for 25 ns and left alone
+# no time on `modern`, since its measured times contain them). All processors do nothing else; with more than one, locks are held for 25 ns and left alone
 # for 25 ns. Written by `cargo xtask costs --update`; a different number fails `cargo xtask costs`.
 ";
 

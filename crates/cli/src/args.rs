@@ -127,10 +127,10 @@ Examples:
   stanchion advise monday.json friday.json --thresholds thresholds.json
                                          the waits of both; the best threshold of each lock
 
-A recording is made by `stanchion record`, or by a program whose mutexes have the policy `waits::Recorder` of \
+A recording is made by `stanchion record`, or by a program with mutexes of the policy `waits::Recorder` of \
 stanchion-competitive: `waits::snapshot().to_json()`.
 
-Prints for each lock what each policy would have cost on its waits, in multiples of what one would have paid who knew \
+Prints for each lock what each policy would have cost on its waits, in multiples of the cost of a policy that knows \
 them beforehand (table 1 of Karlin, Li, Manasse and Owicki, 1991), with C as it was measured, half and 2.5 times \
 that; which policy is best; and whether the paper's claims hold. C is the cost of blocking: from a release to the \
 running of the thread that it woke. A lock with fewer than 100 waits gets no advice.

@@ -151,7 +151,7 @@ fn tables(page: &mut Markup, advice: &Advice) {
     page.raw("<section><h2>What each policy would have cost</h2>\n");
     page.element(
         "p class=\"unit\"",
-        "In multiples of what one would have paid who knew each wait beforehand: table 1 of Karlin, Li, Manasse and Owicki (1991). The last three columns \
+        "In multiples of the cost of a policy that knows each wait beforehand: table 1 of Karlin, Li, Manasse and Owicki (1991). The last three columns \
          are not in that table.",
     );
     let mut head = vec!["lock".to_owned()];

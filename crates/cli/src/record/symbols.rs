@@ -219,12 +219,12 @@ mod tests {
     #[test]
     fn a_path_of_a_package_tells_crate_and_module() {
         let rustc = "/rustc/59807616e1fa/library/std/src/sys/sync/mutex/futex.rs";
-        let registry = "/home/u/.cargo/registry/src/index-1/parking_lot-0.12.5/src/raw_mutex.rs";
+        let registry = "registry/src/index-1/parking_lot-0.12.5/src/raw_mutex.rs";
         for (name, file, whole) in [
             ("lock", Some(rustc), "std::sys::sync::mutex::futex::lock"),
             ("lock", Some(registry), "parking_lot::raw_mutex::lock"),
-            ("get", Some("/home/u/my-server/src/main.rs"), "my_server::get"),
-            ("work", Some("/home/u/examples/waits.rs"), "work"),
+            ("get", Some("code/my-server/src/main.rs"), "my_server::get"),
+            ("work", Some("examples/waits.rs"), "work"),
             ("work", None, "work"),
             ("server::get", Some(rustc), "server::get"),
             ("{closure#0}<a::b>", Some(rustc), "std::sys::sync::mutex::futex::{closure#0}<a::b>"),

@@ -8,8 +8,8 @@
 //!
 //! The distribution of the input, and so of the sections:
 //!
-//! - A file has 20·2ᵏ lines, k with a probability of 2⁻⁽ᵏ⁺¹⁾, 5 at most, and a line has 2 to 9
-//!   names, evenly. The section of the table enters one line.
+//! - A file has 20·2ᵏ lines. The probability of k is 2⁻⁽ᵏ⁺¹⁾, and k is 5 at most.
+//! - A line has 2 to 9 names, evenly. The section of the table enters one line.
 //! - A name is the smaller of two numbers that are drawn evenly from 5,000.
 //! - A file includes 4 to 12 headers, evenly, of 40. A header has 30 lines. The section of the
 //!   cache is one look, or the entry of one header.

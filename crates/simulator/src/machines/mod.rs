@@ -24,7 +24,7 @@
 //! constant has its origin: a section of a paper, a sum from figures of the paper, or an estimate,
 //! and how it was made. So the *shape* of a simulation's result can be compared with a paper, and
 //! the figures only as far as the constants behind them come from there.
-
+//!
 //! # Instructions
 //!
 //! A machine with a fitted [`compiler`](crate::machine::Processor::compiler) takes time for the

@@ -51,9 +51,9 @@ pub(super) fn commands(page: &mut Markup, answers: &[Choice]) {
     let has = |family: &str| answers.iter().any(|answer| answer.family == family);
     let missing = FAMILIES.iter().map(|(family, _)| *family).find(|family| !has(family));
     if let Some(family) = brief.or(missing).filter(|_| !answers.is_empty()) {
-        let said = "Each was measured in so many drawn cells. Those that are called equal may \
-                    differ by the ± of their line. A first look has few cells; for the whole of \
-                    one line: ";
+        let said = "A cell is a load that was drawn at random. Throughputs that are called equal \
+                    may differ by the ±. A first look has few cells. This command measures more, \
+                    for one family: ";
         page.raw("<p class=\"unit\">").text(said);
         page.element("code", &Choice::command(family)).raw("</p>\n");
     }
