@@ -59,6 +59,7 @@ const ENTRIES: &[(&str, Class, &str)] = &[
     ("std::sync::mpmc::", Class::Park, "std channel"),
     ("std::sync::mpsc::", Class::Park, "std channel"),
     ("std::sync::barrier::", Class::Condition, "std Barrier"),
+    ("dashmap::lock::", Class::Lock, "dashmap RwLock"),
     ("parking_lot::raw_mutex::", Class::Lock, "parking_lot Mutex"),
     ("parking_lot::raw_rwlock::", Class::Lock, "parking_lot RwLock"),
     ("parking_lot::raw_fair_mutex::", Class::Lock, "parking_lot FairMutex"),
@@ -248,6 +249,8 @@ mod tests {
             "server::serve",
         ]);
         assert_eq!((wait.class, wait.entry.as_str()), (Class::Park, "crossbeam channel"));
+        let wait = of(&["dashmap::lock::RawRwLock::lock_exclusive_slow", "tokei::add"]);
+        assert_eq!((wait.class, wait.entry.as_str()), (Class::Lock, "dashmap RwLock"));
         let wait = of(&["std::thread::functions::park", "std::thread::scoped::scope", "a::b"]);
         assert_eq!((wait.class, wait.entry.as_str()), (Class::Join, "thread::scope"));
         // The program's closure is inlined into the library's function.
