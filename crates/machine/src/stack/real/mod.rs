@@ -3,6 +3,7 @@
 mod alternate;
 mod line;
 mod memory;
+mod once;
 mod overflow;
 mod refusal;
 mod table;

@@ -27,10 +27,10 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::boxed::Box;
-use std::sync::OnceLock;
 
 use super::alternate::Alternate;
 use super::line::Line;
+use super::once::Once;
 use super::refusal::failed;
 use super::table::{Place, find};
 use crate::stack::{Head, StackError};
@@ -52,9 +52,15 @@ impl Before {
         Self { action: AtomicPtr::new(ptr::null_mut()), spent: AtomicBool::new(false) }
     }
 
+    /// Returns the action, if it was kept.
+    fn kept(&self) -> Option<&'static libc::sigaction> {
+        // Acquire: pairs with the Release in `keep`. SAFETY: Invariant 1: whole and never freed.
+        unsafe { self.action.load(Ordering::Acquire).as_ref() }
+    }
+
     /// Keeps it for as long as the process lives.
     fn keep(&self, action: libc::sigaction) {
-        // Release pairs with the Acquire in `pass_on`.
+        // Release pairs with the Acquire in `kept`.
         self.action.store(Box::into_raw(Box::new(action)), Ordering::Release);
     }
 }
@@ -66,28 +72,37 @@ pub(crate) struct Watched(
 );
 
 pub(crate) fn watch() -> Result<Watched, StackError> {
-    static INSTALLED: OnceLock<Result<(), StackError>> = OnceLock::new();
-    INSTALLED.get_or_init(install).clone()?;
+    static INSTALLED: Once = Once::new();
+    INSTALLED.run(install)?;
     Alternate::ensure().map(Watched)
 }
 
 fn install() -> Result<(), StackError> {
     for (signal, before) in SIGNALS.into_iter().zip(&BEFORE) {
         let there = action(signal, ptr::null())?;
-        // Invariant 1.
-        before.keep(there);
+        match before.kept() {
+            // Invariant 1.
+            None => before.keep(there),
+            // An attempt that failed, or a parent that forked, came as far as here.
+            Some(kept) if is_same(kept, &there) => {}
+            Some(_) => continue,
+        }
         let ours = libc::sigaction {
             sa_sigaction: handle as *const () as usize,
             sa_flags: flags(&there),
             ..there
         };
         let replaced = action(signal, &raw const ours)?;
-        if replaced.sa_sigaction != there.sa_sigaction || replaced.sa_flags != there.sa_flags {
+        if !is_same(&replaced, &there) {
             // Another thread has changed the action since it was read.
             before.keep(replaced);
         }
     }
     Ok(())
+}
+
+fn is_same(one: &libc::sigaction, other: &libc::sigaction) -> bool {
+    one.sa_sigaction == other.sa_sigaction && one.sa_flags == other.sa_flags
 }
 
 /// Changes what a signal does, unless `to` is null; says what it did.
@@ -161,8 +176,7 @@ fn report(place: &Place, address: usize, stack_pointer: Option<usize>) {
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void, is_fault: bool) {
     let which = SIGNALS.iter().position(|one| *one == signal);
     let Some(before) = which.map(|which| &BEFORE[which]) else { return };
-    // SAFETY: Invariant 1: a whole action that is never freed.
-    let Some(action) = (unsafe { before.action.load(Ordering::Acquire).as_ref() }) else {
+    let Some(action) = before.kept() else {
         return default(signal, is_fault);
     };
     match action.sa_sigaction {
@@ -232,5 +246,29 @@ fn stack_pointer(context: *mut c_void) -> Option<usize> {
     {
         let _ = context;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_ours(action: &libc::sigaction) -> bool {
+        action.sa_sigaction == handle as *const () as usize
+    }
+
+    #[test]
+    fn an_installation_that_is_begun_again_goes_on_where_it_stopped() {
+        let _watched = watch().unwrap();
+        let (signal, before) = (libc::SIGBUS, &BEFORE[1]);
+        let kept = before.kept().unwrap();
+        install().unwrap();
+        assert!(ptr::eq(before.kept().unwrap(), kept), "ours is not its own former action");
+        assert!(is_ours(&action(signal, ptr::null()).unwrap()));
+        // As in a child that was forked after its parent had kept the action.
+        action(signal, kept).unwrap();
+        install().unwrap();
+        assert!(ptr::eq(before.kept().unwrap(), kept));
+        assert!(is_ours(&action(signal, ptr::null()).unwrap()));
     }
 }
