@@ -222,11 +222,12 @@ Examples:
   stanchion record -- xz -T4 -k file
   stanchion record --output redis.json -- redis-server --io-threads 2
   stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
+  stanchion record --cost -- ./program   what recording costs it, in 30 pairs of runs
 
 Works for programs that take their locks by pthread_mutex_lock of the GNU C library (those in C and C++ for the most part), for programs in Rust, and for \
 whatever processes they start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. Of the locks of \
-Rust it sees the waits in the kernel, named after the function that wanted the lock, and no acquisition without such a wait. It does not see locks of Go, nor the way back \
-into a mutex from pthread_cond_wait. What is recorded is what has been counted when COMMAND ends; processes that \
+Rust it sees the waits in the kernel, named after the function that wanted the lock, and no acquisition without such a wait. It does not see locks of Go. Waits for \
+conditions, semaphores, joins and sleeps are printed in a table of their own. What is recorded is what has been counted when COMMAND ends; processes that \
 outlive it are not waited for.
 
 With --lock, normal mutexes that are private to a process are replaced, with the condition variables; recursive, error-checking, robust, \
@@ -234,7 +235,7 @@ priority-inheriting and shared ones stay. A thread that waits for a condition is
 which it holds, to wait for another thread to unlock it, is ended with a message.
 
 Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
-  1    the recording could not be written
+  1    the recording could not be written, or a run of --cost failed
   2    wrong command line, no shim, or a COMMAND that cannot be recorded (statically linked, set-uid,
        for another C library); nothing was run
   126  COMMAND cannot be executed
@@ -249,6 +250,19 @@ pub(crate) struct RecordOptions {
     /// Replace the program's mutexes by ours with this policy.
     #[arg(long, value_name = "POLICY")]
     pub(crate) lock: Option<LockPolicy>,
+
+    /// Measure what recording costs the program, by pairs of runs with and without it; write no
+    /// recording. The output of the runs goes nowhere.
+    #[arg(
+        long,
+        value_name = "PAIRS",
+        num_args = 0..=1,
+        default_missing_value = "30",
+        require_equals = true,
+        value_parser = clap::value_parser!(u32).range(2..=100_000),
+        conflicts_with = "output",
+    )]
+    pub(crate) cost: Option<u32>,
 
     /// The shim, in place of the one beside this command, in ../lib, or built by cargo.
     #[arg(long, value_name = "FILE")]

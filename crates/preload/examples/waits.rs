@@ -1,11 +1,13 @@
 //! A program that waits by the locks of Rust, for the tests of the shim: `waits WHAT`.
 //!
-//! Each of its waits lasts some milliseconds. It prints `ok` at its end.
+//! Each of its waits lasts some milliseconds, but those of `often`: two threads wake each other
+//! some 100,000 times a second. It prints `ok` at its end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Condvar, Mutex, RwLock, mpsc};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Barrier, Condvar, Mutex, OnceLock, RwLock, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The number of waits of each kind.
 const TIMES: usize = 5;
@@ -66,6 +68,91 @@ fn rest() {
     thread::park_timeout(REST);
 }
 
+/// Waits very often: two threads wake each other in turn, after a computation of some microseconds.
+fn often(waits: u32) {
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    let take_turns = move |me: u32, other: &thread::Thread| {
+        for turn in (me..waits).step_by(2) {
+            while TURN.load(Ordering::Acquire) != turn {
+                thread::park();
+            }
+            let mut number = u64::from(turn);
+            for _ in 0..3_000 {
+                number = black_box(number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7));
+            }
+            TURN.store(turn + 1, Ordering::Release);
+            other.unpark();
+        }
+    };
+    let first = thread::current();
+    let second = thread::spawn(move || take_turns(1, &first));
+    take_turns(0, second.thread());
+    second.join().unwrap();
+}
+
+/// The length of a planned wait.
+const PLANNED: Duration = Duration::from_millis(50);
+
+/// Waits for a known time in each way. Prints the way, then the nanoseconds from the beginning of
+/// the waits until the calls that ended them.
+fn planned() {
+    fn one(way: &str, wait: impl Fn() + Sync, hold: impl Fn(&dyn Fn())) {
+        let total = AtomicU64::new(0);
+        for _ in 0..TIMES {
+            let began = OnceLock::new();
+            thread::scope(|scope| {
+                hold(&|| {
+                    scope.spawn(|| {
+                        began.get_or_init(Instant::now);
+                        wait();
+                    });
+                    while began.get().is_none() {
+                        thread::yield_now();
+                    }
+                    thread::sleep(PLANNED);
+                    total.fetch_add(
+                        began.get().unwrap().elapsed().as_nanos() as u64,
+                        Ordering::Relaxed,
+                    );
+                });
+            });
+        }
+        println!("{way} {}", total.into_inner());
+    }
+    let mutex = Mutex::new(0);
+    one(
+        "lock",
+        || take_mutex(&mutex),
+        |body| {
+            let _held = mutex.lock();
+            body();
+        },
+    );
+    let (flag, changed) = (Mutex::new(false), Condvar::new());
+    one(
+        "condition",
+        || wait_for_flag(&flag, &changed),
+        |body| {
+            body();
+            *flag.lock().unwrap() = true;
+            changed.notify_all();
+        },
+    );
+    let (send, values) = mpsc::channel();
+    let values = Mutex::new(values);
+    one(
+        "park",
+        || receive(&values.lock().unwrap()),
+        |body| {
+            body();
+            send.send(1).unwrap();
+        },
+    );
+    let began = Instant::now();
+    (0..TIMES).for_each(|_| thread::spawn(|| thread::sleep(PLANNED)).join().unwrap());
+    println!("join {}", began.elapsed().as_nanos());
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("all") => {
@@ -113,6 +200,11 @@ fn main() {
             );
             (0..TIMES).for_each(|_| rest());
         }
+        Some("often") => {
+            let waits = std::env::args().nth(2).map_or(100_000, |waits| waits.parse().unwrap());
+            often(waits);
+        }
+        Some("planned") => planned(),
         Some("rest") => (0..TIMES).for_each(|_| rest()),
         // A child of a fork by `Command` is one of `vfork` or `clone` in the C library.
         Some("children") => {

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use stanchion_competitive::waits::Distribution;
 use stanchion_competitive::waits::shared::{Gathered, SIZE, Shared, header};
 
 /// The policies that can replace locks.
@@ -153,10 +154,33 @@ fn contended_locks_are_counted_under_their_places() {
 }
 
 #[test]
+fn waits_in_other_functions_have_kinds_of_their_own() {
+    let found = ok("calls", None);
+    // The lock for reading and for writing, which are two functions of the program.
+    for (kind, least) in [('R', 2), ('M', 1), ('B', 1), ('N', 1), ('J', 1), ('T', 3)] {
+        let names = of_kind(&found, kind);
+        assert!(names.len() >= least, "{kind}: {found:?}");
+        assert!(names.iter().all(|(name, _)| name.contains("/pthreads+0x")), "{names:?}");
+        let waits = found.locks.iter().filter(|(name, _)| name.starts_with(kind));
+        let longest = waits.map(|(_, waits)| waits.max_ns()).max();
+        assert!(longest > Some(5_000_000), "{kind}: each waits for 10 ms: {found:?}");
+    }
+    for policy in ["always-block", "fixed-spin"] {
+        ok("calls", Some(policy));
+    }
+}
+
+/// Returns the waits for mutexes. Other waits have the names of paths.
+fn mutexes(found: &Gathered) -> impl Iterator<Item = &Distribution> {
+    let mutexes = found.locks.iter().filter(|(name, _)| name.starts_with(['S', 'C']));
+    mutexes.map(|(_, waits)| waits)
+}
+
+#[test]
 fn each_policy_keeps_count_and_is_recorded() {
     for policy in POLICIES {
         let found = ok("contend", Some(policy));
-        let waits: u64 = found.locks.values().map(|waits| waits.count()).sum();
+        let waits: u64 = mutexes(&found).map(|waits| waits.count()).sum();
         assert!(waits > 0, "{policy}: {found:?}");
         assert_eq!(found.nameless, 0, "{policy}");
     }
@@ -165,11 +189,9 @@ fn each_policy_keeps_count_and_is_recorded() {
 #[test]
 fn replaced_locks_do_what_their_policy_says() {
     let spun = ok("contend", Some("always-spin"));
-    // The program's own waits in Rust's library are not replaced.
-    let replaced = spun.locks.iter().filter(|(name, _)| !name.starts_with('P'));
-    assert!(replaced.map(|(_, waits)| waits.blocked()).all(|blocked| blocked == 0), "{spun:?}");
+    assert!(mutexes(&spun).all(|waits| waits.blocked() == 0), "{spun:?}");
     let blocked = ok("contend", Some("always-block"));
-    assert!(blocked.locks.values().any(|waits| waits.blocked() > 20), "{blocked:?}");
+    assert!(mutexes(&blocked).any(|waits| waits.blocked() > 20), "{blocked:?}");
 }
 
 #[test]

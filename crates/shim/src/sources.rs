@@ -43,6 +43,7 @@ pub(crate) const README: &str = "The shim of `stanchion record`, built by the co
 pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("lib.rs", include_str!("../preload/lib.rs")),
     ("linux/allocator.rs", include_str!("../preload/linux/allocator.rs")),
+    ("linux/calls.rs", include_str!("../preload/linux/calls.rs")),
     ("linux/cond.rs", include_str!("../preload/linux/cond.rs")),
     ("linux/deadline.rs", include_str!("../preload/linux/deadline.rs")),
     ("linux/dispatch.rs", include_str!("../preload/linux/dispatch.rs")),
@@ -59,6 +60,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/place.rs", include_str!("../preload/linux/place.rs")),
     ("linux/policies.rs", include_str!("../preload/linux/policies.rs")),
     ("linux/real.rs", include_str!("../preload/linux/real.rs")),
+    ("linux/sampling.rs", include_str!("../preload/linux/sampling.rs")),
     ("linux/session.rs", include_str!("../preload/linux/session.rs")),
     ("linux/table.rs", include_str!("../preload/linux/table.rs")),
     ("linux/until.rs", include_str!("../preload/linux/until.rs")),

@@ -45,7 +45,7 @@ pub mod session;
 pub mod settings;
 pub mod share;
 pub mod simulation;
-mod student;
+pub mod student;
 pub mod survey;
 pub mod target;
 pub mod units;

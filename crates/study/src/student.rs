@@ -6,7 +6,7 @@ const STUDENT: [f64; 12] =
 
 /// Returns the two-sided 95 % quantile of Student's distribution for the mean of `number` values,
 /// infinite for fewer than two. Within a hundredth from 14 values on.
-pub(crate) fn quantile(number: usize) -> f64 {
+pub fn quantile(number: usize) -> f64 {
     if number < 2 {
         return f64::INFINITY;
     }

@@ -12,6 +12,8 @@ pub(super) enum Class {
     Park,
     /// For the end of another thread.
     Join,
+    /// For time to pass.
+    Sleep,
     /// Of a worker of a pool without work.
     Idle,
     /// The path does not say.
@@ -26,6 +28,7 @@ impl Class {
             Self::Condition => "condition",
             Self::Park => "park",
             Self::Join => "join",
+            Self::Sleep => "sleep",
             Self::Idle => "idle",
             Self::Unknown => "unknown",
         }
@@ -114,10 +117,44 @@ const LIBRARIES: &[&str] = &[
     "stanchion_threadpool",
 ];
 
+/// The functions of the C library in which a thread may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    /// `syscall`, for the system call `futex`.
+    Futex,
+    /// Another one. The function alone says which kind of wait it is.
+    Other(Class, &'static str),
+}
+
+impl Function {
+    /// Returns the function with that letter in names of waits.
+    pub(super) fn of(letter: &str) -> Option<Self> {
+        Some(match letter {
+            "P" => Self::Futex,
+            "R" => Self::Other(Class::Lock, "pthread rwlock"),
+            "M" => Self::Other(Class::Condition, "semaphore"),
+            "B" => Self::Other(Class::Condition, "pthread barrier"),
+            "N" => Self::Other(Class::Condition, "pthread condition"),
+            "J" => Self::Other(Class::Join, "thread join"),
+            "T" => Self::Other(Class::Sleep, "sleep"),
+            _ => return None,
+        })
+    }
+}
+
 impl Wait {
+    /// Returns what the functions of a path to `waited` say, the innermost first.
+    pub(super) fn by(waited: Function, functions: &[Option<String>]) -> Self {
+        let wait = Self::of(functions);
+        match waited {
+            Function::Futex => wait,
+            Function::Other(class, entry) => Self { class, entry: entry.to_owned(), ..wait },
+        }
+    }
+
     /// Returns what the functions of a path say, the innermost first. A function is none if there
     /// is no symbol for it.
-    pub(super) fn of(functions: &[Option<String>]) -> Self {
+    fn of(functions: &[Option<String>]) -> Self {
         let is_library = |function: &Option<String>| function.as_deref().is_none_or(in_library);
         // A call without a symbol is the library's if one of the library follows.
         let named = |function: &Option<String>| function.as_deref().is_some_and(in_library);

@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 mod cost;
 pub(crate) mod names;
+mod overhead;
 mod program;
 mod run;
 mod shim;
@@ -54,6 +55,9 @@ pub(crate) enum Refusal {
     #[error("cannot run {}: {source}", path.display())]
     Start { path: PathBuf, source: std::io::Error },
 
+    #[error("`{}` ended with {status} and was not measured", program.display())]
+    Failed { program: OsString, status: std::process::ExitStatus },
+
     #[error("the table of waits {}: {reason}", path.display())]
     Damaged { path: PathBuf, reason: String },
 
@@ -70,7 +74,7 @@ impl Refusal {
         match self {
             Self::NotFound(_) => 127,
             Self::NotExecutable { .. } | Self::Start { .. } => 126,
-            Self::Damaged { .. } | Self::Write { .. } => 1,
+            Self::Damaged { .. } | Self::Write { .. } | Self::Failed { .. } => 1,
             Self::Output(error) => error.exit_code(),
             _ => 2,
         }
@@ -88,12 +92,19 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let program = program::find(command)?;
     program::check(&program)?;
     let shim = shim::find(options.shim.as_deref())?;
+    let policy = options.lock.map(|policy| policy.name());
+    let program_command = || run::command(&program, command, arguments);
+    if let Some(pairs) = options.cost {
+        overhead::measure(pairs as usize, program_command, &shim, policy, command)?;
+        return Ok(0);
+    }
     let made = check_output(&options.output)?;
     let table = table::Table::new(cost::measured())?;
 
     let began = Instant::now();
-    let policy = options.lock.map(|policy| policy.name());
-    let ended = run::run(&program, command, arguments, &shim, table.path(), policy)?;
+    let mut recorded = program_command();
+    run::record(&mut recorded, &shim, table.path(), policy);
+    let ended = run::run(recorded, &program)?;
     let elapsed = began.elapsed();
 
     let gathered = table.gather()?;

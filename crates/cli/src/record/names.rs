@@ -5,6 +5,7 @@
 //! | `S/usr/lib/libx.so+0x5c10`: a static | `libx.so: queue_lock` | `libx.so: static at 0x5c10` |
 //! | `C/usr/bin/prog+0x1f2b4`: called from there | `prog: in work+0x14` | `prog: in 0x1f2b4` |
 //! | `P/bin/x+0x1f+0x2c`: in `futex` | `x: std Mutex in f (x.rs:7)` | `x: futex in 0x1f < 0x2c` |
+//! | `T/bin/x+0x1f+0x2c`: in `sleep` | `x: sleep in f (x.rs:9)` | `x: sleep in 0x1f < 0x2c` |
 //! | `P?`: the same from nowhere known | `unknown` | `unknown` |
 //! | `C?`: called from nowhere known | `unknown` | `unknown` |
 //!
@@ -19,7 +20,7 @@ use object::SymbolKind;
 use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{self, Distribution};
 
-use super::calls::{Class, Wait};
+use super::calls::{Class, Function, Wait};
 use super::symbols::{Call, Symbols};
 
 /// The waits of a program.
@@ -30,6 +31,8 @@ pub(super) struct Named {
     pub(super) others: Vec<(Class, String, Distribution)>,
     /// True if a static or a function, or one on the path of a wait, has no name.
     pub(super) nameless: bool,
+    /// The number of waits that have the name of an earlier one.
+    pub(super) unwalked: u64,
 }
 
 /// Returns the waits by name. Places that have the same name are one.
@@ -50,7 +53,8 @@ pub(super) fn named(gathered: &Gathered) -> Named {
             }
         }
     }
-    let mut named = Named { locks: Vec::new(), others: Vec::new(), nameless };
+    let mut named =
+        Named { locks: Vec::new(), others: Vec::new(), nameless, unwalked: gathered.unwalked };
     for ((class, name), waits) in all {
         match class {
             Class::Lock => named.locks.push((name, waits)),
@@ -78,16 +82,17 @@ const CALLS: usize = 4;
 /// Returns the kind of wait and the name of a place, and whether the program's function is known.
 fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, String, bool) {
     let Some((kind, path, offsets)) = parse(place) else {
-        let class = if place.starts_with('P') { Class::Unknown } else { Class::Lock };
+        let waited = place.get(..1).and_then(Function::of);
+        let class = waited.map_or(Class::Lock, |waited| Wait::by(waited, &[]).class);
         return (class, String::from("unknown"), true);
     };
     let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let symbols = files.entry(path).or_insert_with(|| Symbols::read(Path::new(path)));
-    if kind == Kind::Path {
+    if let Kind::Path(waited) = kind {
         let each = |&at: &u64| symbols.calls(at).into_iter().map(move |call| (at, call));
         let calls: Vec<(u64, Call)> = offsets.iter().flat_map(each).collect();
         let functions: Vec<_> = calls.iter().map(|(_, call)| call.function.clone()).collect();
-        let wait = Wait::of(&functions);
+        let wait = Wait::by(waited, &functions);
         let nameless = || {
             let calls = calls.iter().filter(|(_, call)| call.function.is_none());
             let calls: Vec<String> = calls.take(CALLS).map(|(at, _)| format!("{at:#x}")).collect();
@@ -120,8 +125,8 @@ fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, S
 enum Kind {
     Static,
     Call,
-    /// A path of calls.
-    Path,
+    /// A path of calls to that function.
+    Path(Function),
 }
 
 /// Takes a place apart: its kind, its path, and one offset or more.
@@ -129,15 +134,14 @@ fn parse(place: &str) -> Option<(Kind, &str, Vec<u64>)> {
     let (kind, mut path) = match place.split_at_checked(1)? {
         ("S", rest) => (Kind::Static, rest),
         ("C", rest) => (Kind::Call, rest),
-        ("P", rest) => (Kind::Path, rest),
-        _ => return None,
+        (letter, rest) => (Kind::Path(Function::of(letter)?), rest),
     };
     let mut offsets = Vec::new();
     while let Some((rest, offset)) = path.rsplit_once("+0x") {
         let Ok(offset) = u64::from_str_radix(offset, 16) else { break };
         offsets.push(offset);
         path = rest;
-        if kind != Kind::Path {
+        if !matches!(kind, Kind::Path(_)) {
             break;
         }
     }
@@ -173,13 +177,17 @@ mod tests {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
         let path = parse("P/usr/bin/x+0x10+0x2f");
-        assert_eq!(path, Some((Kind::Path, "/usr/bin/x", vec![0x10, 0x2f])));
+        let futex = Kind::Path(Function::Futex);
+        assert_eq!(path, Some((futex, "/usr/bin/x", vec![0x10, 0x2f])));
         for (place, class, said) in [
             ("C?", Class::Lock, "unknown"),
             ("P?", Class::Unknown, "unknown"),
             ("S/none/x+0x1f", Class::Lock, "x: static at 0x1f"),
             ("C/none/x+0x1f", Class::Lock, "x: in 0x1f"),
             ("P/none/x+0x1f+0x2", Class::Unknown, "x: futex in 0x1f < 0x2"),
+            ("J?", Class::Join, "unknown"),
+            ("R/none/x+0x1f+0x2", Class::Lock, "x: pthread rwlock in 0x1f < 0x2"),
+            ("T/none/x+0x1f", Class::Sleep, "x: sleep in 0x1f"),
         ] {
             let (found, name, _) = name(place, &mut BTreeMap::new());
             assert_eq!((found, name.as_str()), (class, said), "{place}");

@@ -27,25 +27,29 @@ impl Ended {
     }
 }
 
-pub(super) fn run(
-    program: &Path,
-    command: &OsStr,
-    arguments: &[OsString],
-    shim: &Path,
-    table: &Path,
-    policy: Option<&str>,
-) -> Result<Ended, Refusal> {
+/// Returns the command that runs the program.
+pub(super) fn command(program: &Path, command: &OsStr, arguments: &[OsString]) -> Command {
+    let mut child = Command::new(program);
+    child.arg0(command).args(arguments);
+    child
+}
+
+/// Has the waits of the command recorded in the table.
+pub(super) fn record(command: &mut Command, shim: &Path, table: &Path, policy: Option<&str>) {
     let mut preload = shim.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
     }
-    let mut child = Command::new(program);
-    child.arg0(command).args(arguments).env("LD_PRELOAD", preload).env("STANCHION_RECORD", table);
+    command.env("LD_PRELOAD", preload).env("STANCHION_RECORD", table);
     match policy {
-        Some(policy) => child.env("STANCHION_LOCK", policy),
-        None => child.env_remove("STANCHION_LOCK"),
+        Some(policy) => command.env("STANCHION_LOCK", policy),
+        None => command.env_remove("STANCHION_LOCK"),
     };
+}
+
+/// Runs the command to its end, and passes signals on to it.
+pub(super) fn run(mut child: Command, program: &Path) -> Result<Ended, Refusal> {
     let failed = |source| Refusal::Start { path: program.to_owned(), source };
     pass_on_signals();
     let mut child = child.spawn().map_err(failed)?;

@@ -103,6 +103,40 @@ fn waits_of_the_locks_of_rust_have_the_names_of_functions() {
 }
 
 #[test]
+fn the_cost_of_recording_is_measured_in_pairs_and_nothing_is_written() {
+    let place = Place::new("cost");
+    let program = built().join("examples/waits").to_string_lossy().into_owned();
+    let done = place.record(&["--cost=2", "--", &program, "rest"]);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
+    assert!(said.starts_with("recording ") && said.contains(" (95 % interval: "), "{said}");
+    assert!(said.contains(" (2 pairs of runs, of "), "{said}");
+    assert!(!said.contains("\nok"), "the program's output goes nowhere: {said}");
+    let failed = place.record(&["--cost=2", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(text(&failed.stderr).contains("`sh` ended with exit status: 3"));
+    for wrong in ["--cost=1", "--cost=0", "--cost=many"] {
+        assert_eq!(place.record(&[wrong, "--", &program, "rest"]).status.code(), Some(2));
+    }
+    assert_eq!(fs::read_dir(&place.0).unwrap().count(), 0);
+}
+
+#[test]
+fn a_program_that_waits_very_often_keeps_its_counts_and_hears_of_the_sample() {
+    let place = Place::new("often");
+    let program = built().join("examples/waits").to_string_lossy().into_owned();
+    let done = place.record(&["--", &program, "often", "20000"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let line = said.lines().find(|line| line.contains("thread::park in waits::often"));
+    let count = line.and_then(|line| line.split_whitespace().nth(1));
+    let count: u64 = count.unwrap().replace(',', "").parse().unwrap();
+    // A thread that is woken before it sleeps does not wait.
+    assert!(count > 5_000, "{said}");
+    assert!(said.contains("of the waits came too fast for a look at their calls"), "{said}");
+}
+
+#[test]
 fn a_program_without_waits_for_locks_gets_the_other_waits_and_no_file() {
     let place = Place::new("rest");
     let program = built().join("examples/waits").to_string_lossy().into_owned();

@@ -66,8 +66,10 @@ pub struct Shared {
     lockers: AtomicU64,
     /// The number of waits that found the table of names full. Counted by the waiter.
     nameless: AtomicU64,
+    /// The number of waits with a name that was not looked up for them. Counted by the waiter.
+    unwalked: AtomicU64,
     /// Room for later versions.
-    spare: [AtomicU64; 3],
+    spare: [AtomicU64; 2],
     /// The names and their counts.
     names: [Name; NAMES],
 }
@@ -140,6 +142,9 @@ pub struct Gathered {
     pub lockers: u64,
     /// The number of waits that found the table of names full.
     pub nameless: u64,
+    /// The number of waits that have the name of an earlier wait, because looking for their own
+    /// would have taken too long.
+    pub unwalked: u64,
     /// The width of a bucket in nanoseconds.
     pub unit_ns: u64,
     /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else the
@@ -233,6 +238,12 @@ impl Shared {
         }
     }
 
+    /// Counts waits that were added with the name of an earlier one, because looking for their own
+    /// would have taken too long.
+    pub fn add_unwalked(&self, waits: u64) {
+        self.unwalked.fetch_add(waits, Ordering::Relaxed);
+    }
+
     /// Returns its content now.
     #[must_use]
     pub fn gather(&self) -> Gathered {
@@ -263,6 +274,7 @@ impl Shared {
             processes: self.processes.load(Ordering::Relaxed),
             lockers: self.lockers.load(Ordering::Relaxed),
             nameless: self.nameless.load(Ordering::Relaxed),
+            unwalked: self.unwalked.load(Ordering::Relaxed),
             unit_ns: unit,
             cost_ns,
             locks,

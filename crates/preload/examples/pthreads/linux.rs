@@ -11,6 +11,7 @@ use libc::{
 };
 use objects::{Cond, Mutex};
 
+mod calls;
 mod cancel;
 mod forked;
 mod objects;
@@ -550,6 +551,7 @@ pub(crate) fn main() {
         "signals" => signals::storm(),
         "small-stacks" => small_stacks(),
         "many" => many(),
+        "calls" => calls::run(),
         "cancel" => cancel::within_a_wait(),
         "cancelled-later" => cancel::after_locks(),
         "exit" => {

@@ -1,7 +1,7 @@
 //! Waits that do not go through pthread mutexes: calls of `futex` by `syscall`.
 //!
 //! The locks of Rust's standard library, of parking_lot, of crossbeam and of GLib wait so. Each
-//! wait is named after the path of calls that led to it ([`unwind`]), because the word that a
+//! wait is named after the path of calls that led to it ([`sampling`]), because the word that a
 //! thread waits for is often its own.
 //!
 //! A thread that is woken and does not get its lock waits again, and counts again. A wait that ends
@@ -19,8 +19,8 @@ use core::mem;
 use stanchion_machine::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::session::{self, Mode};
-use super::unwind::{self, Registers};
-use super::{errno, locks, maps, table, waits};
+use super::unwind::Registers;
+use super::{errno, maps, place, sampling, table, waits};
 
 /// The function that makes system calls: the C library's, once it was found. `begin` writes it.
 static REAL: AtomicPtr<c_void> = AtomicPtr::new(direct as *const () as *mut c_void);
@@ -224,8 +224,7 @@ unsafe extern "C-unwind" fn futex(
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
             table::count_locking_process(table);
             let since = waits::now();
-            let path = unwind::walk(Registers { code, stack, frame });
-            let name = locks::path(&path, table);
+            let name = sampling::name(place::FUTEX, Registers { code, stack, frame }, since, table);
             waits::futex(table, word, since, name, real)
         }
         command @ (libc::FUTEX_WAKE

@@ -23,10 +23,12 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
         }
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_wait(cond, mutex) },
-        Mode::Record(_) | Mode::Replace(..) => {
+        Mode::Record(table) | Mode::Replace(table, _) => {
             waits::releases(mutex);
+            let since = waits::now();
+            let name = errno::kept(|| locks::condition(site, table));
             // SAFETY: the caller's promise.
-            unsafe { until.real_wait(cond, mutex) }
+            waits::call(table, since, name, || unsafe { until.real_wait(cond, mutex) })
         }
     }
 }

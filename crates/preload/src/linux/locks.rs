@@ -249,9 +249,17 @@ fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     known(site, table, b"C?", || place::of_site(site))
 }
 
-/// Returns the index of the name of a path of calls in the shared table.
-pub(super) fn path(path: &Path, table: &Shared) -> Option<u32> {
-    known(path.key(), table, b"P?", || place::of_path(path.addresses()))
+/// Returns the index of the name of a wait of that kind by a path of calls, in the shared table.
+pub(super) fn path(kind: u8, path: &Path, table: &Shared) -> Option<u32> {
+    let key = path.key() ^ usize::from(kind) << 1;
+    known(key, table, &[kind, b'?'], || place::of_path(kind, path.addresses()))
+}
+
+/// Returns the index of the name of a wait for a condition that was called from `site`, in the
+/// shared table.
+pub(super) fn condition(site: Site, table: &Shared) -> Option<u32> {
+    let kind = place::CONDITION;
+    known(site ^ usize::from(kind) << 56, table, &[kind, b'?'], || place::of_path(kind, &[site]))
 }
 
 /// Returns the index of the name that `find` finds for the calls with that key, or else of

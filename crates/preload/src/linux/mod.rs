@@ -7,9 +7,10 @@
 //!
 //! ```text
 //! interpose                    the functions that stand before the C library's
-//! futex                        waits by the system call; the function `syscall`
+//! futex     calls              waits by the system call, and in other functions
 //! cond                         a wait releases and locks its mutex as the mode says
 //! dispatch                     what a lock and an unlock do in each mode
+//! sampling                     names of waits by the system call
 //! session   waits              the mode of the process; measured waits
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
@@ -48,6 +49,8 @@
 //! number. Such a thread is served too.
 
 mod allocator;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod calls;
 mod cond;
 mod deadline;
 mod dispatch;
@@ -64,6 +67,7 @@ mod mutex;
 mod place;
 mod policies;
 mod real;
+mod sampling;
 mod session;
 mod table;
 mod until;

@@ -11,6 +11,10 @@
 //! P/usr/bin/program+0x1f2b4+0x2c00     called from there, in a function that was called from there
 //! ```
 //!
+//! A path has another letter if the wait was in another function than `futex`: `R` for a read-write
+//! lock, `M` for a semaphore, `B` for a barrier, `N` for a condition, `J` for the end of a thread,
+//! `T` for time.
+//!
 //! An offset counts from the address at which the file's beginning is mapped. A static that is zero
 //! at first is behind the file's mappings, in memory without a name. The file's own header, which
 //! is mapped too, says whether that memory belongs to the file.
@@ -21,6 +25,11 @@ use stanchion_competitive::waits::shared::MAX_NAME;
 
 use super::Site;
 use super::maps;
+
+/// The kind of a path that led to `futex`.
+pub(super) const FUTEX: u8 = b'P';
+/// The kind of a path that led to a wait for a condition.
+pub(super) const CONDITION: u8 = b'N';
 
 /// A name under construction.
 pub(super) struct Name {
@@ -104,12 +113,12 @@ pub(super) fn of_site(site: Site) -> Option<Name> {
     name(b'C', site.checked_sub(1)?, &mut (0..0)).map(|(name, _)| name)
 }
 
-/// Returns the name of the calls that return to these addresses, the innermost first. It ends with
-/// the first call of another file, or where there is no more room.
-pub(super) fn of_path(addresses: &[usize]) -> Option<Name> {
+/// Returns the name of the calls that return to these addresses, the innermost first, for a wait of
+/// that kind. It ends with the first call of another file, or where there is no more room.
+pub(super) fn of_path(kind: u8, addresses: &[usize]) -> Option<Name> {
     let (first, others) = addresses.split_first()?;
     let mut around = 0..0;
-    let (mut name, base) = name(b'P', first.checked_sub(1)?, &mut around)?;
+    let (mut name, base) = name(kind, first.checked_sub(1)?, &mut around)?;
     for address in others.iter().filter_map(|address| address.checked_sub(1)) {
         if !around.contains(&address) || name.room() < LONGEST_OFFSET {
             break;
@@ -256,14 +265,14 @@ mod tests {
     #[test]
     fn a_path_of_calls_has_an_offset_for_each() {
         let code = code_has_a_place as *const () as usize;
-        let name = of_path(&[code + 5, code + 9, 1, code + 7]).unwrap();
+        let name = of_path(FUTEX, &[code + 5, code + 9, 1, code + 7]).unwrap();
         let (first, second) = text(&name).rsplit_once("+0x").unwrap();
         let offset = |text: &str| usize::from_str_radix(text, 16).unwrap();
         let (path, first) = first.rsplit_once("+0x").unwrap();
         assert_eq!(offset(second), offset(first) + 4);
         assert!(path.starts_with("P/") && !path.contains("+0x"), "{path}: the third is elsewhere");
         let long: Vec<usize> = (0..200).map(|at| code + at).collect();
-        assert!(!of_path(&long).unwrap().cut);
+        assert!(!of_path(FUTEX, &long).unwrap().cut);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 //! All are found at once, at the first call of any of the shim's functions, which is before `main`.
 //! A later search could wait for the loader.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::mem;
 use core::ptr;
 
-use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
+use libc::{
+    clockid_t, pthread_barrier_t, pthread_condattr_t, pthread_mutexattr_t, pthread_rwlock_t,
+    pthread_t, sem_t, timespec,
+};
 use stanchion_machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::{Cond, Mutex, message};
@@ -65,6 +68,26 @@ real! {
     cond_clockwait = c"pthread_cond_clockwait" (cond: Cond, mutex: Mutex, clock: clockid_t, until: *const timespec);
     cond_signal = c"pthread_cond_signal" (cond: Cond);
     cond_broadcast = c"pthread_cond_broadcast" (cond: Cond);
+    rwlock_rdlock = c"pthread_rwlock_rdlock" (lock: *mut pthread_rwlock_t);
+    rwlock_tryrdlock = c"pthread_rwlock_tryrdlock" (lock: *mut pthread_rwlock_t);
+    rwlock_timedrdlock = c"pthread_rwlock_timedrdlock" (lock: *mut pthread_rwlock_t, until: *const timespec);
+    rwlock_clockrdlock = c"pthread_rwlock_clockrdlock" (lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    rwlock_wrlock = c"pthread_rwlock_wrlock" (lock: *mut pthread_rwlock_t);
+    rwlock_trywrlock = c"pthread_rwlock_trywrlock" (lock: *mut pthread_rwlock_t);
+    rwlock_timedwrlock = c"pthread_rwlock_timedwrlock" (lock: *mut pthread_rwlock_t, until: *const timespec);
+    rwlock_clockwrlock = c"pthread_rwlock_clockwrlock" (lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    sem_wait = c"sem_wait" (semaphore: *mut sem_t);
+    sem_trywait = c"sem_trywait" (semaphore: *mut sem_t);
+    sem_timedwait = c"sem_timedwait" (semaphore: *mut sem_t, until: *const timespec);
+    sem_clockwait = c"sem_clockwait" (semaphore: *mut sem_t, clock: clockid_t, until: *const timespec);
+    barrier_wait = c"pthread_barrier_wait" (barrier: *mut pthread_barrier_t);
+    join = c"pthread_join" (thread: pthread_t, result: *mut *mut c_void);
+    timedjoin = c"pthread_timedjoin_np" (thread: pthread_t, result: *mut *mut c_void, until: *const timespec);
+    clockjoin = c"pthread_clockjoin_np" (thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec);
+    nanosleep = c"nanosleep" (time: *const timespec, rest: *mut timespec);
+    clock_nanosleep = c"clock_nanosleep" (clock: clockid_t, flags: c_int, time: *const timespec, rest: *mut timespec);
+    usleep = c"usleep" (micros: c_uint);
+    sleep = c"sleep" (seconds: c_uint);
 }
 
 /// The result of `_dl_find_object`.
@@ -121,16 +144,13 @@ fn found() {
 fn find(symbol: &CStr) -> *mut c_void {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
-    // `clocklock` and `clockwait` came with version 2.30. A program that calls them has them.
-    if address.is_null()
-        && !symbol.to_bytes().starts_with(b"pthread_mutex_clock")
-        && symbol != c"pthread_cond_clockwait"
-    {
-        message::say(&[
-            b"there is no ",
-            symbol.to_bytes(),
-            b" to stand before: is this the GNU C library?",
-        ]);
+    // Others came later, such as those with a clock in version 2.30. A program that calls one of
+    // them has it.
+    let name = symbol.to_bytes();
+    let is_old = (name.starts_with(b"pthread_mutex_") || name.starts_with(b"pthread_cond_"))
+        && !name.windows(5).any(|part| part == b"clock");
+    if address.is_null() && is_old {
+        message::say(&[b"there is no ", name, b" to stand before: is this the GNU C library?"]);
         // SAFETY: ends the process.
         unsafe { libc::abort() };
     }

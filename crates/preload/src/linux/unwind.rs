@@ -28,6 +28,7 @@ const LARGEST: usize = 1 << 20;
 
 /// The registers of a frame, right after a call that it made has returned.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(super) struct Registers {
     /// The address to which the call returns.
     pub(super) code: usize,

@@ -17,8 +17,8 @@
 //! release the mutex many times. The last of these releases would be taken for its waker. The C
 //! library wakes one thread at the first release, and no more until that thread has looked.
 //!
-//! The way back into a mutex from `pthread_cond_wait` is not seen, because it is within the C
-//! library.
+//! The way back into a mutex from `pthread_cond_wait` is within the C library. It counts as a part
+//! of the wait for the condition.
 //!
 //! The first wait for a lock begins only when the lock has its name. The time to find the name is
 //! not counted.
@@ -111,13 +111,14 @@ pub(super) fn futex(
         word.waiting.enter();
     }
     let before = word.map_or(0, |word| word.releases());
-    let switches = voluntary_switches();
     let result = block();
     let until = now();
-    let blocks = voluntary_switches().saturating_sub(switches);
+    // A wait that ends with its time or with a signal is one. If the word had another value, the
+    // wait never began.
+    let waited = result == 0 || matches!(errno::last(), libc::ETIMEDOUT | libc::EINTR);
     let mut wait = Observation {
         length_ns: until.saturating_sub(since),
-        blocked: blocks > 0,
+        blocked: true,
         // Threads that wait for the same lock may wait for words of their own.
         others: Observation::UNKNOWN,
         ..Observation::default()
@@ -125,7 +126,6 @@ pub(super) fn futex(
     if let Some(word) = word {
         word.waiting.leave();
         if result == 0
-            && blocks == 1
             && word.releases().wrapping_sub(before) == 1
             && let Some(released) = word.released_at(before)
             && (since..=until).contains(&released)
@@ -134,13 +134,29 @@ pub(super) fn futex(
             wait.wake_latency_ns = Some(until - released);
         }
     }
-    if !wait.blocked {
-        wait.spun_ns = wait.length_ns;
-    }
-    // A wait that ends with its time or with a signal is one. If the word had another value, the
-    // wait never began.
-    if result == 0 || wait.blocked && errno::last() != libc::EAGAIN {
+    if waited {
         table.add(name, &wait);
+    }
+    result
+}
+
+/// Calls `block` to wait in another function of the C library. If the thread left its processor,
+/// counts a wait that began at `since`.
+#[cold]
+#[inline(never)]
+pub(super) fn call(
+    table: &Shared,
+    since: u64,
+    name: Option<u32>,
+    block: impl FnOnce() -> c_int,
+) -> c_int {
+    let switches = voluntary_switches();
+    let result = block();
+    let length_ns = now().saturating_sub(since);
+    if voluntary_switches() > switches {
+        let others = Observation::UNKNOWN;
+        table
+            .add(name, &Observation { length_ns, blocked: true, others, ..Observation::default() });
     }
     result
 }

@@ -5,7 +5,7 @@
 //!
 //! | `state` | meaning | next |
 //! | --- | --- | --- |
-//! | `NOT_YET` | not done | the generation of the process whose thread begins |
+//! | `NOT_YET` | not done | this process's generation |
 //! | a generation | a thread of that process does it | `DONE`, or `NOT_YET` if it fails |
 //! | another process's generation | it was begun before a fork | this process's generation |
 //! | `DONE` | done here, or in a process that this one was forked from | |
@@ -34,21 +34,24 @@ impl Once {
     pub(super) fn run<E>(&self, body: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let here = generation();
         loop {
-            // Acquire, here and below: pairs with the Release that says how `body` ended.
+            // Acquire: pairs with the Release below, which says how `body` ended.
             let state = self.state.load(Ordering::Acquire);
             if state == DONE {
                 return Ok(());
             }
             if state == here {
                 let ended = |state| state != here;
+                // Acquire: as above.
                 wait_until(&self.state, Ordering::Acquire, ended, &mut <Patient>::start());
-            } else if self
-                .state
-                .compare_exchange(state, here, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
+                continue;
+            }
+            // Acquire: what an attempt that failed has done comes first.
+            let mine =
+                self.state.compare_exchange(state, here, Ordering::Acquire, Ordering::Relaxed);
+            if mine.is_ok() {
                 let result = body();
                 let next = if result.is_ok() { DONE } else { NOT_YET };
+                // Release: pairs with the Acquire of a thread that looks or waits.
                 self.state.store(next, Ordering::Release);
                 return result;
             }

@@ -1,0 +1,190 @@
+//! Waits in other functions of the C library: for read-write locks, semaphores, barriers and
+//! conditions, for the end of a thread, and for time.
+//!
+//! Each is named after its path of calls, with a letter for the function. A wait counts if the
+//! thread left its processor in it.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use libc::{clockid_t, pthread_barrier_t, pthread_rwlock_t, pthread_t, sem_t, timespec};
+
+use super::session::{self, Mode};
+use super::unwind::Registers;
+use super::{errno, real, sampling, table, waits};
+
+/// The letters of names, by what a thread waits for.
+mod kind {
+    /// A read-write lock.
+    pub(super) const RW_LOCK: u8 = b'R';
+    /// A semaphore.
+    pub(super) const SEMAPHORE: u8 = b'M';
+    /// A barrier.
+    pub(super) const BARRIER: u8 = b'B';
+    /// The end of a thread.
+    pub(super) const JOIN: u8 = b'J';
+    /// Time.
+    pub(super) const SLEEP: u8 = b'T';
+}
+
+/// Defines exported functions. Each passes its arguments and the registers of its caller to another
+/// function.
+macro_rules! with_registers {
+    ($($name:ident => $target:ident($($argument:ident: $type:ty),*) $x86:literal $arm:literal;)*) => { $(
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // On the stack come the frame pointer, the stack pointer after the call, and the
+            // address that it returns to: `Registers`, from its end.
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "lea r11, [rsp + 8]",
+                "push rbp",
+                "push r11",
+                "push qword ptr [r11 - 8]",
+                ".cfi_adjust_cfa_offset 24",
+                concat!("mov ", $x86, ", rsp"),
+                "call {target}",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "ret",
+                ".cfi_endproc",
+                target = sym $target,
+            )
+        }
+
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // Behind the saved registers come `Registers`.
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov x9, sp",
+                "stp x29, x30, [sp, -48]!",
+                ".cfi_def_cfa_offset 48",
+                ".cfi_offset 29, -48",
+                ".cfi_offset 30, -40",
+                "stp x30, x9, [sp, 16]",
+                "str x29, [sp, 32]",
+                "mov x29, sp",
+                concat!("add ", $arm, ", sp, 16"),
+                "bl {target}",
+                "ldp x29, x30, [sp], 48",
+                ".cfi_def_cfa_offset 0",
+                ".cfi_restore 29",
+                ".cfi_restore 30",
+                "ret",
+                ".cfi_endproc",
+                target = sym $target,
+            )
+        }
+    )* };
+}
+
+with_registers! {
+    pthread_rwlock_rdlock => read(lock: RwLock) "rsi" "x1";
+    pthread_rwlock_timedrdlock => timed_read(lock: RwLock, until: Time) "rdx" "x2";
+    pthread_rwlock_clockrdlock => clock_read(lock: RwLock, clock: clockid_t, until: Time) "rcx" "x3";
+    pthread_rwlock_wrlock => write(lock: RwLock) "rsi" "x1";
+    pthread_rwlock_timedwrlock => timed_write(lock: RwLock, until: Time) "rdx" "x2";
+    pthread_rwlock_clockwrlock => clock_write(lock: RwLock, clock: clockid_t, until: Time) "rcx" "x3";
+    sem_wait => take(semaphore: Semaphore) "rsi" "x1";
+    sem_timedwait => timed_take(semaphore: Semaphore, until: Time) "rdx" "x2";
+    sem_clockwait => clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) "rcx" "x3";
+    pthread_barrier_wait => meet(barrier: *mut pthread_barrier_t) "rsi" "x1";
+    pthread_join => join(thread: pthread_t, result: Out) "rdx" "x2";
+    pthread_timedjoin_np => timed_join(thread: pthread_t, result: Out, until: Time) "rcx" "x3";
+    pthread_clockjoin_np => clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) "r8" "x4";
+    nanosleep => short_sleep(time: Time, rest: *mut timespec) "rdx" "x2";
+    clock_nanosleep => clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) "r8" "x4";
+    usleep => micros_sleep(micros: c_uint) "rsi" "x1";
+    sleep => seconds_sleep(seconds: c_uint) "rsi" "x1";
+}
+
+type RwLock = *mut pthread_rwlock_t;
+type Semaphore = *mut sem_t;
+type Time = *const timespec;
+type Out = *mut *mut c_void;
+type Caller = *const Registers;
+
+/// Calls `block`, and records it as a wait of that kind, unless `attempt` says that there is no
+/// need to wait.
+///
+/// # Safety
+///
+/// `caller` points to registers.
+unsafe fn call(
+    kind: u8,
+    caller: Caller,
+    attempt: impl FnOnce() -> Option<c_int>,
+    block: impl FnOnce() -> c_int,
+) -> c_int {
+    let (Mode::Record(table) | Mode::Replace(table, _)) = session::mode() else { return block() };
+    if !matches!(kind, kind::JOIN | kind::SLEEP) {
+        table::count_locking_process(table);
+    }
+    if let Some(result) = errno::kept(attempt) {
+        return result;
+    }
+    let since = waits::now();
+    // SAFETY: the caller's promise.
+    let registers = unsafe { *caller };
+    let name = errno::kept(|| sampling::name(kind, registers, since, table));
+    waits::call(table, since, name, block)
+}
+
+/// No attempt.
+fn at_once() -> Option<c_int> {
+    None
+}
+
+/// Defines targets of exported functions.
+macro_rules! targets {
+    ($($target:ident($($argument:ident: $type:ty),*) = $kind:ident, $attempt:expr, $real:ident;)*) => { $(
+        unsafe extern "C-unwind" fn $target($($argument: $type,)* caller: Caller) -> c_int {
+            // SAFETY: the caller's promise; the registers lie on the stack.
+            unsafe { call(kind::$kind, caller, $attempt, || real::$real($($argument),*)) }
+        }
+    )* };
+}
+
+targets! {
+    read(lock: RwLock) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_rdlock;
+    timed_read(lock: RwLock, until: Time) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_timedrdlock;
+    clock_read(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_clockrdlock;
+    write(lock: RwLock) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_wrlock;
+    timed_write(lock: RwLock, until: Time) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_timedwrlock;
+    clock_write(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_clockwrlock;
+    take(semaphore: Semaphore) = SEMAPHORE, || take_free(semaphore), sem_wait;
+    timed_take(semaphore: Semaphore, until: Time) = SEMAPHORE, || take_free(semaphore), sem_timedwait;
+    clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) = SEMAPHORE, || take_free(semaphore), sem_clockwait;
+    meet(barrier: *mut pthread_barrier_t) = BARRIER, at_once, barrier_wait;
+    join(thread: pthread_t, result: Out) = JOIN, at_once, join;
+    timed_join(thread: pthread_t, result: Out, until: Time) = JOIN, at_once, timedjoin;
+    clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) = JOIN, at_once, clockjoin;
+    short_sleep(time: Time, rest: *mut timespec) = SLEEP, at_once, nanosleep;
+    clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) = SLEEP, at_once, clock_nanosleep;
+    micros_sleep(micros: c_uint) = SLEEP, at_once, usleep;
+    seconds_sleep(seconds: c_uint) = SLEEP, at_once, sleep;
+}
+
+/// Takes the semaphore if it is free. As each wait for it, this is a place where a thread can be
+/// cancelled.
+unsafe fn take_free(semaphore: Semaphore) -> Option<c_int> {
+    unsafe extern "C-unwind" {
+        fn pthread_testcancel();
+    }
+    // SAFETY: the caller's promise, which allows a cancellation.
+    unsafe { pthread_testcancel() };
+    // SAFETY: the caller's promise.
+    free(unsafe { real::sem_trywait(semaphore) })
+}
+
+/// Returns the result of an attempt that succeeded. Any other is for the function that waits: it
+/// knows more errors.
+fn free(result: c_int) -> Option<c_int> {
+    (result == 0).then_some(0)
+}
