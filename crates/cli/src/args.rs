@@ -35,7 +35,8 @@ pub(crate) enum Command {
     /// Rust.
     #[command(after_help = RECORD_HELP)]
     Record(RecordOptions),
-    /// Write the page of a study again from its results, from this computer or another one.
+    /// Write the page of a study again from its results, or the page of a recording: where a
+    /// program's threads waited.
     #[command(after_help = REPORT_HELP)]
     Report(ReportOptions),
     /// Say what is safe on several computers, from files that `study --share` wrote on them.
@@ -188,13 +189,16 @@ Examples:
   stanchion report                       study/results.json again, as study/report.html
   stanchion report server.json --output server
                                          what another computer has measured
+  stanchion report waits.json            where the threads of a recorded program waited, as waits/report.html
+  stanchion report waits.json --anonymous --folded stacks.txt
 
-Shows beside it what DIR has of simulated machines.
+Shows beside a study's results what DIR has of simulated machines.
 
 Exit codes:
   0  written
   1  the page could not be written
-  2  wrong command line, FILE is cut, of another version or no results, or DIR cannot be written";
+  2  wrong command line, FILE is cut, of another version, no results and no recording, or DIR
+     cannot be written";
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -422,12 +426,21 @@ impl StudyOptions {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportOptions {
     #[arg(value_name = "FILE", default_value = "study/results.json")]
-    /// The results: `results.json` or `simulated.json` of a study, or what its --json wrote.
+    /// The results of a study (`results.json` or `simulated.json`, or what its --json wrote), or a
+    /// recording of `stanchion record`.
     pub(crate) file: PathBuf,
 
-    #[arg(long, alias = "out", value_name = "DIR", default_value = "study")]
-    /// Where the page goes; created if it is not there.
-    pub(crate) output: PathBuf,
+    #[arg(long, alias = "out", value_name = "DIR")]
+    /// Where the page goes; created if it is not there [default: study, or waits for a recording].
+    pub(crate) output: Option<PathBuf>,
+
+    #[arg(long)]
+    /// For a recording: leave out the names of the program and of its functions.
+    pub(crate) anonymous: bool,
+
+    #[arg(long, value_name = "FILE")]
+    /// For a recording: also write folded stacks, which tools for flame graphs read.
+    pub(crate) folded: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -21,6 +21,12 @@ pub(crate) enum Error {
     )]
     OnlyForTables,
 
+    #[error("{0} is for a recording: leave it out for the results of a study")]
+    OnlyForRecordings(&'static str),
+
+    #[error("cannot report {}: {reason}", path.display())]
+    Profile { path: PathBuf, reason: crate::paths::NotRead },
+
     #[error(
         "--judge takes two files, one for the answers and one for the cells that judge them; there are {0}"
     )]
@@ -68,6 +74,8 @@ impl Error {
             | Self::OnlyOnSimulated(_)
             | Self::OnlyForRegret(_)
             | Self::OnlyForTables
+            | Self::OnlyForRecordings(_)
+            | Self::Profile { .. }
             | Self::JudgesTwo(_)
             | Self::Regret(_)
             | Self::Random(_)

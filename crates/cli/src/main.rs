@@ -15,7 +15,10 @@ mod advise;
 mod args;
 mod calibrate;
 mod error;
+mod paths;
+mod profile;
 mod record;
+mod report;
 mod study;
 mod survey;
 mod times;
@@ -36,7 +39,7 @@ fn main() -> ExitCode {
     let args = args::Args::parse();
     let done = match args.command {
         args::Command::Study(options) => study::run(&options).map(|()| 0),
-        args::Command::Report(options) => study::report(&options).map(|()| 0),
+        args::Command::Report(options) => report::run(&options).map(|()| 0),
         args::Command::Compare(options) => study::compare(&options).map(|()| 0),
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),

@@ -44,6 +44,8 @@ pub(super) struct Wait {
     pub(super) entry: String,
     /// The first function outside of the libraries.
     pub(super) function: Option<String>,
+    /// The number of calls up to there, which are the libraries'.
+    pub(super) library: usize,
 }
 
 /// The beginnings of the names of functions by which libraries wait. Of the library's calls in a
@@ -160,7 +162,8 @@ impl Wait {
         let named = |function: &Option<String>| function.as_deref().is_some_and(in_library);
         let inner = functions.iter().take_while(|function| is_library(function)).count();
         let library = functions[..inner].iter().rposition(named).map_or(0, |last| last + 1);
-        let (library, program) = functions.split_at(library);
+        let inner = library;
+        let (library, program) = functions.split_at(inner);
         let mut found = library.iter().flatten().filter_map(|function| entry(function));
         let innermost = found.next();
         let found = match innermost {
@@ -180,8 +183,15 @@ impl Wait {
         };
         let function = program.iter().flatten().find(|function| !in_library(function)).cloned();
         let function = function.or(begun.filter(|name| !in_library(name)));
-        Self { class, entry, function }
+        Self { class, entry, function, library: inner }
     }
+}
+
+/// Returns whether a function is the program's own. A function without a name may be.
+pub(super) fn is_own(function: Option<&str>) -> bool {
+    function.is_none_or(|function| {
+        !in_library(function) && !matches!(function, "_start" | "start_thread")
+    })
 }
 
 /// A lock that waits by `futex`, by the name that a recording has for it.

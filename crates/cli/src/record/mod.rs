@@ -23,6 +23,7 @@ use std::time::Instant;
 use stanchion_competitive::waits::Recording;
 
 use crate::args::RecordOptions;
+use crate::paths;
 use stanchion_study::output::Output;
 
 /// Why nothing was recorded: the command was not run, or its waits could not be read or written.
@@ -116,13 +117,6 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         return Ok(ended.exit_code());
     }
     let named = names::named(&gathered);
-    if named.locks.is_empty() && gathered.nameless == 0 {
-        if made {
-            let _ = std::fs::remove_file(&options.output);
-        }
-        summary::print_others(&named, &program, ended);
-        return Ok(ended.exit_code());
-    }
     let recording = Recording {
         program: file_name(command),
         mutexes: Some(policy.unwrap_or(Recording::PTHREAD).to_owned()),
@@ -133,7 +127,13 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         overflow: gathered.nameless,
     };
     let write = |source| Refusal::Write { path: options.output.clone(), source };
-    std::fs::write(&options.output, recording.to_json()).map_err(write)?;
+    let waits = |(place, waits): &(names::Place, _)| {
+        let calls = place.calls.clone();
+        paths::Waits::new(place.class.word(), &place.name, &place.way, calls, waits)
+    };
+    let by_path: Vec<_> = named.paths.iter().map(waits).collect();
+    std::fs::write(&options.output, paths::write(&recording, &by_path, named.unwalked))
+        .map_err(write)?;
     summary::print(&recording, &named, &gathered, &options.output, ended);
     Ok(ended.exit_code())
 }

@@ -20,7 +20,7 @@ use object::SymbolKind;
 use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{self, Distribution};
 
-use super::calls::{Class, Function, Wait};
+use super::calls::{self, Class, Function, Wait};
 use super::symbols::{Call, Symbols};
 
 /// The waits of a program.
@@ -29,32 +29,47 @@ pub(super) struct Named {
     pub(super) locks: Vec<(String, Distribution)>,
     /// The others, by kind and name.
     pub(super) others: Vec<(Class, String, Distribution)>,
+    /// All, by path of calls.
+    pub(super) paths: Vec<(Place, Distribution)>,
     /// True if a static or a function, or one on the path of a wait, has no name.
     pub(super) nameless: bool,
     /// The number of waits that have the name of an earlier one.
     pub(super) unwalked: u64,
 }
 
+/// The place of a wait, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The kind of the wait.
+    pub(super) class: Class,
+    /// The name: the file, the way to wait, and the program's function.
+    pub(super) name: String,
+    /// The library's way to wait; nothing for a mutex of the C library.
+    pub(super) way: String,
+    /// The program's calls, the outermost first.
+    pub(super) calls: Vec<String>,
+}
+
 /// Returns the waits by name. Places that have the same name are one.
 pub(super) fn named(gathered: &Gathered) -> Named {
     let mut files = BTreeMap::<&str, Symbols>::new();
     let mut all = BTreeMap::<(Class, String), Distribution>::new();
+    let mut paths = BTreeMap::<Place, Distribution>::new();
     let mut nameless = false;
     for (place, waits) in &gathered.locks {
-        let (class, name, known) = name(place, &mut files);
+        let (mut place, known) = name(place, &mut files);
+        place.name = cut(&place.name);
         nameless |= !known;
-        match all.entry((class, cut(&name))) {
-            Entry::Vacant(entry) => {
-                entry.insert(waits.clone());
-            }
-            Entry::Occupied(mut entry) => {
-                // Of one recording, so of one unit.
-                let _ = entry.get_mut().merge(waits);
-            }
-        }
+        add(&mut all, (place.class, place.name.clone()), waits);
+        add(&mut paths, place, waits);
     }
-    let mut named =
-        Named { locks: Vec::new(), others: Vec::new(), nameless, unwalked: gathered.unwalked };
+    let mut named = Named {
+        locks: Vec::new(),
+        others: Vec::new(),
+        paths: paths.into_iter().collect(),
+        nameless,
+        unwalked: gathered.unwalked,
+    };
     for ((class, name), waits) in all {
         match class {
             Class::Lock => named.locks.push((name, waits)),
@@ -62,6 +77,18 @@ pub(super) fn named(gathered: &Gathered) -> Named {
         }
     }
     named
+}
+
+fn add<K: Ord>(all: &mut BTreeMap<K, Distribution>, key: K, waits: &Distribution) {
+    match all.entry(key) {
+        Entry::Vacant(entry) => {
+            entry.insert(waits.clone());
+        }
+        Entry::Occupied(mut entry) => {
+            // Of one recording, so of one unit.
+            let _ = entry.get_mut().merge(waits);
+        }
+    }
 }
 
 /// Of printable characters, and as long as a recording's names may be.
@@ -79,12 +106,13 @@ fn cut(name: &str) -> String {
 /// The most calls of a path that are named by their addresses.
 const CALLS: usize = 4;
 
-/// Returns the kind of wait and the name of a place, and whether the program's function is known.
-fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, String, bool) {
+/// Returns what is known of a place, and whether the program's function is.
+fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Place, bool) {
     let Some((kind, path, offsets)) = parse(place) else {
         let waited = place.get(..1).and_then(Function::of);
         let class = waited.map_or(Class::Lock, |waited| Wait::by(waited, &[]).class);
-        return (class, String::from("unknown"), true);
+        let way = waited.map_or_else(String::new, |_| String::from("unknown"));
+        return (Place { class, name: String::from("unknown"), way, calls: Vec::new() }, true);
     };
     let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let symbols = files.entry(path).or_insert_with(|| Symbols::read(Path::new(path)));
@@ -98,15 +126,23 @@ fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, S
             let calls: Vec<String> = calls.take(CALLS).map(|(at, _)| format!("{at:#x}")).collect();
             calls.join(" < ")
         };
+        let words = |at: u64, call: &Call| match (&call.function, &call.line) {
+            (Some(function), Some(line)) => format!("{function} ({line})"),
+            (Some(function), None) => function.clone(),
+            (None, _) => format!("{at:#x}"),
+        };
         let line = |function: &String| {
             let call = calls.iter().find(|(_, call)| call.function.as_ref() == Some(function));
-            let line = call.and_then(|(_, call)| call.line.as_deref());
-            line.map_or_else(|| function.clone(), |line| format!("{function} ({line})"))
+            call.map_or_else(|| function.clone(), |(at, call)| words(*at, call))
         };
         let place = wait.function.as_ref().map_or_else(nameless, line);
         let place = if place.is_empty() { place } else { format!(" in {place}") };
         let known = functions.iter().all(Option::is_some) || wait.function.is_some();
-        return (wait.class, format!("{file}: {}{place}", wait.entry), known);
+        let name = format!("{file}: {}{place}", wait.entry);
+        let program = calls[wait.library..].iter().rev();
+        let is_own = |(_, call): &&(u64, Call)| calls::is_own(call.function.as_deref());
+        let calls = program.filter(is_own).map(|(at, call)| words(*at, call)).collect();
+        return (Place { class: wait.class, name, way: wait.entry, calls }, known);
     }
     let offset = offsets[0];
     let of = if kind == Kind::Static { SymbolKind::Data } else { SymbolKind::Text };
@@ -118,7 +154,7 @@ fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Class, S
         (_, None) => format!("{file}: in {offset:#x}"),
     };
     let known = !is_bare(&name);
-    (Class::Lock, name, known)
+    (Place { class: Class::Lock, name, way: String::new(), calls: Vec::new() }, known)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,8 +225,8 @@ mod tests {
             ("R/none/x+0x1f+0x2", Class::Lock, "x: pthread rwlock in 0x1f < 0x2"),
             ("T/none/x+0x1f", Class::Sleep, "x: sleep in 0x1f"),
         ] {
-            let (found, name, _) = name(place, &mut BTreeMap::new());
-            assert_eq!((found, name.as_str()), (class, said), "{place}");
+            let (found, _) = name(place, &mut BTreeMap::new());
+            assert_eq!((found.class, found.name.as_str()), (class, said), "{place}");
         }
     }
 

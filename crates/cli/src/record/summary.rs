@@ -49,9 +49,29 @@ pub(super) fn print(
     output: &Path,
     ended: Ended,
 ) {
-    let all = recording.all();
     let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
     say_signal(&recording.program, ended);
+    if recording.locks.is_empty() && recording.overflow == 0 {
+        let program = &recording.program;
+        line(format_args!("stanchion: no thread of {program} had to wait for a lock"));
+    } else {
+        locks(recording, gathered);
+    }
+    for text in others(named) {
+        line(format_args!("{text}"));
+    }
+    line(format_args!(
+        "written to {output}; `{stanchion} report {output}` shows where threads waited, and `{stanchion} advise {output}` what each \
+         policy would have cost",
+        output = output.display(),
+        stanchion = stanchion()
+    ));
+}
+
+/// Prints the busiest locks.
+fn locks(recording: &Recording, gathered: &Gathered) {
+    let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
+    let all = recording.all();
     line(format_args!(
         "stanchion: {} for {} of {}, in {}; {} blocked",
         grouped_count(all.count(), "wait"),
@@ -70,33 +90,12 @@ pub(super) fn print(
     if more > 0 {
         line(format_args!("and {more} more"));
     }
-    for text in others(named) {
-        line(format_args!("{text}"));
-    }
-    line(format_args!(
-        "written to {output}; `{stanchion} advise {output}` says what each policy would have cost",
-        output = output.display(),
-        stanchion = stanchion()
-    ));
 }
 
 /// Prints the signal that ended the program, if one did.
 fn say_signal(program: &dyn std::fmt::Display, ended: Ended) {
     if let Some(signal) = ended.signal() {
         Output::Stderr.line(format_args!("stanchion: {program} was ended by signal {signal}"));
-    }
-}
-
-/// Prints the waits of a program that never waited for a lock.
-pub(super) fn print_others(named: &Named, program: &Path, ended: Ended) {
-    let line = |text: std::fmt::Arguments<'_>| Output::Stderr.line(text);
-    say_signal(&program.display(), ended);
-    line(format_args!(
-        "stanchion: no thread of {} had to wait for a lock, so no recording is written",
-        program.display()
-    ));
-    for text in others(named) {
-        line(format_args!("{text}"));
     }
 }
 
@@ -107,7 +106,7 @@ fn others(named: &Named) -> Vec<String> {
     all.sort_by_key(|(_, _, waits)| std::cmp::Reverse(waits.total_ns()));
     let mut lines = Vec::new();
     if !all.is_empty() {
-        lines.push("Waits that are not for locks (they are not written):".to_owned());
+        lines.push("Waits that are not for locks:".to_owned());
     }
     for (class, name, waits) in all.iter().take(SHOWN) {
         let (word, number) = (class.word(), grouped(waits.count()));
@@ -156,6 +155,7 @@ mod tests {
         let named = |others, nameless| Named {
             locks: vec![("x: std Mutex in work".to_owned(), waits(3, 1_000))],
             others,
+            paths: Vec::new(),
             nameless,
             unwalked: 1,
         };

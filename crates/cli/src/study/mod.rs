@@ -28,7 +28,7 @@ use stanchion_study::session::{self, Settings};
 use stanchion_study::share::{Comparison, judge as judged};
 use stanchion_study::target::{self, Target};
 
-use crate::args::{CompareOptions, ReportOptions, StudyOptions};
+use crate::args::{CompareOptions, StudyOptions};
 use crate::error::Error;
 
 /// Seconds of a brief look at all families, in a quick study and in another one.
@@ -117,13 +117,6 @@ fn judge(files: &[PathBuf]) -> Result<(), Error> {
             Output::Stdout.line(format_args!("  {}", family.line()));
         }
     }
-    Ok(())
-}
-
-/// Writes the page of earlier results.
-pub(crate) fn report(options: &ReportOptions) -> Result<(), Error> {
-    let page = report::again(&options.file, &options.output)?;
-    Output::Stdout.line(format_args!("report: {}", page.display()));
     Ok(())
 }
 

@@ -35,8 +35,13 @@ impl Place {
     /// Runs `stanchion record` in it.
     fn record(&self, arguments: &[&str]) -> Output {
         built();
+        self.stanchion(&[&["record"], arguments].concat())
+    }
+
+    /// Runs `stanchion` in it.
+    fn stanchion(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
-        command.arg("record").args(arguments).current_dir(&self.0);
+        command.args(arguments).current_dir(&self.0);
         command.env_remove("LD_PRELOAD").output().expect("it can be started")
     }
 
@@ -137,15 +142,47 @@ fn a_program_that_waits_very_often_keeps_its_counts_and_hears_of_the_sample() {
 }
 
 #[test]
-fn a_program_without_waits_for_locks_gets_the_other_waits_and_no_file() {
+fn a_program_without_waits_for_locks_gets_the_other_waits() {
     let place = Place::new("rest");
     let program = built().join("examples/waits").to_string_lossy().into_owned();
     let done = place.record(&["--", &program, "rest"]);
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(said.contains("so no recording is written"), "{said}");
+    assert!(said.contains("no thread of waits had to wait for a lock"), "{said}");
     assert!(said.contains("thread::park in waits::rest"), "{said}");
-    assert!(!Path::new(&place.path("waits.json")).exists());
+    assert!(read(&place.path("waits.json")).locks.is_empty());
+}
+
+#[test]
+fn a_recording_has_a_page_by_paths_of_calls() {
+    let place = Place::new("paths");
+    let program = built().join("examples/waits").to_string_lossy().into_owned();
+    assert!(place.record(&["--", &program, "all"]).status.success());
+    let report = |arguments: &[&str]| place.stanchion(&[&["report"], arguments].concat());
+    let done = report(&["waits.json", "--folded", "stacks.txt"]);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{said}{}", text(&done.stderr));
+    for part in ["std Mutex in waits::take_mutex", "\ncondition ", "\nsleep ", "\npark "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let page = fs::read_to_string(place.path("waits/report.html")).unwrap();
+    assert!(page.contains("<h2>For locks, by path of calls</h2>") && page.contains("take_mutex"));
+    let stacks = fs::read_to_string(place.path("stacks.txt")).unwrap();
+    let mutex = stacks.lines().find(|line| line.contains("waits::take_mutex"));
+    let (calls, micros) = mutex.and_then(|line| line.rsplit_once(' ')).unwrap();
+    assert!(calls.ends_with(";std Mutex") && micros.parse::<u64>().unwrap() > 10_000, "{stacks}");
+    assert!(stacks.lines().any(|line| line.starts_with("main;waits::main")), "{stacks}");
+
+    let hidden = report(&["waits.json", "--anonymous", "--output", "hidden"]);
+    assert!(hidden.status.success());
+    let page = fs::read_to_string(place.path("hidden/report.html")).unwrap();
+    assert!(page.contains("std Mutex in function ") && !page.contains("take_mutex"));
+    assert!(!page.contains("waits.rs") && !text(&hidden.stdout).contains("take_mutex"));
+
+    fs::write(place.path("cut.json"), &fs::read(place.path("waits.json")).unwrap()[..900]).unwrap();
+    let cut = report(&["cut.json"]);
+    assert_eq!(cut.status.code(), Some(2));
+    assert!(text(&cut.stderr).contains("cannot report cut.json"), "{}", text(&cut.stderr));
 }
 
 #[test]

@@ -13,7 +13,8 @@
 //! `"mutexes": "pthread"` after `program` says that `stanchion record` ran the program, and what
 //! mutexes it had. `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and a count.
 //! Buckets are those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits
-//! that found no other waiter. In a file each lock stands on one line.
+//! that found no other waiter. In a file each lock stands on one line. After the locks may come
+//! `paths`, which is not read here: `stanchion record` adds all waits by their paths of calls.
 
 use core::fmt::Write as _;
 
@@ -57,6 +58,9 @@ struct Head {
     #[serde(rename = "locks")]
     /// The locks; read one by one.
     _locks: serde::de::IgnoredAny,
+    #[serde(rename = "paths")]
+    /// The waits by path of calls, which `stanchion record` adds; not read here.
+    _paths: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]

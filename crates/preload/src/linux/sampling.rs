@@ -31,6 +31,9 @@ const FRESH: u64 = 10_000_000;
 /// name reads the kernel's list of mappings.
 const DEAREST: u64 = 5_000;
 
+/// A longer time between waits counts as this, in nanoseconds.
+const LONGEST: u64 = 10_000_000;
+
 /// The number of walks that a thread keeps.
 const KEPT: usize = 16;
 
@@ -54,6 +57,9 @@ struct Thread {
     began: Cell<u64>,
     /// The number of waits since then.
     waits: Cell<u64>,
+    /// The time between waits, in nanoseconds. It follows the last ones slowly, so that one short
+    /// pause changes little.
+    apart: Cell<u64>,
     /// The cost of a walk, in nanoseconds.
     cost: Cell<u64>,
     /// The last random number.
@@ -91,6 +97,7 @@ impl Thread {
             walks: [const { Walk::new() }; KEPT],
             began: Cell::new(0),
             waits: Cell::new(0),
+            apart: Cell::new(LONGEST),
             cost: Cell::new(0),
             random: Cell::new(1),
         }
@@ -120,7 +127,9 @@ impl Thread {
             unwalked(waits);
         }
         let apart = since.saturating_sub(self.began.replace(since)) / (waits + 1);
-        kept.left.set(self.draw(self.cost.get().saturating_mul(SHARE) / apart.max(1)));
+        let apart = (3 * self.apart.get() + apart.min(LONGEST)) / 4;
+        self.apart.set(apart);
+        kept.left.set(self.draw(self.cost.get() * SHARE / apart.max(1)));
         kept.key.set(key);
         kept.began.set(since);
         kept.name.set(name.map_or(0, |name| name + 1));

@@ -1,0 +1,172 @@
+//! A profile as a page.
+
+use stanchion_study::report::markup::Markup;
+use stanchion_study::report::parts::{finish, start};
+use stanchion_study::units::{grouped, grouped_count, nanos, percent};
+
+use super::flame::{self, Call};
+use crate::paths::{Profile, Waits};
+
+/// The number of paths in the table.
+const SHOWN: usize = 200;
+
+/// Returns the whole document.
+pub(super) fn page(profile: &Profile) -> String {
+    let mut page = Markup::default();
+    start(&mut page, "Where threads waited");
+    page.element("h1", &format!("Where the threads of {} waited", profile.program));
+    page.element(
+        "p class=\"lead\"",
+        "The time that its threads were asleep, by what they waited for and by the calls that led there. \
+         Several threads wait at once, so the times add up to more than the program ran.",
+    );
+    facts(&mut page, profile);
+    classes(&mut page, profile);
+    pictures(&mut page, profile);
+    paths(&mut page, profile);
+    notes(&mut page, profile);
+    finish(&mut page);
+    page.finish()
+}
+
+fn facts(page: &mut Markup, profile: &Profile) {
+    let waits: u64 = profile.paths.iter().map(|waits| waits.waits).sum();
+    let total = profile.total_ns() as f64;
+    let facts = [
+        ("recorded for", nanos(profile.elapsed_ns as f64)),
+        ("waits", grouped(waits)),
+        ("waited, all threads together", nanos(total)),
+        ("paths of calls", grouped(profile.paths.len() as u64)),
+    ];
+    page.raw("<dl class=\"machine\">");
+    for (what, value) in facts {
+        page.raw("<div>").element("dt", what).element("dd", &value).raw("</div>");
+    }
+    page.raw("</dl>\n");
+}
+
+fn classes(page: &mut Markup, profile: &Profile) {
+    let total = profile.total_ns().max(1) as f64;
+    let means = |class: &str| match class {
+        "lock" => "another thread held a lock",
+        "condition" => "a condition, a semaphore or a barrier",
+        "park" => "parked, or for a value of a channel",
+        "join" => "for the end of another thread",
+        "idle" => "a worker of a known pool without work",
+        "sleep" => "for time to pass",
+        _ => "the calls do not say for what",
+    };
+    page.raw("<section>").element("h2", "What for");
+    let row = |(class, waits, part): (&str, u64, u64)| {
+        vec![
+            class.to_owned(),
+            percent(part as f64 / total),
+            nanos(part as f64),
+            grouped(waits),
+            means(class).to_owned(),
+        ]
+    };
+    let rows: Vec<_> = profile.classes().into_iter().map(row).collect();
+    page.table(&["kind", "share", "waited", "waits", ""].map(str::to_owned), &rows);
+    page.raw("</section>\n");
+}
+
+/// Draws the waits for locks alone, if there are any, and all but idle workers and sleeps.
+fn pictures(page: &mut Markup, profile: &Profile) {
+    let rests = |waits: &Waits| matches!(waits.class.as_str(), "idle" | "sleep");
+    let locks = Call::all(profile, |waits| waits.class != "lock");
+    let all = Call::all(profile, rests);
+    let both = [
+        ("For locks, by path of calls", locks),
+        ("For all but idle workers and sleeps, by path of calls", all),
+    ];
+    for (title, calls) in both.into_iter().filter(|(_, calls)| calls.total_ns > 0) {
+        page.raw("<section>").element("h2", title);
+        page.element(
+            "p class=\"unit\"",
+            &format!(
+                "{} together. Each bar is as wide as the time of the waits in that call; below it are the calls that it made, \
+                 and last the library's way to wait. Point at a bar to read it whole.",
+                nanos(calls.total_ns as f64)
+            ),
+        );
+        flame::write(page, &calls);
+        page.raw("</section>\n");
+    }
+}
+
+fn paths(page: &mut Markup, profile: &Profile) {
+    let total = profile.total_ns().max(1) as f64;
+    page.raw("<section>").element("h2", "By path of calls");
+    let row = |waits: &Waits| {
+        vec![
+            waits.name.clone(),
+            waits.class.clone(),
+            percent(waits.total_ns as f64 / total),
+            nanos(waits.total_ns as f64),
+            grouped(waits.waits),
+            nanos(waits.total_ns as f64 / waits.waits.max(1) as f64),
+            nanos(waits.p99_ns as f64),
+            nanos(waits.max_ns as f64),
+            waits.calls.join(" > "),
+        ]
+    };
+    let longest = profile.longest();
+    let rows: Vec<_> = longest.iter().take(SHOWN).map(|waits| row(waits)).collect();
+    let head = [
+        "name",
+        "kind",
+        "share",
+        "waited",
+        "waits",
+        "mean",
+        "p99",
+        "longest",
+        "calls, the outermost first",
+    ];
+    page.table(&head.map(str::to_owned), &rows);
+    if longest.len() > SHOWN {
+        let more = grouped_count((longest.len() - SHOWN) as u64, "more path");
+        page.element("p class=\"unit\"", &format!("{more} with shorter waits: not shown"));
+    }
+    page.raw("</section>\n");
+}
+
+fn notes(page: &mut Markup, profile: &Profile) {
+    page.raw("<ul class=\"notes\">");
+    let unwalked = format!(
+        "{} of the waits came too fast for a look at their calls: each has the path that was found last at its place of the stack.",
+        grouped(profile.unwalked)
+    );
+    let notes = [
+        "A wait is a call in which a thread slept: in a function of the C library for threads and time, or in the system call futex. Waits for \
+         files and sockets are not seen, nor is the spinning before a wait.",
+        "Which thread held a lock is not known: the locks of Rust store no owner.",
+        "stanchion advise says for each lock what other ways of waiting would have cost.",
+    ];
+    let sampled = (profile.unwalked > 0).then_some(unwalked.as_str());
+    for note in sampled.into_iter().chain(notes) {
+        page.element("li", note);
+    }
+    page.raw("</ul>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::tests::example;
+
+    #[test]
+    fn the_page_has_kinds_pictures_and_paths() {
+        let page = page(&example());
+        for part in [
+            "<h1>Where the threads of s waited</h1>",
+            "<h2>For locks, by path of calls</h2>",
+            "<th scope=\"row\">s: STATIC</th>",
+            "2 of the waits came too fast",
+            "main &gt; &lt;secret&gt;::serve &gt; get",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+}
