@@ -1,0 +1,295 @@
+//! The identity of a lock, which a wrapper keeps beside it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::panic::Location;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::local::{self, Local};
+use crate::mode::Mode;
+use crate::report::{Place, Report};
+use crate::slot::Slot;
+use crate::{file, recorder, switch};
+
+/// The identity of one lock, from its creation to its end.
+///
+/// A wrapper keeps it in the lock, and tells it of each acquisition and release. It costs one
+/// relaxed load a call while the recorder is off. While it is on, it must not be told of a lock
+/// that a global allocator takes inside of another recorded lock.
+///
+/// ```
+/// use stanchion_order::{Identity, Mode};
+///
+/// static IDENTITY: Identity = Identity::new();
+///
+/// IDENTITY.acquiring(Mode::Exclusive);
+/// // Here the lock blocks.
+/// IDENTITY.acquired(Mode::Exclusive);
+/// // Here the lock is held.
+/// IDENTITY.released(Mode::Exclusive);
+/// ```
+pub struct Identity {
+    /// The lock's slot, or null before the first recorded acquisition.
+    slot: AtomicPtr<Slot>,
+    /// The place of creation, if it is known.
+    created: Option<Place>,
+}
+
+impl Identity {
+    /// Makes the identity of a lock that is created where the caller is called. Costs nothing, and
+    /// never panics.
+    ///
+    /// ```
+    /// use stanchion_order::Identity;
+    ///
+    /// let identity = Identity::new();
+    /// # drop(identity);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub const fn new() -> Self {
+        let created = Some(Location::caller());
+        Self { slot: AtomicPtr::new(std::ptr::null_mut()), created }
+    }
+
+    /// Makes the identity of a lock without a known creation, such as a constant. Reports name the
+    /// place of its first use. Costs nothing, and never panics.
+    ///
+    /// ```
+    /// use stanchion_order::Identity;
+    ///
+    /// const IDENTITY: Identity = Identity::unplaced();
+    /// # drop(IDENTITY);
+    /// ```
+    #[must_use]
+    pub const fn unplaced() -> Self {
+        Self { slot: AtomicPtr::new(std::ptr::null_mut()), created: None }
+    }
+
+    /// Tells that the thread is about to block for the lock. An attempt that does not block, or
+    /// not forever, tells only [`acquired`](Self::acquired).
+    ///
+    /// Costs a relaxed load while the recorder is off. A pair that was seen costs some nanoseconds;
+    /// a new one takes a call path. Never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// identity.acquiring(Mode::Shared);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn acquiring(&self, mode: Mode) {
+        if is_on() {
+            self.note_acquiring(mode, Location::caller());
+        }
+    }
+
+    /// Tells that the thread holds the lock. Costs as [`acquiring`](Self::acquiring) does. Never
+    /// panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// identity.acquired(Mode::Upgradable);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn acquired(&self, mode: Mode) {
+        if is_on() {
+            let place = Location::caller();
+            local::enter(|local| recorder::acquired(local, self.slot(place), mode, place));
+        }
+    }
+
+    /// Tells that the thread is about to release the lock. Costs a relaxed load while the recorder
+    /// is off, and some nanoseconds else. Never panics.
+    ///
+    /// If the thread does not hold the lock, then the lock leaves the graph and is counted.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// # identity.acquired(Mode::Exclusive);
+    /// identity.released(Mode::Exclusive);
+    /// ```
+    #[inline]
+    pub fn released(&self, mode: Mode) {
+        if is_on() {
+            self.with_slot(|local, slot| {
+                recorder::released(local, slot, mode);
+            });
+        }
+    }
+
+    /// Tells that the thread holds the lock in another mode than before, without a release in
+    /// between. Costs as [`released`](Self::released) does. Never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// # identity.acquired(Mode::Exclusive);
+    /// identity.changed(Mode::Exclusive, Mode::Shared);
+    /// # identity.released(Mode::Shared);
+    /// ```
+    #[inline]
+    pub fn changed(&self, from: Mode, to: Mode) {
+        if is_on() {
+            self.with_slot(|local, slot| {
+                if let Some(held) = recorder::released(local, slot, from) {
+                    recorder::acquired(local, slot, to, held.place);
+                }
+            });
+        }
+    }
+
+    /// Tells that the thread, which holds the lock upgradable, is about to block until all readers
+    /// have left. [`changed`](Self::changed) follows. Costs as [`acquiring`](Self::acquiring) does.
+    /// Never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// # identity.acquired(Mode::Upgradable);
+    /// identity.upgrading();
+    /// identity.changed(Mode::Upgradable, Mode::Exclusive);
+    /// # identity.released(Mode::Exclusive);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn upgrading(&self) {
+        if is_on() {
+            let place = Location::caller();
+            self.with_slot(|local, slot| {
+                // Its own hold does not block the thread.
+                let held = recorder::released(local, slot, Mode::Upgradable);
+                let news = recorder::acquiring(local, slot, Mode::Exclusive, place);
+                if let Some(held) = held {
+                    recorder::acquired(local, slot, Mode::Upgradable, held.place);
+                }
+                news.iter().for_each(append);
+            });
+        }
+    }
+
+    /// Notes an acquisition while the recorder is on.
+    fn note_acquiring(&self, mode: Mode, place: Place) {
+        local::enter(|local| {
+            let news = recorder::acquiring(local, self.slot(place), mode, place);
+            news.iter().for_each(append);
+        });
+    }
+
+    /// Runs `act` with the slot of a lock that has one. A lock without a slot was taken while the
+    /// recorder was off.
+    #[inline]
+    fn with_slot(&self, act: impl FnOnce(&Local, &'static Slot)) {
+        if let Some(slot) = self.known_slot() {
+            local::enter(|local| act(local, slot));
+        }
+    }
+
+    /// Returns the slot, if the lock has one.
+    #[inline]
+    fn known_slot(&self) -> Option<&'static Slot> {
+        // Acquire: pairs with the Release in `recorder::begin`, which wrote the slot's number.
+        let slot = self.slot.load(Ordering::Acquire);
+        // SAFETY: it is null or points to a slot that `recorder::begin` has leaked.
+        unsafe { slot.as_ref() }
+    }
+
+    /// Returns the slot, and gets one if the lock has none.
+    #[inline]
+    fn slot(&self, place: Place) -> &'static Slot {
+        loop {
+            if let Some(slot) = self.known_slot() {
+                return slot;
+            }
+            recorder::begin(&self.slot, self.created, place);
+        }
+    }
+}
+
+impl Default for Identity {
+    /// Makes the identity of a lock without a known creation.
+    fn default() -> Self {
+        Self::unplaced()
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Identity").field(&self.known_slot().map(Slot::number)).finish()
+    }
+}
+
+impl Drop for Identity {
+    fn drop(&mut self) {
+        // A slot is leaked if its lock ends inside of the recorder, which holds the record.
+        self.with_slot(recorder::end);
+    }
+}
+
+/// Returns true if acquisitions are recorded.
+#[inline]
+fn is_on() -> bool {
+    switch::is_on(begin)
+}
+
+/// Begins with the file that the variable names.
+fn begin(named: OsString) {
+    file::begin(named, at_exit);
+}
+
+/// Appends findings to the file of the variable, if there is one.
+fn append(news: &Report) {
+    file::append(news);
+}
+
+/// Appends the numbers and the losses when the process ends.
+extern "C" fn at_exit() {
+    local::enter(|_| {
+        let Report { losses, locks, pairs, .. } = recorder::report();
+        append(&Report { losses, locks, pairs, ..Report::default() });
+    });
+}
+
+/// Switches the recorder on, for tests and for programs that look at [`report`] themselves. It is
+/// never switched off again: a lock that was held meanwhile would be misunderstood.
+///
+/// Costs nothing, and never panics. Acquisitions before it are not recorded.
+///
+/// ```
+/// stanchion_order::switch_on();
+/// assert!(stanchion_order::is_switched_on());
+/// ```
+pub fn switch_on() {
+    // The variable is read first, so that its file gets the findings too.
+    is_on();
+    switch::switch_on();
+}
+
+/// Returns true if acquisitions are recorded. Costs a relaxed load, and never panics.
+///
+/// ```
+/// if !stanchion_order::is_switched_on() {
+///     // `STANCHION_ORDERS` is not set.
+/// }
+/// ```
+#[must_use]
+pub fn is_switched_on() -> bool {
+    is_on()
+}
+
+/// Returns the findings so far. Copies them, and never panics.
+///
+/// ```
+/// let report = stanchion_order::report();
+/// assert!(report.cycles.is_empty(), "{report}");
+/// ```
+#[must_use]
+pub fn report() -> Report {
+    let mut report = local::enter(|_| recorder::report()).unwrap_or_default();
+    report.losses.file = file::failure();
+    report
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod file;
+mod graph;
+mod identity;
+mod local;
+mod mode;
+mod path;
+mod recorder;
+mod report;
+mod slot;
+mod switch;
+
+pub use identity::{Identity, is_switched_on, report, switch_on};
+pub use mode::Mode;
+pub use path::{CallPath, Frame};
+pub use report::{Cycle, Lock, Losses, Place, Recursion, Report, Step};

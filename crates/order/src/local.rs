@@ -1,0 +1,183 @@
+//! The locks that the calling thread holds.
+//!
+//! The list has no destructor and allocates nothing. So it can be used in the destructors of a
+//! thread, and inside an allocator.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::mode::Mode;
+use crate::slot::Slot;
+
+/// The most locks that a thread holds with a record.
+pub(crate) const DEEPEST: usize = 64;
+
+/// The acquisitions that a thread remembers to have seen.
+const REMEMBERED: usize = 256;
+
+/// A lock that a thread holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    /// The lock's slot.
+    pub(crate) slot: &'static Slot,
+    /// The lock's number, by which a slot of another lock is noticed.
+    pub(crate) number: u64,
+    /// The mode in which it is held.
+    pub(crate) mode: Mode,
+    /// The place of the acquisition.
+    pub(crate) place: &'static Location<'static>,
+}
+
+impl Held {
+    /// Returns true if the lock has not ended and is still recorded.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.slot.is_of(self.number)
+    }
+
+    /// Returns the share of this lock in the sum of a thread's list.
+    fn share(&self) -> u64 {
+        scramble(self.number << 3 | self.mode.number())
+    }
+}
+
+/// The state of one thread.
+pub(crate) struct Local {
+    /// True while the recorder runs in this thread: what it locks itself is not recorded.
+    busy: Cell<bool>,
+    /// The thread's number, or 0 before its first acquisition.
+    thread: Cell<u64>,
+    /// The number of held locks.
+    length: Cell<usize>,
+    /// The sum of the shares of the held locks. Equal lists have equal sums.
+    sum: Cell<u64>,
+    /// The held locks, the latest last.
+    held: [Cell<Option<Held>>; DEEPEST],
+    /// Keys of acquisitions that are in the graph, each in the position of its low bits.
+    seen: [Cell<u64>; REMEMBERED],
+}
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            busy: Cell::new(false),
+            thread: Cell::new(0),
+            length: Cell::new(0),
+            sum: Cell::new(0),
+            held: [const { Cell::new(None) }; DEEPEST],
+            seen: [const { Cell::new(0) }; REMEMBERED],
+        }
+    };
+}
+
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// Runs `act` with the state of the calling thread. Returns `None`, and runs nothing, if the
+/// recorder runs in this thread already.
+#[inline]
+pub(crate) fn enter<R>(act: impl FnOnce(&Local) -> R) -> Option<R> {
+    /// Ends the stay, also if `act` panics.
+    struct Stay<'a>(&'a Cell<bool>);
+
+    impl Drop for Stay<'_> {
+        fn drop(&mut self) {
+            self.0.set(false);
+        }
+    }
+
+    let within = |local: &Local| {
+        if local.busy.replace(true) {
+            return None;
+        }
+        let _stay = Stay(&local.busy);
+        Some(act(local))
+    };
+    LOCAL.try_with(within).ok().flatten()
+}
+
+impl Local {
+    /// Returns the number of the thread, which is never given again.
+    pub(crate) fn thread(&self) -> u64 {
+        if self.thread.get() == 0 {
+            self.thread.set(THREADS.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        self.thread.get()
+    }
+
+    /// Returns true if no lock is held.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length.get() == 0
+    }
+
+    /// Returns the held locks, the latest first.
+    #[inline]
+    pub(crate) fn held(&self) -> impl Iterator<Item = Held> + '_ {
+        self.held[..self.length.get()].iter().rev().filter_map(Cell::get)
+    }
+
+    /// Returns the latest acquisition of a lock that is still held.
+    #[inline]
+    pub(crate) fn find(&self, slot: &'static Slot) -> Option<Held> {
+        self.held().find(|held| std::ptr::eq(held.slot, slot))
+    }
+
+    /// Notes a lock. Returns false if the list is full.
+    #[inline]
+    pub(crate) fn push(&self, held: Held) -> bool {
+        let length = self.length.get();
+        let Some(position) = self.held.get(length) else { return false };
+        position.set(Some(held));
+        self.length.set(length + 1);
+        self.sum.set(self.sum.get().wrapping_add(held.share()));
+        true
+    }
+
+    /// Removes the latest acquisition that `is_it` accepts.
+    #[inline]
+    pub(crate) fn remove(&self, is_it: impl Fn(&Held) -> bool) -> Option<Held> {
+        let length = self.length.get();
+        let held = &self.held[..length];
+        let at = held.iter().rposition(|held| held.get().as_ref().is_some_and(&is_it))?;
+        let removed = held[at].take();
+        for pair in held[at..].windows(2) {
+            pair[0].set(pair[1].get());
+        }
+        self.length.set(length - 1);
+        let share = removed.as_ref().map_or(0, Held::share);
+        self.sum.set(self.sum.get().wrapping_sub(share));
+        removed
+    }
+
+    /// Returns the key of an acquisition, beside the locks that are held now.
+    #[inline]
+    pub(crate) fn key(&self, slot: &Slot, mode: Mode) -> u64 {
+        let taken = scramble(!(slot.number() << 3 | mode.number()));
+        scramble(self.sum.get() ^ taken) | 1
+    }
+
+    /// Returns true if the thread has seen the acquisition.
+    #[inline]
+    pub(crate) fn has_seen(&self, key: u64) -> bool {
+        self.seen[Self::position(key)].get() == key
+    }
+
+    /// Remembers the acquisition as seen.
+    pub(crate) fn remember(&self, key: u64) {
+        self.seen[Self::position(key)].set(key);
+    }
+
+    /// Returns the position of a key.
+    #[inline]
+    fn position(key: u64) -> usize {
+        (key >> 1) as usize % REMEMBERED
+    }
+}
+
+/// Spreads a number over all bits: the last steps of SplitMix64.
+#[inline]
+fn scramble(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}

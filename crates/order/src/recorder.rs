@@ -1,0 +1,372 @@
+//! The record of all threads: the graph, the locks in it and the findings.
+//!
+//! An acquisition that its thread has seen before touches nothing here. Another one takes the lock
+//! of the record, and a call path if it is the first of its kind. A call path is taken while that
+//! lock is free, because taking one may wait for another thread's backtrace.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::graph::{self, Graph, Hold, Pair};
+use crate::local::{Held, Local};
+use crate::mode::{Blocks, Mode};
+use crate::path::CallPath;
+use crate::report::{Cycle, Lock, Losses, Place, Recursion, Report, Step};
+use crate::slot::Slot;
+
+/// The most findings of each kind that are kept.
+const FINDINGS: usize = 256;
+
+/// The note of a pair, made when it is seen for the first time.
+struct Sighting {
+    /// The thread: its name and number, for the reader.
+    thread: String,
+    /// The thread's number.
+    number: u64,
+    /// The held lock, and the place at which it was taken.
+    held: (Lock, Place),
+    /// The taken lock, and the place at which it was taken.
+    taken: (Lock, Place),
+    /// The call path of the second acquisition.
+    path: Arc<CallPath>,
+}
+
+/// The state that all threads share.
+struct Record {
+    /// The orders of locks.
+    graph: Graph<Sighting>,
+    /// The orders of places of creation.
+    classes: Graph<Sighting>,
+    /// The number of each place of creation.
+    class_of: BTreeMap<Place, u64>,
+    /// The locks that have not ended, by number.
+    locks: BTreeMap<u64, Lock>,
+    /// Slots of locks that have ended.
+    free: Vec<&'static Slot>,
+    /// The number of locks so far.
+    count: u64,
+    /// Names of threads, by number, as far as they have added a pair.
+    names: BTreeMap<u64, String>,
+    /// All findings.
+    found: Report,
+}
+
+static RECORD: Mutex<Record> = Mutex::new(Record {
+    graph: Graph::new(),
+    classes: Graph::new(),
+    class_of: BTreeMap::new(),
+    locks: BTreeMap::new(),
+    free: Vec::new(),
+    count: 0,
+    names: BTreeMap::new(),
+    found: Report {
+        cycles: Vec::new(),
+        hints: Vec::new(),
+        recursions: Vec::new(),
+        losses: Losses {
+            unseen_releases: 0,
+            too_deep: 0,
+            cut_searches: 0,
+            cut_contexts: 0,
+            cut_findings: 0,
+            file: None,
+        },
+        locks: 0,
+        pairs: 0,
+    },
+});
+
+/// Locks the record. A panic while it was locked leaves it whole: each change is one call.
+fn record() -> MutexGuard<'static, Record> {
+    RECORD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives a slot to a lock at its first use, if no other thread has.
+pub(crate) fn begin(of: &AtomicPtr<Slot>, created: Option<Place>, place: Place) {
+    let mut record = record();
+    // Relaxed: all writers hold the lock of the record.
+    if !of.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    record.count += 1;
+    let number = record.count;
+    let lock = Lock { number, place: created.unwrap_or(place), created: created.is_some() };
+    record.locks.insert(number, lock);
+    let slot = record.free.pop().unwrap_or_else(|| Box::leak(Box::new(Slot::new())));
+    slot.give(number);
+    // Release: pairs with the Acquire in `Identity::slot`, which reads the number in the slot.
+    of.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Release);
+}
+
+/// Ends a lock. It leaves the graph, and its slot is for a later lock.
+pub(crate) fn end(local: &Local, slot: &'static Slot) {
+    let mut record = record();
+    let mut was_held = false;
+    while local.remove(|held| std::ptr::eq(held.slot, slot)).is_some() {
+        was_held = true;
+    }
+    if was_held && slot.lose() {
+        record.found.losses.unseen_releases += 1;
+    }
+    let number = slot.number();
+    record.graph.remove(number);
+    record.locks.remove(&number);
+    slot.give(0);
+    record.free.push(slot);
+}
+
+/// Notes that a thread is about to block for a lock, and returns what is found thereby.
+#[inline]
+pub(crate) fn acquiring(
+    local: &Local,
+    slot: &'static Slot,
+    mode: Mode,
+    place: Place,
+) -> Option<Report> {
+    if local.is_empty() || slot.is_lost() || local.has_seen(local.key(slot, mode)) {
+        return None;
+    }
+    first_of_thread(local, slot, mode, place)
+}
+
+/// Notes an acquisition that the thread has not seen, or not lately.
+#[cold]
+fn first_of_thread(local: &Local, slot: &'static Slot, mode: Mode, place: Place) -> Option<Report> {
+    remove_dead(local);
+    let held: Vec<Held> = local.held().collect();
+    let mut set: Vec<Hold> = held.iter().map(|held| (held.number, held.mode)).collect();
+    set.sort_unstable();
+    let taken = (slot.number(), mode);
+    let pairs = held.iter().filter(|held| held.number != taken.0);
+    let pair = |held: &Held| Pair {
+        thread: local.thread(),
+        held: (held.number, held.mode),
+        taken,
+        set: &set,
+    };
+    let again =
+        held.iter().find(|held| held.number == taken.0 && held.mode.blocks(mode) != Blocks::Never);
+
+    // A known pair of another thread costs no call path.
+    let is_new = {
+        let record = record();
+        pairs.clone().any(|held| !record.graph.knows(&pair(held)))
+    };
+    let mut news = Report::default();
+    if is_new || again.is_some() {
+        let path = Arc::new(CallPath::capture());
+        let name = name_of(local.thread());
+        let mut record = record();
+        for held in pairs.filter(|held| held.is_alive()) {
+            let Some(sighting) = record.sighting(held, (slot, place), &name, local, &path) else {
+                continue;
+            };
+            let (cycles, hints) = record.add(pair(held), &Arc::new(sighting));
+            news.cycles.extend(cycles);
+            news.hints.extend(hints);
+        }
+        if let Some(held) = again {
+            news.recursions.extend(record.recursion(held, (mode, place), name, path));
+        }
+        record.found.keep(&news);
+        record.count_into(&mut news);
+    }
+    local.remember(local.key(slot, mode));
+    let is_empty = news.cycles.is_empty() && news.hints.is_empty() && news.recursions.is_empty();
+    (!is_empty).then_some(news)
+}
+
+/// Removes locks from the thread's list that are recorded no more.
+fn remove_dead(local: &Local) {
+    while let Some(held) = local.remove(|held| !held.is_alive()) {
+        // A lost lock was counted when it was lost. This one has ended in another thread.
+        if held.slot.number() != held.number {
+            record().found.losses.unseen_releases += 1;
+        }
+    }
+}
+
+/// Notes that the thread holds a lock.
+#[inline]
+pub(crate) fn acquired(local: &Local, slot: &'static Slot, mode: Mode, place: Place) {
+    if slot.is_lost() {
+        return;
+    }
+    if local.find(slot).is_some_and(|held| held.is_alive() && held.mode.conflicts(mode)) {
+        // The lock was taken, so it was free: its release was not seen.
+        return lose(local, slot);
+    }
+    if !local.push(Held { slot, number: slot.number(), mode, place }) {
+        record().found.losses.too_deep += 1;
+    }
+}
+
+/// Notes that the thread holds a lock no more.
+#[inline]
+pub(crate) fn released(local: &Local, slot: &'static Slot, mode: Mode) -> Option<Held> {
+    let is_shared = |mode| matches!(mode, Mode::Shared | Mode::SharedRecursive);
+    let removed = local.remove(|held| {
+        std::ptr::eq(held.slot, slot)
+            && (held.mode == mode || is_shared(held.mode) && is_shared(mode))
+    });
+    if removed.is_none() && !slot.is_lost() {
+        // Another thread has taken it, or this one past the wrapper.
+        lose(local, slot);
+    }
+    removed
+}
+
+/// Removes a lock from the graph, and counts it.
+#[cold]
+fn lose(local: &Local, slot: &'static Slot) {
+    let mut record = record();
+    if slot.lose() {
+        let number = slot.number();
+        record.graph.remove(number);
+        record.found.losses.unseen_releases += 1;
+        // The thread has not blocked itself: it did not hold the lock any more.
+        record.found.recursions.retain(|found| found.lock.number != number || !found.is_fatal());
+    }
+    while local.remove(|held| std::ptr::eq(held.slot, slot)).is_some() {}
+}
+
+/// Returns all findings so far.
+pub(crate) fn report() -> Report {
+    let record = record();
+    let mut report = record.found.clone();
+    record.count_into(&mut report);
+    report
+}
+
+/// Returns the name and number of the calling thread.
+fn name_of(number: u64) -> String {
+    match std::thread::current().name() {
+        Some(name) => format!("{number} `{name}`"),
+        None => number.to_string(),
+    }
+}
+
+impl Record {
+    /// Notes what is known of a pair. Returns `None` if one of its locks has ended.
+    fn sighting(
+        &self,
+        held: &Held,
+        (slot, place): (&Slot, Place),
+        thread: &str,
+        local: &Local,
+        path: &Arc<CallPath>,
+    ) -> Option<Sighting> {
+        Some(Sighting {
+            thread: thread.to_owned(),
+            number: local.thread(),
+            held: (*self.locks.get(&held.number)?, held.place),
+            taken: (*self.locks.get(&slot.number())?, place),
+            path: Arc::clone(path),
+        })
+    }
+
+    /// Adds a pair to both graphs, and returns the new cycles of locks and of places.
+    fn add(&mut self, pair: Pair<'_>, seen: &Arc<Sighting>) -> (Vec<Cycle>, Vec<Cycle>) {
+        self.names.entry(seen.number).or_insert_with(|| seen.thread.clone());
+        let cycles = self.graph.add(pair, seen);
+
+        let held = self.class(seen.held.0.place);
+        let taken = self.class(seen.taken.0.place);
+        // Two locks of one place count only if no thread holds the other's first lock. For two
+        // places the first lock says nothing: another one of that place may be held as well.
+        let is_first = |hold: &&Hold| held != taken && hold.0 == pair.held.0;
+        let set: Vec<Hold> = pair.set.iter().filter(|hold| !is_first(hold)).copied().collect();
+        let class = Pair {
+            thread: pair.thread,
+            held: (held, pair.held.1),
+            taken: (taken, pair.taken.1),
+            set: &set,
+        };
+        let hints = self.classes.add(class, seen);
+
+        let cycles: Vec<Cycle> = cycles.iter().map(|cycle| self.told(cycle)).collect();
+        // A cycle of locks is one of places too, and is told once.
+        let hints = if cycles.is_empty() { hints } else { Vec::new() };
+        let hints = hints.iter().map(|cycle| self.told(cycle)).collect();
+        (cycles, hints)
+    }
+
+    /// Returns the number of a place of creation.
+    fn class(&mut self, place: Place) -> u64 {
+        let next = self.class_of.len() as u64;
+        *self.class_of.entry(place).or_insert(next)
+    }
+
+    /// Writes a cycle for the reader.
+    fn told(&self, cycle: &graph::Cycle<Sighting>) -> Cycle {
+        let step = |link: &graph::Link<Sighting>| {
+            let seen = &link.note;
+            let thread = if link.thread == seen.number {
+                seen.thread.clone()
+            } else {
+                let name = self.names.get(&link.thread).cloned();
+                let name = name.unwrap_or_else(|| link.thread.to_string());
+                format!("{name} (first seen in thread {})", seen.thread)
+            };
+            Step {
+                thread,
+                held: seen.held.0,
+                held_mode: link.held.1,
+                held_place: seen.held.1,
+                taken: seen.taken.0,
+                taken_mode: link.taken.1,
+                taken_place: seen.taken.1,
+                path: Arc::clone(&seen.path),
+            }
+        };
+        Cycle { steps: cycle.links.iter().map(step).collect(), needs_writer: !cycle.firm }
+    }
+
+    /// Returns a thread's second acquisition of a lock, if these two places are new.
+    fn recursion(
+        &self,
+        held: &Held,
+        (taken_mode, taken_place): (Mode, Place),
+        thread: String,
+        path: Arc<CallPath>,
+    ) -> Option<Recursion> {
+        let lock = *self.locks.get(&held.number)?;
+        let (held_mode, held_place) = (held.mode, held.place);
+        let found =
+            Recursion { thread, lock, held_mode, held_place, taken_mode, taken_place, path };
+        let is_same = |before: &Recursion| {
+            (before.held_place, before.taken_place, before.is_fatal())
+                == (held_place, taken_place, found.is_fatal())
+                // A fatal one may be withdrawn for its lock, so each lock has its own.
+                && (!found.is_fatal() || before.lock == lock)
+        };
+        (!self.found.recursions.iter().any(is_same)).then_some(found)
+    }
+
+    /// Writes the present numbers into a report.
+    fn count_into(&self, report: &mut Report) {
+        let cuts = self.graph.cuts();
+        report.losses = Losses {
+            cut_searches: cuts.searches,
+            cut_contexts: cuts.contexts,
+            ..self.found.losses.clone()
+        };
+        report.locks = self.count;
+        report.pairs = self.graph.len();
+    }
+}
+
+impl Report {
+    /// Keeps new findings, as far as there is room.
+    fn keep(&mut self, news: &Self) {
+        fn take<T: Clone>(into: &mut Vec<T>, from: &[T]) -> u64 {
+            let room = FINDINGS.saturating_sub(into.len()).min(from.len());
+            into.extend_from_slice(&from[..room]);
+            (from.len() - room) as u64
+        }
+        self.losses.cut_findings += take(&mut self.cycles, &news.cycles)
+            + take(&mut self.hints, &news.hints)
+            + take(&mut self.recursions, &news.recursions);
+    }
+}

@@ -1,0 +1,52 @@
+//! Slots: the numbers of locks, in memory that is never freed.
+//!
+//! A thread that has noted a lock asks its slot later whether the lock is still the same one. A
+//! lock that has ended gives its slot to a later lock, under another number.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The number of one lock at a time.
+pub(crate) struct Slot {
+    /// The number of the lock, or 0 if no lock has the slot. Written under the recorder's lock.
+    number: AtomicU64,
+    /// True if a release of the lock was not seen. Written under the recorder's lock.
+    lost: AtomicBool,
+}
+
+impl Slot {
+    /// Makes a slot of no lock.
+    pub(crate) const fn new() -> Self {
+        Self { number: AtomicU64::new(0), lost: AtomicBool::new(false) }
+    }
+
+    // Relaxed: a lock's own number was published with the pointer to its slot. The number of a lock
+    // that has ended is read again under the recorder's lock before anything depends on it.
+
+    /// Returns the number of the lock.
+    #[inline]
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Gives the slot to a lock, or to none.
+    pub(crate) fn give(&self, number: u64) {
+        self.lost.store(false, Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns true if the lock is recorded no more.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Records the lock no more. Returns false if that was so before.
+    pub(crate) fn lose(&self) -> bool {
+        !self.lost.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns true if the lock `number` has the slot and is recorded.
+    pub(crate) fn is_of(&self, number: u64) -> bool {
+        self.number() == number && !self.is_lost()
+    }
+}

@@ -1,0 +1,48 @@
+//! The switch: off, unless a variable of the environment or the program switches it on.
+
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The variable that names the file of reports.
+pub(crate) const VARIABLE: &str = "STANCHION_ORDERS";
+
+const OFF: u8 = 0;
+const ON: u8 = 1;
+/// The variable was not read yet.
+const UNREAD: u8 = 2;
+
+// Relaxed everywhere: the switch guards no data, and an acquisition that sees it late is not noted.
+static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
+
+/// Returns true if acquisitions are recorded. `begin` gets the variable when it is read.
+#[inline]
+pub(crate) fn is_on(begin: fn(OsString)) -> bool {
+    match SWITCH.load(Ordering::Relaxed) {
+        OFF => false,
+        ON => true,
+        _ => read(begin),
+    }
+}
+
+/// Returns true if the switch is on, and reads no variable.
+pub(crate) fn is_known_on() -> bool {
+    SWITCH.load(Ordering::Relaxed) == ON
+}
+
+/// Switches the recorder on.
+pub(crate) fn switch_on() {
+    SWITCH.store(ON, Ordering::Relaxed);
+}
+
+/// Reads the variable once. Until that is done the switch is off, because reading allocates, and
+/// the allocator may take a recorded lock.
+#[cold]
+fn read(begin: fn(OsString)) -> bool {
+    if SWITCH.compare_exchange(UNREAD, OFF, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        && let Some(file) = std::env::var_os(VARIABLE).filter(|file| !file.is_empty())
+    {
+        begin(file);
+        switch_on();
+    }
+    is_known_on()
+}
