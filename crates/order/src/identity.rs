@@ -97,8 +97,7 @@ impl Identity {
     #[track_caller]
     pub fn acquired(&self, mode: Mode) {
         if is_on() {
-            let place = Location::caller();
-            local::enter(|local| recorder::acquired(local, self.slot(place), mode, place));
+            self.note_acquired(mode, Location::caller());
         }
     }
 
@@ -172,12 +171,49 @@ impl Identity {
         }
     }
 
+    /// Runs `act`, which releases the lock, blocks, and takes the lock again, also if it panics:
+    /// the wait of a condition variable. Costs as a release and an acquisition do. Never panics itself.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// # identity.acquired(Mode::Exclusive);
+    /// let woken = identity.reacquiring(Mode::Exclusive, || "the wait is over");
+    /// # assert!(woken.ends_with("over"));
+    /// # identity.released(Mode::Exclusive);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn reacquiring<R>(&self, mode: Mode, act: impl FnOnce() -> R) -> R {
+        /// Tells that the lock is held again.
+        struct Again<'a>(&'a Identity, Mode, Place);
+
+        impl Drop for Again<'_> {
+            fn drop(&mut self) {
+                if is_on() {
+                    self.0.note_acquired(self.1, self.2);
+                }
+            }
+        }
+
+        self.released(mode);
+        self.acquiring(mode);
+        let _again = Again(self, mode, Location::caller());
+        act()
+    }
+
     /// Notes an acquisition while the recorder is on.
     fn note_acquiring(&self, mode: Mode, place: Place) {
         local::enter(|local| {
             let news = recorder::acquiring(local, self.slot(place), mode, place);
             news.iter().for_each(append);
         });
+    }
+
+    /// Notes that the lock is held, while the recorder is on.
+    #[inline]
+    fn note_acquired(&self, mode: Mode, place: Place) {
+        local::enter(|local| recorder::acquired(local, self.slot(place), mode, place));
     }
 
     /// Runs `act` with the slot of a lock that has one. A lock without a slot was taken while the
