@@ -171,8 +171,9 @@ impl Identity {
         }
     }
 
-    /// Runs `act`, which releases the lock, blocks, and takes the lock again, also if it panics:
-    /// the wait of a condition variable. Costs as a release and an acquisition do. Never panics itself.
+    /// Runs `act`, which releases the lock, blocks, and takes the lock again, also if it panics.
+    /// That is the wait of a condition variable. Costs as a release and an acquisition do. Never
+    /// panics itself.
     ///
     /// ```
     /// # use stanchion_order::{Identity, Mode};

@@ -17,8 +17,11 @@ const INNER: [&str; 9] = [
     "stanchion",
 ];
 
-/// The start of the names of our own crates.
-const OWN: &str = "stanchion_";
+/// The start of the names of our own crates, and of their folders in a registry.
+const OWN: [&str; 2] = ["stanchion_", "stanchion-"];
+
+/// The folders of the recorder and its wrappers where they are developed.
+const OWN_FOLDERS: [&str; 2] = ["crates/order", "crates/checked"];
 
 /// The frames of the program that are shown.
 const SHOWN: usize = 8;
@@ -45,9 +48,12 @@ pub struct Frame {
 impl Frame {
     /// Returns true if the frame is of the program, not of a crate of locks or containers.
     fn is_outside(&self) -> bool {
-        let of_std = self.place.as_ref().is_some_and(|place| place.contains("/rustc/"));
-        let name = crate_of(&self.function);
-        !of_std && !name.is_empty() && !INNER.contains(&name) && !name.starts_with(OWN)
+        let of_place = self.place.as_deref().and_then(crate_of_place);
+        let of_name = Some(crate_of(&self.function)).filter(|name| !name.is_empty());
+        // Neither is known of functions that are not Rust's.
+        (of_place.is_some() || of_name.is_some())
+            // An inlined function has no crate in its name if the program has only lines.
+            && ![of_place, of_name].into_iter().flatten().any(is_inner)
     }
 }
 
@@ -172,10 +178,31 @@ fn crate_of(function: &str) -> &str {
         return name;
     }
     match rest.split_once(" as ").or_else(|| rest.split_once(" for ")) {
+        _ if !function.starts_with('<') => "",
         Some((_, of)) => crate_of(of),
-        None if function.starts_with('<') => "core",
-        None => "",
+        None => "core",
     }
+}
+
+/// Returns the crate of a Rust file: the folder that has `src`, without its version.
+fn crate_of_place(place: &str) -> Option<&str> {
+    if place.contains("/rustc/") || place.contains("/rustlib/") {
+        return Some("std");
+    }
+    let (file, _) = place.split_once(".rs:")?;
+    let Some((folder, _)) = file.rsplit_once("/src/") else { return Some("") };
+    if OWN_FOLDERS.iter().any(|own| folder.ends_with(own)) {
+        return Some("stanchion");
+    }
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let mut versions = name.match_indices('-').map(|(at, _)| name.split_at(at));
+    let is_version = |text: &str| text[1..].starts_with(|letter: char| letter.is_ascii_digit());
+    Some(versions.find(|(_, text)| is_version(text)).map_or(name, |(name, _)| name))
+}
+
+/// Returns true for a crate of locks or containers, and for our own.
+fn is_inner(name: &str) -> bool {
+    INNER.contains(&name) || name.starts_with(OWN[0]) || name.starts_with(OWN[1])
 }
 
 #[cfg(test)]
@@ -192,10 +219,41 @@ mod tests {
             ("<T as core::convert::Into<U>>::into", "core"),
             ("<&mut mine::Server as core::fmt::Debug>::fmt", "mine"),
             ("<F as mine::Handler>::handle::{{closure}}", "mine"),
+            ("call_once<<mine::A as core::ops::Fn>::Output>", ""),
             ("_start", ""),
         ] {
             assert_eq!(crate_of(function), of, "{function}");
         }
+    }
+
+    #[test]
+    fn the_crate_of_a_place_is_the_folder_above_src() {
+        for (place, of) in [
+            ("/home/me/.cargo/registry/src/index-1/dashmap-6.2.1/src/lib.rs:928:38", "dashmap"),
+            ("/home/me/pre-release/dashmap-7.0.0-rc2/src/t.rs:1:2", "dashmap"),
+            ("/home/me/stanchion/patches/lock_api-0.4/src/mutex.rs:1:2", "lock_api"),
+            ("/home/me/stanchion/crates/order/src/identity.rs:1:2", "stanchion"),
+            ("/rustc/0123/library/core/src/option.rs:1165:29", "std"),
+            ("/home/me/my-program/src/main.rs:3:4", "my-program"),
+            ("./src/main.rs:3:4", "."),
+            ("./examples/dump.rs:7:43", ""),
+        ] {
+            assert_eq!(crate_of_place(place), Some(of), "{place}");
+        }
+        assert_eq!(crate_of_place("./nptl/pthread_create.c:442:8"), None);
+    }
+
+    #[test]
+    fn an_inlined_function_without_a_crate_is_placed_by_its_file() {
+        let is_outside = |function: &str, place: Option<&str>| {
+            let place = place.map(str::to_owned);
+            Frame { function: function.to_owned(), place }.is_outside()
+        };
+        assert!(is_outside("transfer", Some("./src/main.rs:24:5")));
+        assert!(!is_outside("lock_shared", Some("/a/lock_api-0.4.14/src/rwlock.rs:24:5")));
+        assert!(!is_outside("main", None));
+        assert!(is_outside("mine::transfer", None));
+        assert!(!is_outside("start_thread", Some("./nptl/pthread_create.c:442:8")));
     }
 
     #[test]

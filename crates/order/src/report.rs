@@ -10,6 +10,19 @@ use crate::path::CallPath;
 /// The place in the source at which a lock was made or taken.
 pub type Place = &'static Location<'static>;
 
+/// Shows a place without the folder of the registry before the crate's name.
+struct Short(Place);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.0.file();
+        let of_registry = file.split_once("/registry/src/");
+        let file =
+            of_registry.and_then(|(_, file)| file.split_once('/')).map_or(file, |(_, to)| to);
+        write!(f, "{file}:{}:{}", self.0.line(), self.0.column())
+    }
+}
+
 /// One lock, from its creation to its end. A later lock at the same address is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,7 +38,7 @@ pub struct Lock {
 impl fmt::Display for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.created { "created" } else { "first used" };
-        write!(f, "lock {} ({verb} at {})", self.number, self.place)
+        write!(f, "lock {} ({verb} at {})", self.number, Short(self.place))
     }
 }
 
@@ -54,9 +67,9 @@ pub struct Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  thread {} held {}", self.thread, self.held)?;
-        writeln!(f, "      in mode {}, taken at {}", self.held_mode, self.held_place)?;
+        writeln!(f, "      in mode {}, taken at {}", self.held_mode, Short(self.held_place))?;
         writeln!(f, "    and took {}", self.taken)?;
-        writeln!(f, "      in mode {}, at {}", self.taken_mode, self.taken_place)?;
+        writeln!(f, "      in mode {}, at {}", self.taken_mode, Short(self.taken_place))?;
         if let Some(frame) = self.path.first_outside() {
             writeln!(f, "    in {frame}")?;
         }
@@ -151,9 +164,9 @@ impl Recursion {
 impl fmt::Display for Recursion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  thread {} held {}", self.thread, self.lock)?;
-        writeln!(f, "      in mode {}, taken at {}", self.held_mode, self.held_place)?;
+        writeln!(f, "      in mode {}, taken at {}", self.held_mode, Short(self.held_place))?;
         writeln!(f, "    and took it again")?;
-        writeln!(f, "      in mode {}, at {}", self.taken_mode, self.taken_place)?;
+        writeln!(f, "      in mode {}, at {}", self.taken_mode, Short(self.taken_place))?;
         if let Some(frame) = self.path.first_outside() {
             writeln!(f, "    in {frame}")?;
         }
