@@ -3,7 +3,7 @@
 //!
 //! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or
 //! simulated when the flag is set for the whole build. The second of them also simulates itself and
-//! draws what it saw.
+//! draws what it saw. A third one is a program over dashmap, with the patches of `lock_api`.
 
 mod first;
 
@@ -16,6 +16,9 @@ use crate::shell;
 pub(crate) const MANIFESTS: [&str; 2] =
     ["examples/downstream/Cargo.toml", "examples/bounded_buffer/Cargo.toml"];
 
+/// The manifest of a program that is rebuilt with the patches of `lock_api`. Its tests are theirs.
+const PATCHED: &str = "examples/guarded_map/Cargo.toml";
+
 /// The manifest of a program without an allocator, which is built with the features apart.
 pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
 
@@ -24,6 +27,8 @@ pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
 pub(crate) fn downstream() -> Result {
     readmes()?;
     MANIFESTS.into_iter().try_for_each(on_all_machines)?;
+    let mut patched = shell::cargo(["test", "--manifest-path", PATCHED, "--all-targets"]);
+    shell::run(patched.env("CARGO_TARGET_DIR", shell::target().join("patched")))?;
     let mut example = shell::cargo(["run", "--manifest-path", MANIFESTS[1]]);
     example.env("CARGO_TARGET_DIR", shell::target().join("downstream"));
     shell::run(example.env("RUSTFLAGS", "--cfg stanchion_simulated"))
