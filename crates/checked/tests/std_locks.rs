@@ -93,3 +93,15 @@ fn unsized_values_and_debug_are_those_of_std() {
     );
     assert_eq!(Mutex::from(3).into_inner().expect("no panic"), 3);
 }
+
+#[test]
+fn the_locks_have_the_markers_of_std() {
+    use std::cell::Cell;
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    fn marked<T: Send + Sync + UnwindSafe + RefUnwindSafe>() -> usize {
+        size_of::<T>()
+    }
+    let sizes = [marked::<Mutex<Cell<u8>>>(), marked::<RwLock<u8>>(), marked::<Condvar>()];
+    assert!(sizes[2] == size_of::<std::sync::Condvar>(), "it has no identity");
+}

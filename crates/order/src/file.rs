@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::report::Report;
-use crate::switch;
+use crate::{process, switch};
 
 static FILE: OnceLock<PathBuf> = OnceLock::new();
 
@@ -17,7 +17,7 @@ static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 /// Begins with the file that was named. `at_exit` runs when the process ends.
 pub(crate) fn begin(file: OsString, at_exit: extern "C" fn()) {
     if FILE.set(PathBuf::from(file)).is_ok() {
-        register(at_exit);
+        process::at_exit(at_exit);
     }
 }
 
@@ -25,7 +25,8 @@ pub(crate) fn begin(file: OsString, at_exit: extern "C" fn()) {
 /// prints nothing.
 pub(crate) fn append(report: &Report) {
     let Some(path) = FILE.get() else { return };
-    let text = report.to_string();
+    // A program and its children may have the same file.
+    let text = format!("process {}\n{report}", std::process::id());
     let opened = OpenOptions::new().create(true).append(true).open(path);
     if let Err(error) = opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         let remedy = format!("{} names a file that can be written", switch::VARIABLE);
@@ -38,16 +39,3 @@ pub(crate) fn append(report: &Report) {
 pub(crate) fn failure() -> Option<String> {
     FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
-
-/// Has the C library call a function when the process ends.
-#[cfg(unix)]
-fn register(at_exit: extern "C" fn()) {
-    unsafe extern "C" {
-        safe fn atexit(at_exit: extern "C" fn()) -> std::ffi::c_int;
-    }
-    // If it is refused, only the last lines of the file are missing.
-    let _ = atexit(at_exit);
-}
-
-#[cfg(not(unix))]
-fn register(_: extern "C" fn()) {}

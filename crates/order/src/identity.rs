@@ -285,6 +285,10 @@ fn append(news: &Report) {
 
 /// Appends the numbers and the losses when the process ends.
 extern "C" fn at_exit() {
+    // Not in the child of a fork, which has only what its parent had recorded.
+    if !switch::is_known_on() {
+        return;
+    }
     local::enter(|_| {
         let Report { losses, locks, pairs, .. } = recorder::report();
         append(&Report { losses, locks, pairs, ..Report::default() });

@@ -6,6 +6,7 @@ mod identity;
 mod local;
 mod mode;
 mod path;
+mod process;
 mod recorder;
 mod report;
 mod slot;

@@ -1,7 +1,10 @@
 //! The switch: off, unless a variable of the environment or the program switches it on.
 
 use std::ffi::OsString;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::process;
 
 /// The variable that names the file of reports.
 pub(crate) const VARIABLE: &str = "STANCHION_ORDERS";
@@ -29,9 +32,16 @@ pub(crate) fn is_known_on() -> bool {
     SWITCH.load(Ordering::Relaxed) == ON
 }
 
-/// Switches the recorder on.
+/// Switches the recorder on. The child of a fork is off: another thread of its parent may have had
+/// the record, and is not there to give it back.
 pub(crate) fn switch_on() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| process::in_forked_child(switch_off));
     SWITCH.store(ON, Ordering::Relaxed);
+}
+
+extern "C" fn switch_off() {
+    SWITCH.store(OFF, Ordering::Relaxed);
 }
 
 /// Reads the variable once. Until that is done the switch is off, because reading allocates, and

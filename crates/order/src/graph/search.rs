@@ -1,10 +1,10 @@
 //! The search for the cycles that a new pair closes.
 //!
 //! It walks from the taken lock along the pairs, in depth, and keeps a walk only as long as it can
-//! be a part of a cycle: its sets can be held together, and each of its pairs can be of another
-//! thread.
+//! be a part of a cycle: a chain of pairs leads on to the held lock, its sets can be held together,
+//! and each of its pairs can be of another thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Context, Cycle, Graph, Hold, LONGEST, Link, Pair, STEPS};
@@ -28,6 +28,8 @@ struct Step<'a, P> {
 struct Search<'a, P> {
     /// The graph that is searched.
     pairs: &'a BTreeMap<u64, BTreeMap<u64, Vec<Context<P>>>>,
+    /// The locks from which pairs lead to the held lock of the new pair, and that lock.
+    reaching: BTreeSet<u64>,
     /// The walk, which begins with the new pair.
     walk: Vec<Step<'a, P>>,
     /// The steps that are left.
@@ -39,8 +41,17 @@ struct Search<'a, P> {
 impl<P> Graph<P> {
     /// Returns the new cycles through a pair that is in the graph.
     pub(super) fn close(&mut self, pair: Pair<'_>, note: &Arc<P>) -> Vec<Cycle<P>> {
+        // Most new pairs end here: their lock was never held while another one was taken.
+        if !self.pairs.contains_key(&pair.taken.0) {
+            return Vec::new();
+        }
+        let reaching = self.reaching(pair.held.0);
+        if !reaching.contains(&pair.taken.0) {
+            return Vec::new();
+        }
         let mut search = Search {
             pairs: &self.pairs,
+            reaching,
             walk: vec![Step {
                 held: pair.held,
                 taken: pair.taken,
@@ -72,6 +83,19 @@ impl<P> Graph<P> {
     }
 }
 
+impl<P> Graph<P> {
+    /// Returns the locks from which pairs lead to `lock`, and `lock` itself.
+    fn reaching(&self, lock: u64) -> BTreeSet<u64> {
+        let mut reaching = BTreeSet::from([lock]);
+        let mut left = vec![lock];
+        while let Some(lock) = left.pop() {
+            let before = self.before.get(&lock).into_iter().flatten();
+            left.extend(before.copied().filter(|&held| reaching.insert(held)));
+        }
+        reaching
+    }
+}
+
 impl<'a, P> Search<'a, P> {
     /// Extends the walk by each pair of the lock that its last step takes. `firm` is true if no
     /// step so far needs a waiting writer.
@@ -79,7 +103,13 @@ impl<'a, P> Search<'a, P> {
         let (Some(first), Some(last)) = (self.walk.first(), self.walk.last()) else { return };
         let (start, at) = (first.held, last.taken);
         let Some(next) = self.pairs.get(&at.0) else { return };
-        for (&to, contexts) in next {
+        // The smaller one of two sets is gone through, and looked up in the other one.
+        let candidates: Vec<u64> = if next.len() < self.reaching.len() {
+            next.keys().copied().filter(|to| self.reaching.contains(to)).collect()
+        } else {
+            self.reaching.iter().copied().filter(|to| next.contains_key(to)).collect()
+        };
+        for to in candidates {
             // No lock is passed twice. Two locks of one class are the pair of a class with itself.
             let ends = to == start.0;
             let passed = self.walk.iter().any(|step| step.held.0 == to);
@@ -88,7 +118,7 @@ impl<'a, P> Search<'a, P> {
             if of_itself || !ends && (from_itself || passed || self.walk.len() + 1 >= LONGEST) {
                 continue;
             }
-            for context in contexts {
+            for context in next.get(&to).into_iter().flatten() {
                 if self.left == 0 {
                     return;
                 }

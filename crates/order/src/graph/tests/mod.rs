@@ -159,6 +159,21 @@ fn what_the_bounds_cut_off_is_counted() {
 }
 
 #[test]
+fn a_lock_inside_and_outside_of_thousands_is_searched_in_few_steps() {
+    let mut graph = Graph::new();
+    let many = STEPS as u64 + 1;
+    let mut add = |held, taken| {
+        let set = [(held, Mode::Exclusive)];
+        let pair = Pair { thread: held, held: set[0], taken: (taken, Mode::Exclusive), set: &set };
+        graph.add(pair, &Arc::new(())).len()
+    };
+    let inside: usize = (1..=many).map(|lock| add(0, lock)).sum();
+    let outside: usize = (1..=many).map(|lock| add(many + lock, 0)).sum();
+    assert_eq!((inside, outside, add(1, many + 1)), (0, 0, 1));
+    assert_eq!(graph.cuts(), Cuts::default());
+}
+
+#[test]
 fn a_search_in_a_dense_graph_ends() {
     let mut graph = Graph::new();
     let locks = 40_u64;

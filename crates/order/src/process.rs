@@ -1,0 +1,35 @@
+//! What the C library calls when the process ends, and in the child of a fork.
+
+#[cfg(unix)]
+use std::ffi::c_int;
+
+#[cfg(unix)]
+unsafe extern "C" {
+    /// Registers a function for the end of the process.
+    safe fn atexit(act: extern "C" fn()) -> c_int;
+
+    /// Registers functions for before a fork, and after it in the parent and in the child.
+    safe fn pthread_atfork(
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Has a function called when the process ends.
+pub(crate) fn at_exit(act: extern "C" fn()) {
+    // If it is refused, only the last lines of the file are missing.
+    #[cfg(unix)]
+    let _ = atexit(act);
+    #[cfg(not(unix))]
+    let _ = act;
+}
+
+/// Has a function called in the child of a fork.
+pub(crate) fn in_forked_child(act: extern "C" fn()) {
+    // If it is refused, a child may wait for the record of a thread that it does not have.
+    #[cfg(unix)]
+    let _ = pthread_atfork(None, None, Some(act));
+    #[cfg(not(unix))]
+    let _ = act;
+}

@@ -1,0 +1,43 @@
+//! A program that forks while other threads record.
+
+#![cfg(target_os = "linux")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use stanchion_alone::{alone, in_a_fork};
+use stanchion_order::{Identity, Mode, is_switched_on, report, switch_on};
+
+/// Takes two new locks, one inside of the other: the second one takes the record.
+fn take_new_pair() {
+    let pair = [Identity::new(), Identity::new()];
+    for lock in &pair {
+        lock.acquiring(Mode::Exclusive);
+        lock.acquired(Mode::Exclusive);
+    }
+    pair.iter().for_each(|lock| lock.released(Mode::Exclusive));
+}
+
+#[test]
+fn a_forked_child_waits_for_no_thread_of_its_parent() {
+    alone("a_forked_child_waits_for_no_thread_of_its_parent", || {
+        switch_on();
+        let has_ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !has_ended.load(Ordering::Relaxed) {
+                    take_new_pair();
+                }
+            });
+            for _ in 0..200 {
+                in_a_fork(|| {
+                    assert!(!is_switched_on());
+                    take_new_pair();
+                });
+            }
+            has_ended.store(true, Ordering::Relaxed);
+        });
+        take_new_pair();
+        assert!(is_switched_on() && report().locks >= 2, "the parent goes on");
+    });
+}
