@@ -1,4 +1,4 @@
-//! What the C library calls when the process ends, and in the child of a fork.
+//! Calls of the C library: at the end of the process, and in the child of a fork.
 
 #[cfg(unix)]
 use std::ffi::c_int;
