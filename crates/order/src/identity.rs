@@ -5,10 +5,10 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::entry::LockEntry;
 use crate::local::{self, Local};
 use crate::mode::Mode;
-use crate::report::{Place, Report};
-use crate::slot::Slot;
+use crate::report::{CallSite, Report};
 use crate::{file, recorder, switch};
 
 /// The identity of one lock, from its creation to its end.
@@ -29,10 +29,10 @@ use crate::{file, recorder, switch};
 /// IDENTITY.released(Mode::Exclusive);
 /// ```
 pub struct Identity {
-    /// The lock's slot, or null before the first recorded acquisition.
-    slot: AtomicPtr<Slot>,
+    /// The lock's entry, or null before the first recorded acquisition.
+    entry: AtomicPtr<LockEntry>,
     /// The place of creation, if it is known.
-    created: Option<Place>,
+    created: Option<CallSite>,
 }
 
 impl Identity {
@@ -49,7 +49,7 @@ impl Identity {
     #[track_caller]
     pub const fn new() -> Self {
         let created = Some(Location::caller());
-        Self { slot: AtomicPtr::new(std::ptr::null_mut()), created }
+        Self { entry: AtomicPtr::new(std::ptr::null_mut()), created }
     }
 
     /// Makes the identity of a lock without a known creation, such as a constant. Reports name the
@@ -63,7 +63,7 @@ impl Identity {
     /// ```
     #[must_use]
     pub const fn unplaced() -> Self {
-        Self { slot: AtomicPtr::new(std::ptr::null_mut()), created: None }
+        Self { entry: AtomicPtr::new(std::ptr::null_mut()), created: None }
     }
 
     /// Tells that the thread is about to block for the lock. An attempt that does not block, or
@@ -115,8 +115,8 @@ impl Identity {
     #[inline]
     pub fn released(&self, mode: Mode) {
         if is_on() {
-            self.with_slot(|local, slot| {
-                recorder::released(local, slot, mode);
+            self.with_entry(|local, entry| {
+                recorder::released(local, entry, mode);
             });
         }
     }
@@ -134,9 +134,9 @@ impl Identity {
     #[inline]
     pub fn changed(&self, from: Mode, to: Mode) {
         if is_on() {
-            self.with_slot(|local, slot| {
-                if let Some(held) = recorder::released(local, slot, from) {
-                    recorder::acquired(local, slot, to, held.place);
+            self.with_entry(|local, entry| {
+                if let Some(held) = recorder::released(local, entry, from) {
+                    recorder::acquired(local, entry, to, held.place);
                 }
             });
         }
@@ -159,12 +159,12 @@ impl Identity {
     pub fn upgrading(&self) {
         if is_on() {
             let place = Location::caller();
-            self.with_slot(|local, slot| {
+            self.with_entry(|local, entry| {
                 // Its own hold does not block the thread.
-                let held = recorder::released(local, slot, Mode::Upgradable);
-                let news = recorder::acquiring(local, slot, Mode::Exclusive, place);
+                let held = recorder::released(local, entry, Mode::Upgradable);
+                let news = recorder::acquiring(local, entry, Mode::Exclusive, place);
                 if let Some(held) = held {
-                    recorder::acquired(local, slot, Mode::Upgradable, held.place);
+                    recorder::acquired(local, entry, Mode::Upgradable, held.place);
                 }
                 news.iter().for_each(append);
             });
@@ -187,7 +187,7 @@ impl Identity {
     #[track_caller]
     pub fn reacquiring<R>(&self, mode: Mode, act: impl FnOnce() -> R) -> R {
         /// Tells that the lock is held again.
-        struct Again<'a>(&'a Identity, Mode, Place);
+        struct Again<'a>(&'a Identity, Mode, CallSite);
 
         impl Drop for Again<'_> {
             fn drop(&mut self) {
@@ -204,45 +204,45 @@ impl Identity {
     }
 
     /// Notes an acquisition while the recorder is on.
-    fn note_acquiring(&self, mode: Mode, place: Place) {
+    fn note_acquiring(&self, mode: Mode, place: CallSite) {
         local::enter(|local| {
-            let news = recorder::acquiring(local, self.slot(place), mode, place);
+            let news = recorder::acquiring(local, self.entry(place), mode, place);
             news.iter().for_each(append);
         });
     }
 
     /// Notes that the lock is held, while the recorder is on.
     #[inline]
-    fn note_acquired(&self, mode: Mode, place: Place) {
-        local::enter(|local| recorder::acquired(local, self.slot(place), mode, place));
+    fn note_acquired(&self, mode: Mode, place: CallSite) {
+        local::enter(|local| recorder::acquired(local, self.entry(place), mode, place));
     }
 
-    /// Runs `act` with the slot of a lock that has one. A lock without a slot was taken while the
-    /// recorder was off.
+    /// Runs `act` with the entry of a lock that has one. A lock without an entry was taken while
+    /// the recorder was off.
     #[inline]
-    fn with_slot(&self, act: impl FnOnce(&Local, &'static Slot)) {
-        if let Some(slot) = self.known_slot() {
-            local::enter(|local| act(local, slot));
+    fn with_entry(&self, act: impl FnOnce(&Local, &'static LockEntry)) {
+        if let Some(entry) = self.known_entry() {
+            local::enter(|local| act(local, entry));
         }
     }
 
-    /// Returns the slot, if the lock has one.
+    /// Returns the entry, if the lock has one.
     #[inline]
-    fn known_slot(&self) -> Option<&'static Slot> {
-        // Acquire: pairs with the Release in `recorder::begin`, which wrote the slot's number.
-        let slot = self.slot.load(Ordering::Acquire);
-        // SAFETY: it is null or points to a slot that `recorder::begin` has leaked.
-        unsafe { slot.as_ref() }
+    fn known_entry(&self) -> Option<&'static LockEntry> {
+        // Acquire: pairs with the Release in `recorder::begin`, which wrote the entry's number.
+        let entry = self.entry.load(Ordering::Acquire);
+        // SAFETY: it is null or points to an entry that `recorder::begin` has leaked.
+        unsafe { entry.as_ref() }
     }
 
-    /// Returns the slot, and gets one if the lock has none.
+    /// Returns the entry, and gets one if the lock has none.
     #[inline]
-    fn slot(&self, place: Place) -> &'static Slot {
+    fn entry(&self, place: CallSite) -> &'static LockEntry {
         loop {
-            if let Some(slot) = self.known_slot() {
-                return slot;
+            if let Some(entry) = self.known_entry() {
+                return entry;
             }
-            recorder::begin(&self.slot, self.created, place);
+            recorder::begin(&self.entry, self.created, place);
         }
     }
 }
@@ -256,14 +256,14 @@ impl Default for Identity {
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Identity").field(&self.known_slot().map(Slot::number)).finish()
+        f.debug_tuple("Identity").field(&self.known_entry().map(LockEntry::number)).finish()
     }
 }
 
 impl Drop for Identity {
     fn drop(&mut self) {
-        // A slot is leaked if its lock ends inside of the recorder, which holds the record.
-        self.with_slot(recorder::end);
+        // An entry is leaked if its lock ends inside of the recorder, which holds the record.
+        self.with_entry(recorder::end);
     }
 }
 

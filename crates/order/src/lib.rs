@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod entry;
 mod file;
 mod graph;
 mod identity;
@@ -9,10 +10,9 @@ mod path;
 mod process;
 mod recorder;
 mod report;
-mod slot;
 mod switch;
 
 pub use identity::{Identity, is_switched_on, report, switch_on};
 pub use mode::Mode;
 pub use path::{CallPath, Frame};
-pub use report::{Cycle, Lock, Losses, Place, Recursion, Report, Step};
+pub use report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};

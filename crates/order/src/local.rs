@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::entry::LockEntry;
 use crate::mode::Mode;
-use crate::slot::Slot;
 
 /// The most locks that a thread holds with a record.
 pub(crate) const DEEPEST: usize = 64;
@@ -19,9 +19,9 @@ const REMEMBERED: usize = 256;
 /// A lock that a thread holds.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
-    /// The lock's slot.
-    pub(crate) slot: &'static Slot,
-    /// The lock's number, by which a slot of another lock is noticed.
+    /// The lock's entry.
+    pub(crate) entry: &'static LockEntry,
+    /// The lock's number, by which an entry of another lock is noticed.
     pub(crate) number: u64,
     /// The mode in which it is held.
     pub(crate) mode: Mode,
@@ -32,7 +32,7 @@ pub(crate) struct Held {
 impl Held {
     /// Returns true if the lock has not ended and is still recorded.
     pub(crate) fn is_alive(&self) -> bool {
-        self.slot.is_of(self.number)
+        self.entry.is_of(self.number)
     }
 
     /// Returns the share of this lock in the sum of a thread's list.
@@ -118,8 +118,8 @@ impl Local {
 
     /// Returns the latest acquisition of a lock that is still held.
     #[inline]
-    pub(crate) fn find(&self, slot: &'static Slot) -> Option<Held> {
-        self.held().find(|held| std::ptr::eq(held.slot, slot))
+    pub(crate) fn find(&self, entry: &'static LockEntry) -> Option<Held> {
+        self.held().find(|held| std::ptr::eq(held.entry, entry))
     }
 
     /// Notes a lock. Returns false if the list is full.
@@ -151,8 +151,8 @@ impl Local {
 
     /// Returns the key of an acquisition, beside the locks that are held now.
     #[inline]
-    pub(crate) fn key(&self, slot: &Slot, mode: Mode) -> u64 {
-        let taken = scramble(!(slot.number() << 3 | mode.number()));
+    pub(crate) fn key(&self, entry: &LockEntry, mode: Mode) -> u64 {
+        let taken = scramble(!(entry.number() << 3 | mode.number()));
         scramble(self.sum.get() ^ taken) | 1
     }
 

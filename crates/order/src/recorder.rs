@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::entry::LockEntry;
 use crate::graph::{self, Graph, Hold, Pair};
 use crate::local::{Held, Local};
 use crate::mode::{Blocks, Mode};
 use crate::path::CallPath;
-use crate::report::{Cycle, Lock, Losses, Place, Recursion, Report, Step};
-use crate::slot::Slot;
+use crate::report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};
 
 /// The most findings of each kind that are kept.
 const FINDINGS: usize = 256;
@@ -25,9 +25,9 @@ struct Sighting {
     /// The thread's number.
     number: u64,
     /// The held lock, and the place at which it was taken.
-    held: (Lock, Place),
+    held: (Lock, CallSite),
     /// The taken lock, and the place at which it was taken.
-    taken: (Lock, Place),
+    taken: (Lock, CallSite),
     /// The call path of the second acquisition.
     path: Arc<CallPath>,
 }
@@ -39,11 +39,11 @@ struct Record {
     /// The orders of places of creation.
     classes: Graph<Sighting>,
     /// The number of each place of creation.
-    class_of: BTreeMap<Place, u64>,
+    class_of: BTreeMap<CallSite, u64>,
     /// The locks that have not ended, by number.
     locks: BTreeMap<u64, Lock>,
-    /// Slots of locks that have ended.
-    free: Vec<&'static Slot>,
+    /// Entries of locks that have ended.
+    free: Vec<&'static LockEntry>,
     /// The number of locks so far.
     count: u64,
     /// Names of threads, by number, as far as they have added a pair.
@@ -82,8 +82,8 @@ fn record() -> MutexGuard<'static, Record> {
     RECORD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives a slot to a lock at its first use, if no other thread has.
-pub(crate) fn begin(of: &AtomicPtr<Slot>, created: Option<Place>, place: Place) {
+/// Gives an entry to a lock at its first use, if no other thread has.
+pub(crate) fn begin(of: &AtomicPtr<LockEntry>, created: Option<CallSite>, place: CallSite) {
     let mut record = record();
     // Relaxed: all writers hold the lock of the record.
     if !of.load(Ordering::Relaxed).is_null() {
@@ -93,51 +93,56 @@ pub(crate) fn begin(of: &AtomicPtr<Slot>, created: Option<Place>, place: Place) 
     let number = record.count;
     let lock = Lock { number, place: created.unwrap_or(place), created: created.is_some() };
     record.locks.insert(number, lock);
-    let slot = record.free.pop().unwrap_or_else(|| Box::leak(Box::new(Slot::new())));
-    slot.give(number);
-    // Release: pairs with the Acquire in `Identity::slot`, which reads the number in the slot.
-    of.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Release);
+    let entry = record.free.pop().unwrap_or_else(|| Box::leak(Box::new(LockEntry::new())));
+    entry.give(number);
+    // Release: pairs with the Acquire in `Identity::entry`, which reads the number in the entry.
+    of.store(std::ptr::from_ref(entry).cast_mut(), Ordering::Release);
 }
 
-/// Ends a lock. It leaves the graph, and its slot is for a later lock.
-pub(crate) fn end(local: &Local, slot: &'static Slot) {
+/// Ends a lock. It leaves the graph, and its entry is for a later lock.
+pub(crate) fn end(local: &Local, entry: &'static LockEntry) {
     let mut record = record();
     let mut was_held = false;
-    while local.remove(|held| std::ptr::eq(held.slot, slot)).is_some() {
+    while local.remove(|held| std::ptr::eq(held.entry, entry)).is_some() {
         was_held = true;
     }
-    if was_held && slot.lose() {
+    if was_held && entry.lose() {
         record.found.losses.unseen_releases += 1;
     }
-    let number = slot.number();
+    let number = entry.number();
     record.graph.remove(number);
     record.locks.remove(&number);
-    slot.give(0);
-    record.free.push(slot);
+    entry.give(0);
+    record.free.push(entry);
 }
 
 /// Notes that a thread is about to block for a lock, and returns what is found thereby.
 #[inline]
 pub(crate) fn acquiring(
     local: &Local,
-    slot: &'static Slot,
+    entry: &'static LockEntry,
     mode: Mode,
-    place: Place,
+    place: CallSite,
 ) -> Option<Report> {
-    if local.is_empty() || slot.is_lost() || local.has_seen(local.key(slot, mode)) {
+    if local.is_empty() || entry.is_lost() || local.has_seen(local.key(entry, mode)) {
         return None;
     }
-    first_of_thread(local, slot, mode, place)
+    first_of_thread(local, entry, mode, place)
 }
 
 /// Notes an acquisition that the thread has not seen, or not lately.
 #[cold]
-fn first_of_thread(local: &Local, slot: &'static Slot, mode: Mode, place: Place) -> Option<Report> {
+fn first_of_thread(
+    local: &Local,
+    entry: &'static LockEntry,
+    mode: Mode,
+    place: CallSite,
+) -> Option<Report> {
     remove_dead(local);
     let held: Vec<Held> = local.held().collect();
     let mut set: Vec<Hold> = held.iter().map(|held| (held.number, held.mode)).collect();
     set.sort_unstable();
-    let taken = (slot.number(), mode);
+    let taken = (entry.number(), mode);
     let pairs = held.iter().filter(|held| held.number != taken.0);
     let pair = |held: &Held| Pair {
         thread: local.thread(),
@@ -159,7 +164,7 @@ fn first_of_thread(local: &Local, slot: &'static Slot, mode: Mode, place: Place)
         let name = name_of(local.thread());
         let mut record = record();
         for held in pairs.filter(|held| held.is_alive()) {
-            let Some(sighting) = record.sighting(held, (slot, place), &name, local, &path) else {
+            let Some(sighting) = record.sighting(held, (entry, place), &name, local, &path) else {
                 continue;
             };
             let (cycles, hints) = record.add(pair(held), &Arc::new(sighting));
@@ -172,7 +177,7 @@ fn first_of_thread(local: &Local, slot: &'static Slot, mode: Mode, place: Place)
         record.found.keep(&news);
         record.count_into(&mut news);
     }
-    local.remember(local.key(slot, mode));
+    local.remember(local.key(entry, mode));
     let is_empty = news.cycles.is_empty() && news.hints.is_empty() && news.recursions.is_empty();
     (!is_empty).then_some(news)
 }
@@ -181,7 +186,7 @@ fn first_of_thread(local: &Local, slot: &'static Slot, mode: Mode, place: Place)
 fn remove_dead(local: &Local) {
     while let Some(held) = local.remove(|held| !held.is_alive()) {
         // A lost lock was counted when it was lost. This one has ended in another thread.
-        if held.slot.number() != held.number {
+        if held.entry.number() != held.number {
             record().found.losses.unseen_releases += 1;
         }
     }
@@ -189,46 +194,46 @@ fn remove_dead(local: &Local) {
 
 /// Notes that the thread holds a lock.
 #[inline]
-pub(crate) fn acquired(local: &Local, slot: &'static Slot, mode: Mode, place: Place) {
-    if slot.is_lost() {
+pub(crate) fn acquired(local: &Local, entry: &'static LockEntry, mode: Mode, place: CallSite) {
+    if entry.is_lost() {
         return;
     }
-    if local.find(slot).is_some_and(|held| held.is_alive() && held.mode.conflicts(mode)) {
+    if local.find(entry).is_some_and(|held| held.is_alive() && held.mode.conflicts(mode)) {
         // The lock was taken, so it was free: its release was not seen.
-        return lose(local, slot);
+        return lose(local, entry);
     }
-    if !local.push(Held { slot, number: slot.number(), mode, place }) {
+    if !local.push(Held { entry, number: entry.number(), mode, place }) {
         record().found.losses.too_deep += 1;
     }
 }
 
 /// Notes that the thread holds a lock no more.
 #[inline]
-pub(crate) fn released(local: &Local, slot: &'static Slot, mode: Mode) -> Option<Held> {
+pub(crate) fn released(local: &Local, entry: &'static LockEntry, mode: Mode) -> Option<Held> {
     let is_shared = |mode| matches!(mode, Mode::Shared | Mode::SharedRecursive);
     let removed = local.remove(|held| {
-        std::ptr::eq(held.slot, slot)
+        std::ptr::eq(held.entry, entry)
             && (held.mode == mode || is_shared(held.mode) && is_shared(mode))
     });
-    if removed.is_none() && !slot.is_lost() {
+    if removed.is_none() && !entry.is_lost() {
         // Another thread has taken it, or this one past the wrapper.
-        lose(local, slot);
+        lose(local, entry);
     }
     removed
 }
 
 /// Removes a lock from the graph, and counts it.
 #[cold]
-fn lose(local: &Local, slot: &'static Slot) {
+fn lose(local: &Local, entry: &'static LockEntry) {
     let mut record = record();
-    if slot.lose() {
-        let number = slot.number();
+    if entry.lose() {
+        let number = entry.number();
         record.graph.remove(number);
         record.found.losses.unseen_releases += 1;
         // The thread has not blocked itself: it did not hold the lock any more.
         record.found.recursions.retain(|found| found.lock.number != number || !found.is_fatal());
     }
-    while local.remove(|held| std::ptr::eq(held.slot, slot)).is_some() {}
+    while local.remove(|held| std::ptr::eq(held.entry, entry)).is_some() {}
 }
 
 /// Returns all findings so far.
@@ -252,7 +257,7 @@ impl Record {
     fn sighting(
         &self,
         held: &Held,
-        (slot, place): (&Slot, Place),
+        (entry, place): (&LockEntry, CallSite),
         thread: &str,
         local: &Local,
         path: &Arc<CallPath>,
@@ -261,7 +266,7 @@ impl Record {
             thread: thread.to_owned(),
             number: local.thread(),
             held: (*self.locks.get(&held.number)?, held.place),
-            taken: (*self.locks.get(&slot.number())?, place),
+            taken: (*self.locks.get(&entry.number())?, place),
             path: Arc::clone(path),
         })
     }
@@ -293,7 +298,7 @@ impl Record {
     }
 
     /// Returns the number of a place of creation.
-    fn class(&mut self, place: Place) -> u64 {
+    fn class(&mut self, place: CallSite) -> u64 {
         let next = self.class_of.len() as u64;
         *self.class_of.entry(place).or_insert(next)
     }
@@ -327,7 +332,7 @@ impl Record {
     fn recursion(
         &self,
         held: &Held,
-        (taken_mode, taken_place): (Mode, Place),
+        (taken_mode, taken_place): (Mode, CallSite),
         thread: String,
         path: Arc<CallPath>,
     ) -> Option<Recursion> {

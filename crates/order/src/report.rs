@@ -8,10 +8,10 @@ use crate::mode::Mode;
 use crate::path::CallPath;
 
 /// The place in the source at which a lock was made or taken.
-pub type Place = &'static Location<'static>;
+pub type CallSite = &'static Location<'static>;
 
 /// Shows a place without the folder of the registry before the crate's name.
-struct Short(Place);
+struct Short(CallSite);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,7 +30,7 @@ pub struct Lock {
     /// The number of the lock: in order of first use, from 1.
     pub number: u64,
     /// The place of creation, or that of the first use if the creation is not known.
-    pub place: Place,
+    pub place: CallSite,
     /// True if `place` is the place of creation.
     pub created: bool,
 }
@@ -53,13 +53,13 @@ pub struct Step {
     /// The mode in which it was held.
     pub held_mode: Mode,
     /// The place at which it was taken.
-    pub held_place: Place,
+    pub held_place: CallSite,
     /// The lock that was taken.
     pub taken: Lock,
     /// The mode in which it was taken.
     pub taken_mode: Mode,
     /// The place at which it was taken.
-    pub taken_place: Place,
+    pub taken_place: CallSite,
     /// The call path of the second acquisition, from the first time that this pair was seen.
     pub path: Arc<CallPath>,
 }
@@ -134,11 +134,11 @@ pub struct Recursion {
     /// The mode in which it was held.
     pub held_mode: Mode,
     /// The place at which it was taken first.
-    pub held_place: Place,
+    pub held_place: CallSite,
     /// The mode in which it was taken again.
     pub taken_mode: Mode,
     /// The place at which it was taken again.
-    pub taken_place: Place,
+    pub taken_place: CallSite,
     /// The call path of the second acquisition.
     pub path: Arc<CallPath>,
 }

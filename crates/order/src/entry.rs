@@ -1,26 +1,26 @@
-//! Slots: the numbers of locks, in memory that is never freed.
+//! Entries: the numbers of locks, in memory that is never freed.
 //!
-//! A thread that has noted a lock asks its slot later whether the lock is still the same one. A
-//! lock that has ended gives its slot to a later lock, under another number.
+//! A thread that has noted a lock asks its entry later whether the lock is still the same one. A
+//! lock that has ended gives its entry to a later lock, under another number.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The number of one lock at a time.
-pub(crate) struct Slot {
-    /// The number of the lock, or 0 if no lock has the slot. Written under the recorder's lock.
+pub(crate) struct LockEntry {
+    /// The number of the lock, or 0 if no lock has the entry. Written under the recorder's lock.
     number: AtomicU64,
     /// True if a release of the lock was not seen. Written under the recorder's lock.
     lost: AtomicBool,
 }
 
-impl Slot {
-    /// Makes a slot of no lock.
+impl LockEntry {
+    /// Makes an entry of no lock.
     pub(crate) const fn new() -> Self {
         Self { number: AtomicU64::new(0), lost: AtomicBool::new(false) }
     }
 
-    // Relaxed: a lock's own number was published with the pointer to its slot. The number of a lock
-    // that has ended is read again under the recorder's lock before anything depends on it.
+    // Relaxed: a lock's own number was published with the pointer to its entry. The number of a
+    // lock that has ended is read again under the recorder's lock before anything depends on it.
 
     /// Returns the number of the lock.
     #[inline]
@@ -28,7 +28,7 @@ impl Slot {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Gives the slot to a lock, or to none.
+    /// Gives the entry to a lock, or to none.
     pub(crate) fn give(&self, number: u64) {
         self.lost.store(false, Ordering::Relaxed);
         self.number.store(number, Ordering::Relaxed);
@@ -45,7 +45,7 @@ impl Slot {
         !self.lost.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns true if the lock `number` has the slot and is recorded.
+    /// Returns true if the lock `number` has the entry and is recorded.
     pub(crate) fn is_of(&self, number: u64) -> bool {
         self.number() == number && !self.is_lost()
     }
