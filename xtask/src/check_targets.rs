@@ -19,7 +19,7 @@ const TARGETS: [&str; 4] = [
 ];
 
 /// The crates that a user of another system may depend on, with their default features.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 11] = [
     "stanchion-machine",
     "stanchion-multiprogramming",
     "stanchion-spin",
@@ -28,6 +28,8 @@ const PACKAGES: [&str; 9] = [
     "stanchion-threadpool",
     "stanchion-gang",
     "stanchion-activations",
+    "stanchion-order",
+    "stanchion-checked",
     "stanchion",
 ];
 
