@@ -7,6 +7,7 @@
 //! ```
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::Barrier;
 use std::thread;
 
 use dashmap::DashMap;
@@ -14,10 +15,12 @@ use dashmap::DashMap;
 /// The balances of accounts. Its hasher has no random seed, so that each run has the same shards.
 type Accounts = DashMap<&'static str, u64, BuildHasherDefault<DefaultHasher>>;
 
-/// Moves an amount, and holds the guard of one account while it changes the other one.
-fn transfer(accounts: &Accounts, from: &'static str, to: &'static str, amount: u64) {
+/// Moves an amount, and holds the guard of one account while it changes the other one. `both` is
+/// passed in between.
+fn transfer(accounts: &Accounts, from: &str, to: &'static str, amount: u64, both: &Barrier) {
     let mut payer = accounts.get_mut(from).expect("an account exists");
     *payer -= amount;
+    both.wait();
     *accounts.entry(to).or_insert(0) += amount; // the user's own line
 }
 
@@ -31,21 +34,23 @@ fn main() {
     let accounts = Accounts::with_hasher_and_shard_amount(BuildHasherDefault::default(), 16);
     accounts.insert("alice", 100);
     accounts.insert("bob", 100);
-    thread::scope(|scope| {
-        let run = |act: fn(&Accounts)| {
-            scope.spawn({
-                let accounts = &accounts;
-                move || act(accounts)
-            })
-        };
-        for act in [
-            |accounts: &Accounts| transfer(accounts, "alice", "bob", 10),
-            |accounts: &Accounts| transfer(accounts, "bob", "alice", 30),
-        ] {
-            run(act).join().expect("a transfer does not panic");
+    let mode = std::env::args().nth(1);
+    let (alone, both) = (Barrier::new(1), Barrier::new(2));
+    thread::scope(|scope| match mode.as_deref() {
+        // The threads meet, and block each other forever.
+        Some("--meet") => {
+            scope.spawn(|| transfer(&accounts, "alice", "bob", 10, &both));
+            scope.spawn(|| transfer(&accounts, "bob", "alice", 30, &both));
         }
-        if std::env::args().any(|argument| argument == "--read-own") {
-            run(read_own).join().expect("this blocks forever");
+        // A thread blocks itself forever.
+        Some("--read-own") => {
+            scope.spawn(|| read_own(&accounts));
+        }
+        // One thread comes after the other one.
+        _ => {
+            let first = scope.spawn(|| transfer(&accounts, "alice", "bob", 10, &alone));
+            first.join().expect("a transfer does not panic");
+            scope.spawn(|| transfer(&accounts, "bob", "alice", 30, &alone));
         }
     });
     println!("alice has {}", *accounts.get("alice").expect("an account exists"));

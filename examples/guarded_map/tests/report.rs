@@ -50,28 +50,47 @@ fn without_the_variable_nothing_is_written() {
     assert!(output.stderr.is_empty());
 }
 
-#[test]
-fn a_thread_that_blocks_itself_is_named_while_it_blocks() {
-    let file = file("itself");
+/// Starts the program in a mode in which it blocks forever, and returns the report as soon as it
+/// has the title of a finding.
+fn report_while_blocked(mode: &str, title: &str) -> String {
+    let file = file(mode);
     let mut child = Command::new(PROGRAM)
-        .arg("--read-own")
+        .arg(mode)
         .env("STANCHION_ORDERS", &file)
         .stdout(Stdio::null())
         .spawn()
         .expect("it starts");
     let report = loop {
-        let report = std::fs::read_to_string(&file).unwrap_or_default();
+        // The order matters: the end of the program comes after its report.
         let ended = child.try_wait().expect("the child can be asked");
-        if report.contains("a thread blocks itself") {
-            assert_eq!(ended, None, "it blocks forever");
+        let report = std::fs::read_to_string(&file).unwrap_or_default();
+        if report.contains(title) && report.ends_with("pairs of held and taken locks\n") {
             break report;
         }
         assert_eq!(ended, None, "the program ended without a report:\n{report}");
         thread::sleep(Duration::from_millis(10));
     };
+    assert_eq!(child.try_wait().expect("the child can be asked"), None, "it blocks forever");
     child.kill().and_then(|()| child.wait()).expect("the child can be ended");
     std::fs::remove_file(file).expect("the file can be removed");
+    report
+}
+
+#[test]
+fn threads_that_block_each_other_are_named_while_they_block() {
+    let title = "possible deadlock of 2 threads";
+    let report = report_while_blocked("--meet", title);
+    let (_, cycle) = report.split_once(title).expect("it was waited for");
+    let own = place_of("the user's own line");
+    let in_own = cycle.lines().filter(|line| line.starts_with("    in ") && line.contains(&own));
+    assert_eq!(in_own.count(), 2, "{report}");
+}
+
+#[test]
+fn a_thread_that_blocks_itself_is_named_while_it_blocks() {
+    let title = "a thread blocks itself";
+    let report = report_while_blocked("--read-own", title);
+    let (_, itself) = report.split_once(title).expect("it was waited for");
     let own = place_of("accounts.iter().map");
-    let (_, itself) = report.split_once("a thread blocks itself").expect("seen above");
     assert!(itself.contains("read_own") && itself.contains(&own), "{report}");
 }
