@@ -58,7 +58,7 @@ pub(super) fn write(page: &mut Markup, all: &Call<'_>) {
         let height = all.depth() as f64 * ROW;
         page.line(format_args!(
             "<div class=\"{class}\"><svg viewBox=\"0 0 {width} {height}\" width=\"100%\" role=\"img\" \
-             aria-label=\"Waiting time by path of calls; the table below has the same\" \
+             aria-label=\"Waiting time by path of calls; the list of paths below has the same\" \
              style=\"font: 11px ui-monospace, Menlo, Consolas, monospace\">"
         ));
         let mut bars = String::new();
@@ -91,7 +91,7 @@ fn draw(bars: &mut String, name: &str, call: &Call<'_>, all: u64, (x, y, width):
     let _ = writeln!(
         bars,
         "<g><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{inside:.1}\" height=\"{high}\" rx=\"2\" \
-         class=\"f{}\" fill-opacity=\"0.28\"/>{}</g>",
+         {} fill-opacity=\"0.28\"/>{}</g>",
         colour(call.class),
         label.finish()
     );
@@ -105,15 +105,15 @@ fn draw(bars: &mut String, name: &str, call: &Call<'_>, all: u64, (x, y, width):
     }
 }
 
-/// Returns the number of the colour of a kind of waits, and of a call.
-fn colour(class: Option<&str>) -> usize {
+/// Returns the colour of a kind of waits, and of a call.
+fn colour(class: Option<&str>) -> &'static str {
     match class {
-        Some("lock") => 2,
-        Some("condition") => 4,
-        Some("park") => 1,
-        Some("join") => 6,
-        Some(_) => 5,
-        None => 3,
+        Some("lock") => "class=\"f2\"",
+        Some("condition") => "class=\"f4\"",
+        Some("park") => "class=\"f1\"",
+        Some("join") => "class=\"f6\"",
+        Some(_) => "class=\"f5\"",
+        None => "style=\"fill: var(--shade)\"",
     }
 }
 

@@ -7,7 +7,7 @@ use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 use super::flame::{self, Call};
 use crate::paths::{Profile, Waits};
 
-/// The number of paths in the table.
+/// The number of names in the table, and of paths.
 const SHOWN: usize = 200;
 
 /// Returns the whole document.
@@ -18,7 +18,7 @@ pub(super) fn page(profile: &Profile) -> String {
     page.element(
         "p class=\"lead\"",
         "The time that its threads were asleep, by what they waited for and by the calls that led there. \
-         Several threads wait at once, so the times add up to more than the program ran.",
+         Several threads may wait at once, so the times can add up to more than the program ran.",
     );
     facts(&mut page, profile);
     classes(&mut page, profile);
@@ -58,16 +58,16 @@ fn classes(page: &mut Markup, profile: &Profile) {
     };
     page.raw("<section>").element("h2", "What for");
     let row = |(class, waits, part): (&str, u64, u64)| {
-        vec![
-            class.to_owned(),
-            percent(part as f64 / total),
-            nanos(part as f64),
-            grouped(waits),
-            means(class).to_owned(),
-        ]
+        vec![class.to_owned(), percent(part as f64 / total), nanos(part as f64), grouped(waits)]
     };
     let rows: Vec<_> = profile.classes().into_iter().map(row).collect();
-    page.table(&["kind", "share", "waited", "waits", ""].map(str::to_owned), &rows);
+    page.table(&["kind", "share", "waited", "waits"].map(str::to_owned), &rows);
+    let meanings: Vec<_> = profile
+        .classes()
+        .into_iter()
+        .map(|(class, ..)| format!("{class}: {}", means(class)))
+        .collect();
+    page.element("p class=\"unit\"", &meanings.join("; "));
     page.raw("</section>\n");
 }
 
@@ -95,36 +95,46 @@ fn pictures(page: &mut Markup, profile: &Profile) {
     }
 }
 
+/// Writes the waits by name, then each path of calls, folded to one line.
 fn paths(page: &mut Markup, profile: &Profile) {
     let total = profile.total_ns().max(1) as f64;
-    page.raw("<section>").element("h2", "By path of calls");
-    let row = |waits: &Waits| {
+    page.raw("<section>").element("h2", "By name");
+    let named = profile.named();
+    let rows = named.iter().take(SHOWN).map(|(class, name, waits)| {
         vec![
-            waits.name.clone(),
-            waits.class.clone(),
+            (*name).to_owned(),
+            (*class).to_owned(),
             percent(waits.total_ns as f64 / total),
             nanos(waits.total_ns as f64),
             grouped(waits.waits),
             nanos(waits.total_ns as f64 / waits.waits.max(1) as f64),
+            nanos(waits.max_ns as f64),
+        ]
+    });
+    let head = ["name", "kind", "share", "waited", "waits", "mean", "longest"];
+    page.table(&head.map(str::to_owned), &rows.collect::<Vec<_>>());
+    page.raw("</section>\n<section>").element("h2", "By path of calls");
+    let longest = profile.longest();
+    for waits in longest.iter().take(SHOWN) {
+        page.raw("<details>");
+        page.element(
+            "summary",
+            &format!("{} {}", percent(waits.total_ns as f64 / total), waits.name),
+        );
+        let lengths = format!(
+            "{}, {} together: median {}, p99 {}, longest {}",
+            grouped_count(waits.waits, "wait"),
+            nanos(waits.total_ns as f64),
+            nanos(waits.median_ns as f64),
             nanos(waits.p99_ns as f64),
             nanos(waits.max_ns as f64),
-            waits.calls.join(" > "),
-        ]
-    };
-    let longest = profile.longest();
-    let rows: Vec<_> = longest.iter().take(SHOWN).map(|waits| row(waits)).collect();
-    let head = [
-        "name",
-        "kind",
-        "share",
-        "waited",
-        "waits",
-        "mean",
-        "p99",
-        "longest",
-        "calls, the outermost first",
-    ];
-    page.table(&head.map(str::to_owned), &rows);
+        );
+        page.element("p class=\"unit\"", &lengths).raw("<ol>");
+        for call in &waits.calls {
+            page.raw("<li>").element("code", call).raw("</li>");
+        }
+        page.raw("</ol></details>\n");
+    }
     if longest.len() > SHOWN {
         let more = grouped_count((longest.len() - SHOWN) as u64, "more path");
         page.element("p class=\"unit\"", &format!("{more} with shorter waits: not shown"));
@@ -164,7 +174,7 @@ mod tests {
             "<h2>For locks, by path of calls</h2>",
             "<th scope=\"row\">s: STATIC</th>",
             "2 of the waits came too fast",
-            "main &gt; &lt;secret&gt;::serve &gt; get",
+            "<li><code>main</code></li><li><code>&lt;secret&gt;::serve</code></li>",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
