@@ -262,7 +262,8 @@ fn calls() {
     // A child by the system call itself returns from the call too, on a copy of the stack.
     let none = 0_usize;
     // SAFETY: the child calls nothing but `_exit`.
-    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, none, none, none, none) };
+    let child =
+        unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD as usize, none, none, none, none) };
     if child == 0 {
         // SAFETY: ends the child.
         unsafe { libc::_exit(3) };

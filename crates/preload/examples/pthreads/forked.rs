@@ -143,8 +143,10 @@ fn child(step: &AtomicUsize, held: bool, whole: bool) {
 /// Forks without the handlers of `pthread_atfork`. The child may only do what a signal handler may
 /// do, and use locks.
 fn bare_fork(body: &dyn Fn()) -> libc::pid_t {
+    // As long as the kernel reads them.
+    let (signal, none) = (libc::SIGCHLD as usize, 0_usize);
     // SAFETY: as `fork`, without a stack of its own.
-    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    let child = unsafe { libc::syscall(libc::SYS_clone, signal, none, none, none, none) };
     if child == 0 {
         super::end_after(body);
     }
