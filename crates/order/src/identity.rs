@@ -262,8 +262,11 @@ impl fmt::Debug for Identity {
 
 impl Drop for Identity {
     fn drop(&mut self) {
-        // An entry is leaked if its lock ends inside of the recorder, which holds the record.
-        self.with_entry(recorder::end);
+        // In the child of a fork the record may be locked forever: the entry is leaked. So is it if
+        // the lock ends inside of the recorder, which holds the record.
+        if switch::is_known_on() {
+            self.with_entry(recorder::end);
+        }
     }
 }
 
@@ -298,7 +301,8 @@ extern "C" fn at_exit() {
 /// Switches the recorder on, for tests and for programs that look at [`report`] themselves. It is
 /// never switched off again: a lock that was held meanwhile would be misunderstood.
 ///
-/// Costs nothing, and never panics. Acquisitions before it are not recorded.
+/// Costs nothing, and never panics. Acquisitions before it are not recorded. In the child of a fork
+/// it does nothing, if the parent was on.
 ///
 /// ```
 /// stanchion_order::switch_on();
@@ -322,7 +326,7 @@ pub fn is_switched_on() -> bool {
     is_on()
 }
 
-/// Returns the findings so far. Copies them, and never panics.
+/// Returns the findings so far: none while the recorder is off. Copies them, and never panics.
 ///
 /// ```
 /// let report = stanchion_order::report();
@@ -330,6 +334,10 @@ pub fn is_switched_on() -> bool {
 /// ```
 #[must_use]
 pub fn report() -> Report {
+    // In the child of a fork the record may be locked forever.
+    if !switch::is_known_on() {
+        return Report::default();
+    }
     let mut report = local::enter(|_| recorder::report()).unwrap_or_default();
     report.losses.file = file::failure();
     report

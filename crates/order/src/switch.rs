@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::process;
 
@@ -16,6 +16,9 @@ const UNREAD: u8 = 2;
 
 // Relaxed everywhere: the switch guards no data, and an acquisition that sees it late is not noted.
 static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
+
+/// True in the child of a fork. Relaxed: the thread that forks sets it, before the child has others.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if acquisitions are recorded. `begin` gets the variable when it is read.
 #[inline]
@@ -32,15 +35,18 @@ pub(crate) fn is_known_on() -> bool {
     SWITCH.load(Ordering::Relaxed) == ON
 }
 
-/// Switches the recorder on. The child of a fork is off: another thread of its parent may have had
-/// the record, and is not there to give it back.
+/// Switches the recorder on. The child of a fork is off, and stays so: another thread of its parent
+/// may have had the record, and is not there to give it back.
 pub(crate) fn switch_on() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| process::in_forked_child(switch_off));
-    SWITCH.store(ON, Ordering::Relaxed);
+    if !IS_FORKED.load(Ordering::Relaxed) {
+        SWITCH.store(ON, Ordering::Relaxed);
+    }
 }
 
 extern "C" fn switch_off() {
+    IS_FORKED.store(true, Ordering::Relaxed);
     SWITCH.store(OFF, Ordering::Relaxed);
 }
 
