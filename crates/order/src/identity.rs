@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::entry::LockEntry;
 use crate::local::{self, Local};
-use crate::mode::Mode;
+use crate::mode::{Mode, Wanted};
 use crate::report::{CallSite, Report};
 use crate::{file, recorder, switch};
 
@@ -160,12 +160,7 @@ impl Identity {
         if is_on() {
             let place = Location::caller();
             self.with_entry(|local, entry| {
-                // Its own hold does not block the thread.
-                let held = recorder::released(local, entry, Mode::Upgradable);
-                let news = recorder::acquiring(local, entry, Mode::Exclusive, place);
-                if let Some(held) = held {
-                    recorder::acquired(local, entry, Mode::Upgradable, held.place);
-                }
+                let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
                 news.iter().for_each(append);
             });
         }
@@ -206,7 +201,7 @@ impl Identity {
     /// Notes an acquisition while the recorder is on.
     fn note_acquiring(&self, mode: Mode, place: CallSite) {
         local::enter(|local| {
-            let news = recorder::acquiring(local, self.entry(place), mode, place);
+            let news = recorder::acquiring(local, self.entry(place), Wanted::New(mode), place);
             news.iter().for_each(append);
         });
     }

@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::entry::LockEntry;
-use crate::mode::Mode;
+use crate::mode::{Mode, Wanted};
 
 /// The most locks that a thread holds with a record.
 pub(crate) const DEEPEST: usize = 64;
@@ -151,8 +151,8 @@ impl Local {
 
     /// Returns the key of an acquisition, beside the locks that are held now.
     #[inline]
-    pub(crate) fn key(&self, entry: &LockEntry, mode: Mode) -> u64 {
-        let taken = scramble(!(entry.number() << 3 | mode.number()));
+    pub(crate) fn key(&self, entry: &LockEntry, wanted: Wanted) -> u64 {
+        let taken = scramble(!(entry.number() << 3 | wanted.number()));
         scramble(self.sum.get() ^ taken) | 1
     }
 

@@ -77,6 +77,39 @@ impl fmt::Display for Mode {
     }
 }
 
+/// The acquisition for which a thread is about to block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A lock, in a mode.
+    New(Mode),
+    /// The exclusive mode of a lock that the thread holds upgradable, and holds on meanwhile.
+    Upgrade,
+}
+
+impl Wanted {
+    /// Returns the mode that the thread waits for.
+    pub(crate) const fn mode(self) -> Mode {
+        match self {
+            Self::New(mode) => mode,
+            Self::Upgrade => Mode::Exclusive,
+        }
+    }
+
+    /// Returns true if a thread that holds the lock in mode `held` may block itself thereby.
+    pub(crate) fn is_blocked_by_own(self, held: Mode) -> bool {
+        let is_upgraded = self == Self::Upgrade && held == Mode::Upgradable;
+        !is_upgraded && held.blocks(self.mode()) != Blocks::Never
+    }
+
+    /// Returns a small number that is different for each acquisition.
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            Self::New(mode) => mode.number(),
+            Self::Upgrade => 5,
+        }
+    }
+}
+
 /// The ways in which a holder blocks an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocks {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::entry::LockEntry;
 use crate::graph::{self, Graph, Hold, Pair};
 use crate::local::{Held, Local};
-use crate::mode::{Blocks, Mode};
+use crate::mode::{Mode, Wanted};
 use crate::path::CallPath;
 use crate::report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};
 
@@ -121,13 +121,13 @@ pub(crate) fn end(local: &Local, entry: &'static LockEntry) {
 pub(crate) fn acquiring(
     local: &Local,
     entry: &'static LockEntry,
-    mode: Mode,
+    wanted: Wanted,
     place: CallSite,
 ) -> Option<Report> {
-    if local.is_empty() || entry.is_lost() || local.has_seen(local.key(entry, mode)) {
+    if local.is_empty() || entry.is_lost() || local.has_seen(local.key(entry, wanted)) {
         return None;
     }
-    first_of_thread(local, entry, mode, place)
+    first_of_thread(local, entry, wanted, place)
 }
 
 /// Notes an acquisition that the thread has not seen, or not lately.
@@ -135,14 +135,14 @@ pub(crate) fn acquiring(
 fn first_of_thread(
     local: &Local,
     entry: &'static LockEntry,
-    mode: Mode,
+    wanted: Wanted,
     place: CallSite,
 ) -> Option<Report> {
     remove_dead(local);
     let held: Vec<Held> = local.held().collect();
     let mut set: Vec<Hold> = held.iter().map(|held| (held.number, held.mode)).collect();
     set.sort_unstable();
-    let taken = (entry.number(), mode);
+    let taken = (entry.number(), wanted.mode());
     let pairs = held.iter().filter(|held| held.number != taken.0);
     let pair = |held: &Held| Pair {
         thread: local.thread(),
@@ -150,8 +150,9 @@ fn first_of_thread(
         taken,
         set: &set,
     };
+    // The lock that is upgraded is in the set all the same: it keeps the acquisition apart.
     let again =
-        held.iter().find(|held| held.number == taken.0 && held.mode.blocks(mode) != Blocks::Never);
+        held.iter().find(|held| held.number == taken.0 && wanted.is_blocked_by_own(held.mode));
 
     // A known pair of another thread costs no call path.
     let is_new = {
@@ -172,12 +173,12 @@ fn first_of_thread(
             news.hints.extend(hints);
         }
         if let Some(held) = again {
-            news.recursions.extend(record.recursion(held, (mode, place), name, path));
+            news.recursions.extend(record.recursion(held, (taken.1, place), name, path));
         }
         record.found.keep(&news);
         record.count_into(&mut news);
     }
-    local.remember(local.key(entry, mode));
+    local.remember(local.key(entry, wanted));
     let is_empty = news.cycles.is_empty() && news.hints.is_empty() && news.recursions.is_empty();
     (!is_empty).then_some(news)
 }

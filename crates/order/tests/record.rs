@@ -205,6 +205,46 @@ fn a_mode_can_change_and_upgrading_blocks() {
     assert_eq!(cycles_of(line).len(), 1, "the upgrade waits for the reader");
 }
 
+/// Takes `one` upgradable, then `two`, and upgrades.
+fn upgrade_inside(one: &Identity, two: &Identity) {
+    let nested = || {
+        take(one, Mode::Upgradable);
+        take(two, Mode::Exclusive);
+        one.upgrading();
+        one.changed(Mode::Upgradable, Mode::Exclusive);
+        two.released(Mode::Exclusive);
+        one.released(Mode::Exclusive);
+    };
+    thread::scope(|scope| scope.spawn(nested).join()).expect("no acquisition panics");
+}
+
+#[test]
+fn the_lock_that_is_upgraded_keeps_writers_apart() {
+    switch_on();
+    let (one, two, line) = (Identity::new(), Identity::new(), line!());
+    upgrade_inside(&one, &two);
+    upgrade_inside(&one, &two);
+    nest(&[(&one, Mode::Exclusive), (&two, Mode::Exclusive)]);
+    nest(&[(&one, Mode::Upgradable), (&two, Mode::Exclusive)]);
+    assert_eq!(cycles_of(line).len(), 0, "one thread at a time gets past the first lock");
+    nest(&[(&one, Mode::Shared), (&two, Mode::Exclusive)]);
+    assert_eq!(cycles_of(line).len(), 1, "a reader gets past it");
+}
+
+#[test]
+fn an_upgrade_seen_before_hides_no_second_acquisition() {
+    switch_on();
+    let (lock, line) = (Identity::new(), line!());
+    take(&lock, Mode::Upgradable);
+    lock.upgrading();
+    let of_lock =
+        || report().recursions.into_iter().filter(|of| of.lock.place.line() == line).count();
+    assert_eq!(of_lock(), 0);
+    lock.acquiring(Mode::Exclusive);
+    assert_eq!(of_lock(), 1);
+    lock.released(Mode::Upgradable);
+}
+
 #[test]
 fn destructors_of_a_thread_and_panics_are_recorded() {
     static ONE: Identity = Identity::new();
