@@ -175,7 +175,7 @@ fn first_of_thread(
         if let Some(held) = again {
             news.recursions.extend(record.recursion(held, (taken.1, place), name, path));
         }
-        record.found.keep(&news);
+        record.found.keep(&mut news);
         record.count_into(&mut news);
     }
     local.remember(local.key(entry, wanted));
@@ -364,15 +364,16 @@ impl Record {
 }
 
 impl Report {
-    /// Keeps new findings, as far as there is room.
-    fn keep(&mut self, news: &Self) {
-        fn take<T: Clone>(into: &mut Vec<T>, from: &[T]) -> u64 {
-            let room = FINDINGS.saturating_sub(into.len()).min(from.len());
-            into.extend_from_slice(&from[..room]);
-            (from.len() - room) as u64
+    /// Keeps new findings, as far as there is room, and takes away those that it does not keep.
+    fn keep(&mut self, news: &mut Self) {
+        fn take<T: Clone>(into: &mut Vec<T>, from: &mut Vec<T>) -> u64 {
+            let all = from.len();
+            from.truncate(FINDINGS.saturating_sub(into.len()));
+            into.extend_from_slice(from);
+            (all - from.len()) as u64
         }
-        self.losses.cut_findings += take(&mut self.cycles, &news.cycles)
-            + take(&mut self.hints, &news.hints)
-            + take(&mut self.recursions, &news.recursions);
+        self.losses.cut_findings += take(&mut self.cycles, &mut news.cycles)
+            + take(&mut self.hints, &mut news.hints)
+            + take(&mut self.recursions, &mut news.recursions);
     }
 }

@@ -74,6 +74,20 @@ fn with_the_variable_a_cycle_is_in_the_file() {
 }
 
 #[test]
+fn a_program_with_many_findings_has_a_bounded_file() {
+    let test = "a_program_with_many_findings_has_a_bounded_file";
+    let Some(text) = with_file(test, |_| {
+        (0..300).for_each(|_| opposite_orders());
+        let report = report();
+        assert_eq!((report.cycles.len(), report.losses.cut_findings), (256, 44));
+    }) else {
+        return;
+    };
+    assert_eq!(text.matches("possible deadlock of 2 threads").count(), 256);
+    assert!(text.contains("not recorded: 44 findings beyond those that are kept"));
+}
+
+#[test]
 fn a_program_without_findings_says_what_was_recorded() {
     let test = "a_program_without_findings_says_what_was_recorded";
     let Some(text) = with_file(test, |_| {

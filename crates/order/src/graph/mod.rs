@@ -122,7 +122,7 @@ pub(crate) struct Graph<P> {
     pairs: BTreeMap<u64, BTreeMap<u64, Vec<Context<P>>>>,
     /// For each taken lock the locks that were held.
     before: BTreeMap<u64, BTreeSet<u64>>,
-    /// The locks of each cycle that was returned, and true if it was firm.
+    /// The locks of each cycle that was returned, and true if it was firm. No lock has ended.
     found: BTreeMap<Vec<u64>, bool>,
     /// The counts of what the bounds have cut off.
     cuts: Cuts,
@@ -179,8 +179,9 @@ impl<P> Graph<P> {
         self.close(pair, note)
     }
 
-    /// Forgets a lock and all its pairs.
+    /// Forgets a lock, all its pairs and its cycles. A number is never given to another lock.
     pub(crate) fn remove(&mut self, lock: u64) {
+        self.found.retain(|locks, _| !locks.contains(&lock));
         for taken in self.pairs.remove(&lock).into_iter().flat_map(BTreeMap::into_keys) {
             if let Some(before) = self.before.get_mut(&taken) {
                 before.remove(&lock);
