@@ -34,9 +34,16 @@ macro_rules! tests {
                 let (one, two, line) = (Mutex::new(()), RwLock::new(()), line!());
                 alone(|| drop((one.lock(), two.write())));
                 alone(|| drop((two.read(), one.lock())));
+                assert_eq!(cycles_of(line).len(), 1);
+                // All lines of a macro are that of its call.
+                let (one, two) = (ReentrantMutex::new(()), Mutex::new(()));
+                alone(|| drop((one.lock(), one.try_lock(), two.lock())));
+                alone(|| drop((two.lock(), one.try_lock(), one.lock())));
+                assert_eq!(cycles_of(line).len(), 1, "an attempt blocks for nothing");
+                alone(|| drop((two.lock(), one.lock())));
                 let cycles = cycles_of(line);
-                assert_eq!(cycles.len(), 1);
-                for step in &cycles[0].steps {
+                assert_eq!(cycles.len(), 2);
+                for step in cycles.iter().flat_map(|cycle| &cycle.steps) {
                     assert!(step.held_place.file().ends_with("patches.rs"));
                     assert!(step.taken_place.file().ends_with("patches.rs"));
                 }

@@ -26,6 +26,10 @@ mod nothing {
             Self
         }
 
+        pub(crate) const fn unplaced() -> Self {
+            Self
+        }
+
         #[inline]
         pub(crate) fn acquiring(&self, _: Mode) {}
 

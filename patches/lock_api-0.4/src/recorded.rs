@@ -27,6 +27,11 @@ impl<L> Recorded<L> {
         Self { identity: Identity::new(), raw }
     }
 
+    /// Wraps a constant, from which many locks are created.
+    pub(crate) const fn constant(raw: L) -> Self {
+        Self { identity: Identity::unplaced(), raw }
+    }
+
     /// Takes the lock by an act that blocks.
     #[inline]
     #[track_caller]
@@ -66,7 +71,7 @@ impl<L> Recorded<L> {
 // SAFETY: each call is one of the wrapped lock.
 unsafe impl<R: RawMutex> RawMutex for Recorded<R> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::new(R::INIT);
+    const INIT: Self = Self::constant(R::INIT);
 
     type GuardMarker = R::GuardMarker;
 
@@ -131,7 +136,7 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for Recorded<R> {
 // SAFETY: each call is one of the wrapped lock.
 unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::new(R::INIT);
+    const INIT: Self = Self::constant(R::INIT);
 
     type GuardMarker = R::GuardMarker;
 

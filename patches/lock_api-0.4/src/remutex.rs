@@ -78,45 +78,58 @@ impl<R: RawMutex, G: GetThreadId> RawReentrantMutex<R, G> {
     pub const INIT: Self = RawReentrantMutex {
         owner: AtomicUsize::new(0),
         lock_count: Cell::new(0),
-        mutex: Recorded::new(R::INIT),
+        mutex: Recorded::constant(R::INIT),
         get_thread_id: G::INIT,
     };
 
+    /// Counts one more acquisition by the owner, or returns the identity of another thread.
     #[inline]
-    fn lock_internal<F: FnOnce() -> bool>(&self, try_lock: F) -> bool {
+    fn lock_again(&self) -> Result<(), usize> {
         let id = self.get_thread_id.nonzero_thread_id().get();
-        if self.owner.load(Ordering::Relaxed) == id {
-            self.lock_count.set(
-                self.lock_count
-                    .get()
-                    .checked_add(1)
-                    .expect("ReentrantMutex lock count overflow"),
-            );
-        } else {
-            if !try_lock() {
-                return false;
-            }
-            self.owner.store(id, Ordering::Relaxed);
-            debug_assert_eq!(self.lock_count.get(), 0);
-            self.lock_count.set(1);
+        if self.owner.load(Ordering::Relaxed) != id {
+            return Err(id);
         }
+        self.lock_count.set(
+            self.lock_count
+                .get()
+                .checked_add(1)
+                .expect("ReentrantMutex lock count overflow"),
+        );
+        Ok(())
+    }
+
+    /// Makes the thread the owner if it has taken the mutex.
+    #[inline]
+    fn lock_first(&self, id: usize, locked: bool) -> bool {
+        if !locked {
+            return false;
+        }
+        self.owner.store(id, Ordering::Relaxed);
+        debug_assert_eq!(self.lock_count.get(), 0);
+        self.lock_count.set(1);
         true
     }
 
     /// Acquires this mutex, blocking if it's held by another thread.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) {
-        self.lock_internal(|| {
+        if let Err(id) = self.lock_again() {
             self.mutex.lock();
-            true
-        });
+            self.lock_first(id, true);
+        }
     }
 
     /// Attempts to acquire this mutex without blocking. Returns `true`
     /// if the lock was successfully acquired and `false` otherwise.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> bool {
-        self.lock_internal(|| self.mutex.try_lock())
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let locked = self.mutex.try_lock();
+        self.lock_first(id, locked)
     }
 
     /// Unlocks this mutex. The inner mutex may not be unlocked if
@@ -192,14 +205,24 @@ impl<R: RawMutexFair, G: GetThreadId> RawReentrantMutex<R, G> {
 impl<R: RawMutexTimed, G: GetThreadId> RawReentrantMutex<R, G> {
     /// Attempts to acquire this lock until a timeout is reached.
     #[inline]
+    #[track_caller]
     pub fn try_lock_until(&self, timeout: R::Instant) -> bool {
-        self.lock_internal(|| self.mutex.try_lock_until(timeout))
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let locked = self.mutex.try_lock_until(timeout);
+        self.lock_first(id, locked)
     }
 
     /// Attempts to acquire this lock until a timeout is reached.
     #[inline]
+    #[track_caller]
     pub fn try_lock_for(&self, timeout: R::Duration) -> bool {
-        self.lock_internal(|| self.mutex.try_lock_for(timeout))
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let locked = self.mutex.try_lock_for(timeout);
+        self.lock_first(id, locked)
     }
 }
 

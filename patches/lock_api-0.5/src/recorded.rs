@@ -26,6 +26,11 @@ impl<L> Recorded<L> {
         Self { identity: Identity::new(), raw }
     }
 
+    /// Wraps a constant, from which many locks are created.
+    pub(crate) const fn constant(raw: L) -> Self {
+        Self { identity: Identity::unplaced(), raw }
+    }
+
     /// Runs the wait of a condition variable, which releases the mutex and takes it again.
     #[track_caller]
     pub(crate) fn waiting<T>(&self, wait: impl FnOnce(&L) -> T) -> T {
@@ -62,7 +67,7 @@ impl<L> Recorded<L> {
 
 // SAFETY: each call is one of the wrapped lock, with its guard.
 unsafe impl<R: RawMutex> RawMutex for Recorded<R> {
-    const INIT: Self = Self::new(R::INIT);
+    const INIT: Self = Self::constant(R::INIT);
 
     type Guard = R::Guard;
 
@@ -126,7 +131,7 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for Recorded<R> {
 
 // SAFETY: each call is one of the wrapped lock, with its guard.
 unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
-    const INIT: Self = Self::new(R::INIT);
+    const INIT: Self = Self::constant(R::INIT);
 
     type SharedGuard = R::SharedGuard;
     type ExclusiveGuard = R::ExclusiveGuard;

@@ -77,32 +77,39 @@ impl<R: RawMutex, G: GetThreadId> RawReentrantMutex<R, G> {
         owner: AtomicUsize::new(0),
         lock_count: Cell::new(0),
         guard: UnsafeCell::new(MaybeUninit::uninit()),
-        mutex: Recorded::new(R::INIT),
+        mutex: Recorded::constant(R::INIT),
         get_thread_id: G::INIT,
     };
 
+    /// Counts one more acquisition by the owner, or returns the identity of another thread.
     #[inline]
-    fn lock_internal<F: FnOnce() -> Option<R::Guard>>(&self, try_lock: F) -> bool {
+    fn lock_again(&self) -> Result<(), usize> {
         let id = self.get_thread_id.nonzero_thread_id().get();
-        if self.owner.load(Ordering::Relaxed) == id {
-            self.lock_count.set(
-                self.lock_count
-                    .get()
-                    .checked_add(1)
-                    .expect("ReentrantMutex lock count overflow"),
-            );
-        } else {
-            let Some(guard) = try_lock() else {
-                return false;
-            };
-            // SAFETY: We have just acquired the underlying mutex.
-            unsafe {
-                (*self.guard.get()).write(guard);
-            }
-            self.owner.store(id, Ordering::Relaxed);
-            debug_assert_eq!(self.lock_count.get(), 0);
-            self.lock_count.set(1);
+        if self.owner.load(Ordering::Relaxed) != id {
+            return Err(id);
         }
+        self.lock_count.set(
+            self.lock_count
+                .get()
+                .checked_add(1)
+                .expect("ReentrantMutex lock count overflow"),
+        );
+        Ok(())
+    }
+
+    /// Makes the thread the owner if it has taken the mutex.
+    #[inline]
+    fn lock_first(&self, id: usize, guard: Option<R::Guard>) -> bool {
+        let Some(guard) = guard else {
+            return false;
+        };
+        // SAFETY: The thread has just acquired the underlying mutex.
+        unsafe {
+            (*self.guard.get()).write(guard);
+        }
+        self.owner.store(id, Ordering::Relaxed);
+        debug_assert_eq!(self.lock_count.get(), 0);
+        self.lock_count.set(1);
         true
     }
 
@@ -112,8 +119,12 @@ impl<R: RawMutex, G: GetThreadId> RawReentrantMutex<R, G> {
     ///
     /// Panics if the recursive lock count overflows.
     #[inline]
+    #[track_caller]
     pub fn lock(&self) {
-        self.lock_internal(|| Some(self.mutex.lock()));
+        if let Err(id) = self.lock_again() {
+            let guard = self.mutex.lock();
+            self.lock_first(id, Some(guard));
+        }
     }
 
     /// Attempts to acquire this mutex without blocking. Returns `true`
@@ -123,8 +134,13 @@ impl<R: RawMutex, G: GetThreadId> RawReentrantMutex<R, G> {
     ///
     /// Panics if the recursive lock count overflows.
     #[inline]
+    #[track_caller]
     pub fn try_lock(&self) -> bool {
-        self.lock_internal(|| self.mutex.try_lock())
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let guard = self.mutex.try_lock();
+        self.lock_first(id, guard)
     }
 
     /// Unlocks this mutex. The inner mutex may not be unlocked if
@@ -219,8 +235,13 @@ impl<R: RawMutexTimed, G: GetThreadId> RawReentrantMutex<R, G> {
     ///
     /// Panics if the recursive lock count overflows.
     #[inline]
+    #[track_caller]
     pub fn try_lock_until(&self, timeout: R::Instant) -> bool {
-        self.lock_internal(|| self.mutex.try_lock_until(timeout))
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let guard = self.mutex.try_lock_until(timeout);
+        self.lock_first(id, guard)
     }
 
     /// Attempts to acquire this lock until a timeout is reached.
@@ -231,8 +252,13 @@ impl<R: RawMutexTimed, G: GetThreadId> RawReentrantMutex<R, G> {
     ///
     /// Panics if the recursive lock count overflows.
     #[inline]
+    #[track_caller]
     pub fn try_lock_for(&self, timeout: R::Duration) -> bool {
-        self.lock_internal(|| self.mutex.try_lock_for(timeout))
+        let Err(id) = self.lock_again() else {
+            return true;
+        };
+        let guard = self.mutex.try_lock_for(timeout);
+        self.lock_first(id, guard)
     }
 }
 
