@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::{self, LockResult, WaitTimeoutResult};
 use std::time::{Duration, Instant};
 
-use stanchion_order::Mode;
-
 use super::held::map;
 use super::mutex::MutexGuard;
 
@@ -68,9 +66,9 @@ impl Condvar {
     /// ```
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        let (identity, inner) = guard.into_parts();
-        let result = identity.reacquiring(Mode::Exclusive, || self.inner.wait(inner));
-        map(result, |inner| MutexGuard::from_parts(identity, inner))
+        let (held, inner) = guard.into_parts();
+        let (held, result) = held.waiting(|| self.inner.wait(inner));
+        map(result, |inner| MutexGuard::from_parts(held, inner))
     }
 
     /// Waits as long as the condition is true.
@@ -130,10 +128,10 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         timeout: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let (identity, inner) = guard.into_parts();
+        let (held, inner) = guard.into_parts();
         let wait = || self.inner.wait_timeout(inner, timeout);
-        let result = identity.reacquiring(Mode::Exclusive, wait);
-        map(result, |(inner, ended)| (MutexGuard::from_parts(identity, inner), ended))
+        let (held, result) = held.waiting(wait);
+        map(result, |(inner, ended)| (MutexGuard::from_parts(held, inner), ended))
     }
 
     /// Waits as long as the condition is true, and ends the wait after a time.
@@ -177,10 +175,10 @@ impl Condvar {
             guard = self.wait_timeout(guard, left)?.0;
         };
         // Only `std` makes a result: that of a wait of no time says whether the time is over.
-        let (identity, inner) = guard.into_parts();
+        let (held, inner) = guard.into_parts();
         let wait = || self.inner.wait_timeout_while(inner, Duration::ZERO, |_| has_ended);
-        let result = identity.reacquiring(Mode::Exclusive, wait);
-        map(result, |(inner, ended)| (MutexGuard::from_parts(identity, inner), ended))
+        let (held, result) = held.waiting(wait);
+        map(result, |(inner, ended)| (MutexGuard::from_parts(held, inner), ended))
     }
 
     /// Wakes a thread that waits, if there is one. Never panics.

@@ -23,6 +23,14 @@ impl<'a> Held<'a> {
         Self { identity, mode }
     }
 
+    /// Runs the wait of a condition variable, which releases the lock and takes it again. If it
+    /// panics, then `std` has released the lock.
+    #[track_caller]
+    pub(super) fn waiting<R>(self, wait: impl FnOnce() -> R) -> (Self, R) {
+        let result = self.identity.reacquiring(self.mode, wait);
+        (self, result)
+    }
+
     /// Returns the identity of a lock that is held on.
     pub(super) fn into_identity(self) -> &'a Identity {
         let identity = self.identity;
@@ -66,5 +74,24 @@ pub(super) fn attempt<'a, T, U>(
             with(Held::new(identity, mode), poisoned.into_inner()),
         ))),
         Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_wait_that_panics_leaves_the_lock_free() {
+        stanchion_order::switch_on();
+        let lock = Identity::new();
+        let held = Held::new(&lock, Mode::Exclusive);
+        let wait = || held.waiting(|| panic!("the mutex is another one"));
+        assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
+        lock.acquiring(Mode::Exclusive);
+        let report = stanchion_order::report();
+        assert_eq!((report.recursions.len(), report.losses.unseen_releases), (0, 0), "{report}");
     }
 }

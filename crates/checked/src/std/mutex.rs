@@ -180,13 +180,13 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// Takes the guard apart, with the mutex held on.
-    pub(super) fn into_parts(self) -> (&'a Identity, sync::MutexGuard<'a, T>) {
-        (self.held.into_identity(), self.inner)
+    pub(super) fn into_parts(self) -> (Held<'a>, sync::MutexGuard<'a, T>) {
+        (self.held, self.inner)
     }
 
-    /// Makes a guard of a mutex that was noted as held.
-    pub(super) fn from_parts(identity: &'a Identity, inner: sync::MutexGuard<'a, T>) -> Self {
-        Self { held: Held::noted(identity, Mode::Exclusive), inner }
+    /// Makes a guard of its parts.
+    pub(super) fn from_parts(held: Held<'a>, inner: sync::MutexGuard<'a, T>) -> Self {
+        Self { held, inner }
     }
 }
 
