@@ -15,7 +15,7 @@ use crate::{file, recorder, switch};
 ///
 /// A wrapper keeps it in the lock, and tells it of each acquisition and release. It costs one
 /// relaxed load a call while the recorder is off. While it is on, it must not be told of a lock
-/// that a global allocator takes inside of another recorded lock.
+/// that a global allocator takes inside of another recorded lock, or at first by an attempt.
 ///
 /// ```
 /// use stanchion_order::{Identity, Mode};

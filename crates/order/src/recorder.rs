@@ -95,7 +95,7 @@ pub(crate) fn begin(of: &AtomicPtr<LockEntry>, created: Option<CallSite>, place:
     record.locks.insert(number, lock);
     let entry = record.free.pop().unwrap_or_else(|| Box::leak(Box::new(LockEntry::new())));
     entry.give(number);
-    // Release: pairs with the Acquire in `Identity::entry`, which reads the number in the entry.
+    // Release: pairs with the Acquire in `Identity::known_entry`, before the number is read.
     of.store(std::ptr::from_ref(entry).cast_mut(), Ordering::Release);
 }
 

@@ -83,7 +83,7 @@ impl fmt::Display for Step {
 pub struct Cycle {
     /// The steps: each takes the lock that the next one holds, and the last that of the first.
     pub steps: Vec<Step>,
-    /// True if a third thread has to wait to write one of the locks.
+    /// True if there is a lock that two steps read: it blocks only while a writer waits for it.
     pub needs_writer: bool,
 }
 
@@ -117,7 +117,10 @@ impl Cycle {
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.needs_writer {
-            writeln!(f, "  (only while a third thread waits to write one of the locks)")?;
+            writeln!(
+                f,
+                "  (only while other threads wait to write each lock that two of these read)"
+            )?;
         }
         self.steps.iter().try_for_each(|step| step.fmt(f))
     }

@@ -17,7 +17,7 @@ const UNREAD: u8 = 2;
 // Relaxed everywhere: the switch guards no data, and an acquisition that sees it late is not noted.
 static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
 
-/// True in the child of a fork. Relaxed: the thread that forks sets it, before the child has others.
+/// True in the child of a fork. Relaxed: its first thread sets it, before there are others.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if acquisitions are recorded. `begin` gets the variable when it is read.

@@ -26,6 +26,10 @@ fn with_file(test: &str, body: impl FnOnce(&Path)) -> Option<String> {
 }
 
 fn opposite_orders() {
+    opposite_orders_in(thread::Builder::new);
+}
+
+fn opposite_orders_in(builder: fn() -> thread::Builder) {
     let (one, two) = (Identity::new(), Identity::new());
     for pair in [[&one, &two], [&two, &one]] {
         let nested = || {
@@ -35,7 +39,10 @@ fn opposite_orders() {
             }
             pair.iter().for_each(|lock| lock.released(Mode::Exclusive));
         };
-        thread::scope(|scope| scope.spawn(nested).join()).expect("no acquisition panics");
+        thread::scope(|scope| {
+            let thread = builder().spawn_scoped(scope, nested).expect("a thread is spawned");
+            thread.join().expect("no acquisition panics");
+        });
     }
 }
 
@@ -85,6 +92,16 @@ fn a_program_with_many_findings_has_a_bounded_file() {
     };
     assert_eq!(text.matches("possible deadlock of 2 threads").count(), 256);
     assert!(text.contains("not recorded: 44 findings beyond those that are kept"));
+}
+
+#[test]
+fn a_cycle_is_named_on_a_small_stack() {
+    let Some(text) = with_file("a_cycle_is_named_on_a_small_stack", |_| {
+        opposite_orders_in(|| thread::Builder::new().stack_size(48 << 10));
+    }) else {
+        return;
+    };
+    assert_eq!(text.matches("in variable::opposite_orders_in").count(), 2, "{text}");
 }
 
 #[test]
