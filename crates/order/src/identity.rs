@@ -134,11 +134,7 @@ impl Identity {
     #[inline]
     pub fn changed(&self, from: Mode, to: Mode) {
         if is_on() {
-            self.with_entry(|local, entry| {
-                if let Some(held) = recorder::released(local, entry, from) {
-                    recorder::acquired(local, entry, to, held.place);
-                }
-            });
+            self.with_entry(|local, entry| recorder::changed(local, entry, from, to));
         }
     }
 

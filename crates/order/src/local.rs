@@ -49,6 +49,8 @@ pub(crate) struct Local {
     thread: Cell<u64>,
     /// The number of held locks.
     length: Cell<usize>,
+    /// The number of held locks for which the list had no room.
+    too_deep: Cell<usize>,
     /// The sum of the shares of the held locks. Equal lists have equal sums.
     sum: Cell<u64>,
     /// The held locks, the latest last.
@@ -63,6 +65,7 @@ thread_local! {
             busy: Cell::new(false),
             thread: Cell::new(0),
             length: Cell::new(0),
+            too_deep: Cell::new(0),
             sum: Cell::new(0),
             held: [const { Cell::new(None) }; DEEPEST],
             seen: [const { Cell::new(0) }; REMEMBERED],
@@ -122,15 +125,31 @@ impl Local {
         self.held().find(|held| std::ptr::eq(held.entry, entry))
     }
 
-    /// Notes a lock. Returns false if the list is full.
+    /// Notes a lock. Returns false, and only counts it, if the list is full.
     #[inline]
     pub(crate) fn push(&self, held: Held) -> bool {
         let length = self.length.get();
-        let Some(position) = self.held.get(length) else { return false };
+        let Some(position) = self.held.get(length) else {
+            self.too_deep.set(self.too_deep.get() + 1);
+            return false;
+        };
         position.set(Some(held));
         self.length.set(length + 1);
         self.sum.set(self.sum.get().wrapping_add(held.share()));
         true
+    }
+
+    /// Returns true if a lock that is not in the list may be held all the same.
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.too_deep.get() > 0
+    }
+
+    /// Takes a lock that is not in the list for one that was only counted. Returns false if there
+    /// is none.
+    pub(crate) fn remove_too_deep(&self) -> bool {
+        let count = self.too_deep.get();
+        self.too_deep.set(count.saturating_sub(1));
+        count > 0
     }
 
     /// Removes the latest acquisition that `is_it` accepts.

@@ -5,7 +5,7 @@
 //! lock is free, because taking one may wait for another thread's backtrace.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::entry::LockEntry;
@@ -76,6 +76,10 @@ static RECORD: Mutex<Record> = Mutex::new(Record {
         pairs: 0,
     },
 });
+
+/// The acquisitions by threads that held too many locks. Relaxed: a count. It is not in the record,
+/// because the lock that was taken may be that of the allocator, for which the record may wait.
+static TOO_DEEP: AtomicU64 = AtomicU64::new(0);
 
 /// Locks the record. A panic while it was locked leaves it whole: each change is one call.
 fn record() -> MutexGuard<'static, Record> {
@@ -204,23 +208,38 @@ pub(crate) fn acquired(local: &Local, entry: &'static LockEntry, mode: Mode, pla
         return lose(local, entry);
     }
     if !local.push(Held { entry, number: entry.number(), mode, place }) {
-        record().found.losses.too_deep += 1;
+        TOO_DEEP.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Notes that the thread holds a lock no more.
 #[inline]
-pub(crate) fn released(local: &Local, entry: &'static LockEntry, mode: Mode) -> Option<Held> {
-    let is_shared = |mode| matches!(mode, Mode::Shared | Mode::SharedRecursive);
-    let removed = local.remove(|held| {
-        std::ptr::eq(held.entry, entry)
-            && (held.mode == mode || is_shared(held.mode) && is_shared(mode))
-    });
-    if removed.is_none() && !entry.is_lost() {
+pub(crate) fn released(local: &Local, entry: &'static LockEntry, mode: Mode) {
+    if take_out(local, entry, mode).is_none() && !local.remove_too_deep() && !entry.is_lost() {
         // Another thread has taken it, or this one past the wrapper.
         lose(local, entry);
     }
-    removed
+}
+
+/// Notes that the thread holds a lock in another mode than before.
+#[inline]
+pub(crate) fn changed(local: &Local, entry: &'static LockEntry, from: Mode, to: Mode) {
+    match take_out(local, entry, from) {
+        Some(held) => acquired(local, entry, to, held.place),
+        // It is one of those that were only counted, and stays so.
+        None if local.is_too_deep() || entry.is_lost() => {}
+        None => lose(local, entry),
+    }
+}
+
+/// Takes a lock that the thread holds in a mode out of its list.
+#[inline]
+fn take_out(local: &Local, entry: &'static LockEntry, mode: Mode) -> Option<Held> {
+    let is_shared = |mode| matches!(mode, Mode::Shared | Mode::SharedRecursive);
+    local.remove(|held| {
+        std::ptr::eq(held.entry, entry)
+            && (held.mode == mode || is_shared(held.mode) && is_shared(mode))
+    })
 }
 
 /// Removes a lock from the graph, and counts it.
@@ -356,6 +375,7 @@ impl Record {
         report.losses = Losses {
             cut_searches: cuts.searches,
             cut_contexts: cuts.contexts,
+            too_deep: TOO_DEEP.load(Ordering::Relaxed),
             ..self.found.losses.clone()
         };
         report.locks = self.count;

@@ -279,10 +279,21 @@ fn destructors_of_a_thread_and_panics_are_recorded() {
 #[test]
 fn too_many_locks_of_one_thread_are_counted() {
     switch_on();
+    let line = line!() + 1;
     let locks: Vec<Identity> = (0..70).map(|_| Identity::new()).collect();
     let before = report().losses.too_deep;
-    nest(&locks.iter().map(|lock| (lock, Mode::Exclusive)).collect::<Vec<_>>());
+    let nested = || {
+        locks.iter().for_each(|lock| take(lock, Mode::Exclusive));
+        locks[69].changed(Mode::Exclusive, Mode::Shared);
+        locks[69].released(Mode::Shared);
+        locks[..69].iter().rev().for_each(|lock| lock.released(Mode::Exclusive));
+    };
+    thread::scope(|scope| scope.spawn(nested).join()).expect("no acquisition panics");
     assert_eq!(report().losses.too_deep - before, 6);
+    assert_eq!(cycles_of(line).len(), 0);
+    // The last lock is recorded on.
+    nest(&[(&locks[69], Mode::Exclusive), (&locks[0], Mode::Exclusive)]);
+    assert!(cycles_of(line).iter().any(|cycle| cycle.steps.len() == 2));
 }
 
 #[test]
