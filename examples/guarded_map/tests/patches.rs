@@ -49,6 +49,12 @@ macro_rules! tests {
                 }
             }
 
+            #[cfg(target_pointer_width = "64")]
+            #[test]
+            fn a_small_mutex_has_32_bytes() {
+                assert_eq!(size_of::<Mutex<u8>>(), 32);
+            }
+
             #[test]
             fn each_release_is_seen() {
                 switch_on();
