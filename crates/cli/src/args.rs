@@ -227,6 +227,7 @@ Examples:
   stanchion record --output redis.json -- redis-server --io-threads 2
   stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
   stanchion record --cost -- ./program   what recording costs it, in 30 pairs of runs
+  stanchion record --pid 4711                        observe a process that runs, from outside
 
 Works for programs that take their locks by pthread_mutex_lock of the GNU C library (those in C and C++ for the most part), for programs in Rust, and for \
 whatever processes they start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. Of the locks of \
@@ -237,6 +238,8 @@ outlive it are not waited for.
 With --lock, normal mutexes that are private to a process are replaced, with the condition variables; recursive, error-checking, robust, \
 priority-inheriting and shared ones stay. A thread that waits for a condition is then not woken by pthread_cancel, and a program that locks a normal mutex \
 which it holds, to wait for another thread to unlock it, is ended with a message.
+
+With --pid nothing is loaded into the process: its files in /proc are read, it is not attached to and gets no signal. That shows for each thread how long it ran, waited for a processor and slept, in which system calls, and which threads waited for the same address. It shows no call paths and no names of locks. System calls can be read by the user that may trace the process; the report says if that was refused. It ends after --seconds, at Ctrl-C, or when the process ends, and with 0.
 
 Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
   1    the recording could not be written, or a run of --cost failed
@@ -272,8 +275,28 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) shim: Option<PathBuf>,
 
+    /// Observe this process in place of running a program.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF),
+        conflicts_with_all = ["output", "lock", "shim", "cost", "command"])]
+    pub(crate) pid: Option<u32>,
+
+    /// Observe it for this time at most.
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "command",
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: u64,
+
+    /// The time from one reading of its threads to the next. It is longer where reading them would
+    /// take more than a tenth of a processor.
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "command",
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) interval_ms: u64,
+
+    /// Also write the observation to this file ("-" is standard output).
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) json: Option<PathBuf>,
+
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "pid", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -64,6 +64,9 @@ pub(crate) enum Error {
 
     #[error(transparent)]
     Record(#[from] crate::record::Refusal),
+
+    #[error(transparent)]
+    Watch(#[from] crate::watch::Refusal),
 }
 
 impl Error {
@@ -82,6 +85,7 @@ impl Error {
             | Self::Recording(_) => 2,
             Self::Study(error) => error.exit_code(),
             Self::Record(refusal) => refusal.exit_code(),
+            Self::Watch(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Simulated(_)
             | Self::Judge { .. }

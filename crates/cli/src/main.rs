@@ -5,7 +5,7 @@
 //! - `compare` says what is safe on several computers.
 //! - `machine` says what this machine is.
 //! - `calibrate` says how far simulated locks are from real ones.
-//! - `record` records the waits of a program.
+//! - `record` records the waits of a program, or observes a process that runs.
 //! - `advise` says which mutex suits a program, from its recorded waits.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it
@@ -22,6 +22,7 @@ mod report;
 mod study;
 mod survey;
 mod times;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -44,7 +45,10 @@ fn main() -> ExitCode {
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
         args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),
-        args::Command::Record(options) => record::run(&options).map_err(error::Error::from),
+        args::Command::Record(options) => match options.pid {
+            Some(process) => watch::run(process, &options).map(|()| 0).map_err(error::Error::from),
+            None => record::run(&options).map_err(error::Error::from),
+        },
         args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
         args::Command::StandIn { name, amount } => {
             return stanchion_paper_klmo91::stand_in::run(&name, amount);

@@ -11,3 +11,4 @@ mod random;
 mod record;
 mod resume;
 mod share;
+mod watch;

@@ -45,7 +45,7 @@ impl Place {
         command.env_remove("LD_PRELOAD").output().expect("it can be started")
     }
 
-    fn executable(&self, name: &str, contents: &[u8]) -> String {
+    pub(crate) fn executable(&self, name: &str, contents: &[u8]) -> String {
         let path = self.path(name);
         fs::write(&path, contents).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
