@@ -35,6 +35,7 @@
 
 mod buckets;
 mod counters;
+pub mod current;
 mod distribution;
 #[cfg(feature = "wait_files")]
 mod document;

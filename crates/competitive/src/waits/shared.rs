@@ -6,7 +6,8 @@
 //! Nor need the files of a hundred processes be added up, each with buckets of its own width.
 //!
 //! ```text
-//! magic | width of a bucket | processes | processes that locked | waits without a name
+//! magic | width of a bucket | processes | processes that locked | waits without a name | unseen
+//! 2048 × (a wait that goes on)
 //! 512 × (state | text | counters)
 //! ```
 //!
@@ -38,11 +39,16 @@ use stanchion_machine::atomic::{AtomicU64, Ordering};
 
 use super::buckets::{self, MAX_UNIT_NS};
 use super::counters::{Counters, Writers};
+use super::current::{CurrentWait, Slot, Taken};
 use super::distribution::{Counts, Distribution, Observation};
 use crate::cost;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"stanch\x01w");
+const MAGIC: u64 = u64::from_le_bytes(*b"stanch\x02w");
 const NAMES: usize = 512;
+/// The number of waits that go on at a time and can be seen.
+const SLOTS: usize = 2048;
+/// The number of slots, from the thread's own on, in which its wait may be.
+const NEAR: usize = 16;
 const WORDS: usize = 30;
 const WRITING: u64 = 1;
 const TAKEN: u64 = 2;
@@ -68,8 +74,12 @@ pub struct Shared {
     nameless: AtomicU64,
     /// The number of waits with a name that was not looked up for them. Counted by the waiter.
     unwalked: AtomicU64,
+    /// The number of waits that found no slot while they went on. Counted by the waiter.
+    unseen: AtomicU64,
     /// Room for later versions.
-    spare: [AtomicU64; 2],
+    spare: [AtomicU64; 1],
+    /// The waits that go on. Written by the waiters.
+    slots: [Slot; SLOTS],
     /// The names and their counts.
     names: [Name; NAMES],
 }
@@ -154,6 +164,16 @@ pub struct Gathered {
     pub locks: BTreeMap<String, Distribution>,
 }
 
+/// A wait that a thread has begun, and where it is written.
+#[derive(Debug)]
+#[must_use = "the wait goes on until `end_wait`"]
+pub struct Begun {
+    /// The index of the slot.
+    slot: usize,
+    /// The right to clear it.
+    taken: Taken,
+}
+
 impl Shared {
     /// Returns the table at `start`.
     ///
@@ -163,8 +183,9 @@ impl Shared {
     ///
     /// # Safety
     ///
-    /// `length` bytes from `start` on must be readable and writable for `'a`. All code that
-    /// accesses them meanwhile, in any process, must do so through a table like this.
+    /// `length` bytes from `start` on must be readable for `'a`, and writable if any method is
+    /// called that counts, names, or begins or ends a wait. All code that accesses them meanwhile,
+    /// in any process, must do so through a table like this.
     pub unsafe fn at<'a>(start: *const u8, length: usize) -> Result<&'a Self, Foreign> {
         if length != SIZE {
             return Err(Foreign::Size { found: length });
@@ -244,6 +265,45 @@ impl Shared {
         self.unwalked.fetch_add(waits, Ordering::Relaxed);
     }
 
+    /// Writes where a thread waits from now on. Without a free slot near the thread's own, it only
+    /// counts the wait as unseen. Allocates nothing, takes no lock.
+    #[inline]
+    pub fn begin_wait(&self, wait: &CurrentWait) -> Option<Begun> {
+        // The numbers of threads that live at the same time differ, and mostly by little. So each
+        // has a slot of its own, unless there are very many.
+        for near in 0..NEAR {
+            let slot = (wait.thread as usize).wrapping_add(near) % SLOTS;
+            if let Some(taken) = self.slots[slot].begin(wait) {
+                return Some(Begun { slot, taken });
+            }
+        }
+        self.unseen.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Clears the place where the thread's wait is written.
+    #[inline]
+    pub fn end_wait(&self, begun: Begun) {
+        self.slots[begun.slot].end(begun.taken);
+    }
+
+    /// Returns the waits that go on, with their names. A thread that ended in its wait is among
+    /// them.
+    #[must_use]
+    pub fn current_waits(&self) -> Vec<(CurrentWait, Option<String>)> {
+        let named = |wait: CurrentWait| {
+            let name = wait.name.and_then(|index| self.names.get(index as usize));
+            (wait, name.and_then(Name::text))
+        };
+        self.slots.iter().filter_map(Slot::read).map(named).collect()
+    }
+
+    /// Returns the number of waits that found no slot while they went on.
+    #[must_use]
+    pub fn unseen_waits(&self) -> u64 {
+        self.unseen.load(Ordering::Relaxed)
+    }
+
     /// Returns its content now.
     #[must_use]
     pub fn gather(&self) -> Gathered {
@@ -310,6 +370,7 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waits::current::Kind;
 
     /// Memory as a file of zeros with that header would be.
     struct Memory(Vec<u64>);
@@ -370,6 +431,35 @@ mod tests {
     }
 
     #[test]
+    fn waits_that_go_on_are_seen_with_their_names() {
+        let mut memory = Memory::new(5_000);
+        let table = memory.table().unwrap();
+        let wait = |thread, name| CurrentWait {
+            process: 1,
+            thread,
+            since_ns: 5,
+            name,
+            kind: Kind::Mutex,
+            address: 0x10,
+        };
+        let first = wait(70, table.name(b"queue"));
+        let begun = table.begin_wait(&first).unwrap();
+        // This one's place is the same.
+        let second = wait(70 + SLOTS as u32, None);
+        let other = table.begin_wait(&second).unwrap();
+        let expected = [(first, Some("queue".to_owned())), (second, None)];
+        assert_eq!(table.current_waits(), expected);
+        table.end_wait(begun);
+        assert_eq!(table.current_waits(), expected[1..]);
+        table.end_wait(other);
+        assert!(table.current_waits().is_empty());
+        let kept: Vec<_> = (0..NEAR).map(|_| table.begin_wait(&first)).collect();
+        assert!(kept.iter().all(Option::is_some));
+        assert!(table.begin_wait(&first).is_none(), "there is no slot left");
+        assert_eq!((table.unseen_waits(), table.current_waits().len()), (1, NEAR));
+    }
+
+    #[test]
     fn what_is_no_table_is_refused() {
         let mut memory = Memory::new(0);
         memory.0[0] ^= 1;
@@ -392,6 +482,8 @@ mod tests {
         assert_eq!(found.locks.len(), 1, "all names have become the same nonsense");
         assert_eq!(table.name(b"queue"), None);
         table.add(Some(u32::MAX), &wait(5));
+        // All phases are 3, which no thread writes.
+        assert!(table.current_waits().is_empty());
     }
 
     #[test]
