@@ -35,6 +35,9 @@ pub(crate) enum Command {
     /// Rust.
     #[command(after_help = RECORD_HELP)]
     Record(RecordOptions),
+    /// Say where each thread of a program waits now that runs under `record`, and since when.
+    #[command(after_help = STALLS_HELP)]
+    Stalls(StallsOptions),
     /// Write the page of a study again from its results, or the page of a recording: where a
     /// program's threads waited.
     #[command(after_help = REPORT_HELP)]
@@ -241,12 +244,37 @@ which it holds, to wait for another thread to unlock it, is ended with a message
 
 With --pid nothing is loaded into the process: its files in /proc are read, it is not attached to and gets no signal. That shows for each thread how long it ran, waited for a processor and slept, in which system calls, and which threads waited for the same address. It shows no call paths and no names of locks. System calls can be read by the user that may trace the process; the report says if that was refused. It ends after --seconds, at Ctrl-C, or when the process ends, and with 0.
 
+Where the threads wait while the program runs is printed by `stanchion stalls`, and at the signal SIGUSR1 to this command.
+
 Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
   1    the recording could not be written, or a run of --cost failed
   2    wrong command line, no shim, or a COMMAND that cannot be recorded (statically linked, set-uid,
        for another C library); nothing was run
   126  COMMAND cannot be executed
   127  there is no such command";
+
+const STALLS_HELP: &str = "\
+Examples:
+  stanchion record -- ./program          on one terminal
+  stanchion stalls $(pgrep program)      on another one: the threads of that process
+  stanchion stalls $(pgrep stanchion)    those of all processes that are recorded
+  kill -USR1 $(pgrep stanchion)          the same, on the terminal of `stanchion record`
+
+Prints for each thread that waits the lock or the function, as `record` prints it at its end, and how long it has waited. Of the other threads it \
+prints what /proc says of them. Each thread has written its wait into a table before it sleeps, so the program gets no signal and is not stopped. The \
+locks of Rust store no owner: which thread holds them is not known. A program that was started without `record` is observed by `record --pid`.
+
+Exit codes:
+  0  printed
+  1  the table could not be read
+  2  wrong command line, or PID is neither a `stanchion record` nor a process that it records";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StallsOptions {
+    /// The process of `stanchion record`, or one that it records.
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF))]
+    pub(crate) pid: u32,
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordOptions {

@@ -66,6 +66,9 @@ pub(crate) enum Error {
     Record(#[from] crate::record::Refusal),
 
     #[error(transparent)]
+    Stalls(#[from] crate::record::stalls::Refusal),
+
+    #[error(transparent)]
     Watch(#[from] crate::watch::Refusal),
 }
 
@@ -85,6 +88,7 @@ impl Error {
             | Self::Recording(_) => 2,
             Self::Study(error) => error.exit_code(),
             Self::Record(refusal) => refusal.exit_code(),
+            Self::Stalls(refusal) => refusal.exit_code(),
             Self::Watch(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Simulated(_)

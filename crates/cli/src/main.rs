@@ -6,6 +6,7 @@
 //! - `machine` says what this machine is.
 //! - `calibrate` says how far simulated locks are from real ones.
 //! - `record` records the waits of a program, or observes a process that runs.
+//! - `stalls` says where the threads of a recorded program wait now.
 //! - `advise` says which mutex suits a program, from its recorded waits.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it
@@ -49,6 +50,9 @@ fn main() -> ExitCode {
             Some(process) => watch::run(process, &options).map(|()| 0).map_err(error::Error::from),
             None => record::run(&options).map_err(error::Error::from),
         },
+        args::Command::Stalls(options) => {
+            record::stalls::run(&options).map(|()| 0).map_err(error::Error::from)
+        }
         args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
         args::Command::StandIn { name, amount } => {
             return stanchion_paper_klmo91::stand_in::run(&name, amount);

@@ -3,7 +3,7 @@
 
 /// The kind of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// For a lock.
     Lock,
     /// For a condition.
@@ -22,7 +22,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Returns the word for it in tables.
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Lock => "lock",
             Self::Condition => "condition",

@@ -11,6 +11,7 @@ mod overhead;
 mod program;
 mod run;
 mod shim;
+pub(crate) mod stalls;
 mod summary;
 mod symbols;
 mod table;
@@ -102,6 +103,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let made = check_output(&options.output)?;
     let table = table::Table::new(cost::measured())?;
 
+    stalls::listen(table.path());
     let began = Instant::now();
     let mut recorded = program_command();
     run::record(&mut recorded, &shim, table.path(), policy);
@@ -109,7 +111,9 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let elapsed = began.elapsed();
 
     let gathered = table.gather()?;
-    if let Some(reason) = summary::nothing(&gathered, &program) {
+    let left = stalls::left(table.path());
+    left.iter().for_each(|line| Output::Stderr.line(format_args!("{line}")));
+    if let Some(reason) = summary::nothing(&gathered, &program, !left.is_empty()) {
         if made {
             let _ = std::fs::remove_file(&options.output);
         }

@@ -91,6 +91,21 @@ fn add<K: Ord>(all: &mut BTreeMap<K, Distribution>, key: K, waits: &Distribution
     }
 }
 
+/// The names of places that are looked up one by one, with the symbols of their files.
+pub(crate) struct Names<'t>(BTreeMap<&'t str, Symbols>);
+
+impl<'t> Names<'t> {
+    pub(crate) fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Returns the kind of wait and the name of a place.
+    pub(crate) fn of(&mut self, place: &'t str) -> (Class, String) {
+        let (place, _) = name(place, &mut self.0);
+        (place.class, cut(&place.name))
+    }
+}
+
 /// Of printable characters, and as long as a recording's names may be.
 fn cut(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();

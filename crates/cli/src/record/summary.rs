@@ -14,7 +14,8 @@ use stanchion_study::output::Output;
 use stanchion_study::units::{count, grouped, grouped_count, percent};
 
 /// Why there is nothing to write, if there is nothing.
-pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
+/// `is_left` is true if threads still waited at the end.
+pub(super) fn nothing(gathered: &Gathered, program: &Path, is_left: bool) -> Option<String> {
     let program = program.display();
     if gathered.processes == 0 {
         Some(format!(
@@ -27,6 +28,8 @@ pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
             "{program} took no pthread mutex, and none of its threads waited by `syscall`. Programs in Go wait in ways that the \
              shim does not see"
         ))
+    } else if is_left {
+        Some(format!("no wait of {program} ended before the program did"))
     } else {
         Some(format!(
             "{program} took locks and never had to wait for one. Give it more threads or more work"

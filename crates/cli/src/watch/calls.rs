@@ -6,14 +6,14 @@ const FUTEX_WAITS: [u64; 5] = [0, 6, 9, 11, 13];
 const FUTEX_FLAGS: u64 = 128 | 256;
 
 /// Returns the name of a system call that often waits. A rarer one is told by its number.
-pub(super) fn name(number: i64) -> Option<&'static str> {
+pub(crate) fn name(number: i64) -> Option<&'static str> {
     let calls = COMMON.iter().chain(ONLY_HERE);
     calls.into_iter().find(|call| call.0 == number).map(|call| call.1)
 }
 
 /// Returns the address of the word that a call waits for, if the call is a wait of `futex`, and
 /// whether it waits without a time limit.
-pub(super) fn futex_word(number: i64, arguments: &[u64; 6]) -> Option<(u64, bool)> {
+pub(crate) fn futex_word(number: i64, arguments: &[u64; 6]) -> Option<(u64, bool)> {
     let is_wait = || FUTEX_WAITS.contains(&(arguments[1] & !FUTEX_FLAGS));
     (name(number) == Some("futex") && is_wait()).then(|| (arguments[0], arguments[3] == 0))
 }

@@ -4,9 +4,9 @@
 //! debugger to it and sends it no signal. So it sees how long threads run, wait for a processor and
 //! sleep, and in which system calls. It sees no call paths and no names of locks.
 
-mod calls;
+pub(crate) mod calls;
 mod observe;
-mod procfs;
+pub(crate) mod procfs;
 mod report;
 mod text;
 
@@ -22,7 +22,7 @@ use procfs::Process;
 use report::{End, Frame, Report};
 
 /// The folder of processes.
-const PROC: &str = "/proc";
+pub(crate) const PROC: &str = "/proc";
 /// The time between two rounds is at least so often the time that a round takes.
 const REST: u32 = 9;
 /// The longest sleep between two looks for an interrupt.

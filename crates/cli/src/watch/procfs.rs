@@ -1,6 +1,7 @@
 //! Reads the files of `/proc/PID`. Nothing here writes, attaches or signals: each function opens a
 //! file for reading and takes its text apart.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,49 +11,49 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A process, as its folder in `/proc` shows it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     /// Its number.
-    pub(super) id: u32,
+    pub(crate) id: u32,
     /// Its folder.
     folder: PathBuf,
 }
 
 /// The content of `stat` that is used here.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(crate) struct Stat {
     /// The name of the thread.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The letter of its state, such as `S` for asleep.
-    pub(super) state: char,
+    pub(crate) state: char,
     /// The time at which it began, in ticks since the computer did.
-    pub(super) began: u64,
+    pub(crate) began: u64,
     /// True if it is a thread of the kernel.
-    pub(super) of_kernel: bool,
+    pub(crate) of_kernel: bool,
 }
 
 /// The content of `schedstat`: times since the thread began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Time on a processor, in nanoseconds.
-    pub(super) running_ns: u64,
+    pub(crate) running_ns: u64,
     /// Time ready to run without a processor, in nanoseconds.
-    pub(super) ready_ns: u64,
+    pub(crate) ready_ns: u64,
 }
 
 /// The content of `status` that is used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Status {
+pub(crate) struct Status {
     /// The process of the thread.
-    pub(super) process: u32,
+    pub(crate) process: u32,
     /// Switches because the thread waited.
-    pub(super) voluntary: u64,
+    pub(crate) voluntary: u64,
     /// Switches because another thread got the processor.
-    pub(super) involuntary: u64,
+    pub(crate) involuntary: u64,
 }
 
 /// The content of `syscall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
+pub(crate) enum Call {
     /// The thread runs, or is ready to.
     Running,
     /// The thread is blocked outside a system call, as in a page fault.
@@ -68,12 +69,12 @@ pub(super) enum Call {
 
 impl Process {
     /// Names the process `id` below `root`, which is `/proc` outside tests.
-    pub(super) fn at(root: &Path, id: u32) -> Self {
+    pub(crate) fn at(root: &Path, id: u32) -> Self {
         Self { id, folder: root.join(id.to_string()) }
     }
 
     /// Returns the numbers of its threads, the smallest first.
-    pub(super) fn threads(&self) -> io::Result<Vec<u32>> {
+    pub(crate) fn threads(&self) -> io::Result<Vec<u32>> {
         let mut threads = Vec::new();
         for entry in fs::read_dir(self.folder.join("task"))? {
             threads.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
@@ -83,31 +84,31 @@ impl Process {
     }
 
     /// Reads a file of a thread. One that is not text is wrong in no way that matters here.
-    pub(super) fn read(&self, thread: u32, file: &str) -> io::Result<String> {
+    pub(crate) fn read(&self, thread: u32, file: &str) -> io::Result<String> {
         let path = self.folder.join("task").join(thread.to_string()).join(file);
         let mut bytes = Vec::with_capacity(1024);
         File::open(path)?.read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    pub(super) fn stat(&self, thread: u32) -> io::Result<Stat> {
+    pub(crate) fn stat(&self, thread: u32) -> io::Result<Stat> {
         stat(&self.read(thread, "stat")?).ok_or_else(|| unknown("stat"))
     }
 
-    pub(super) fn times(&self, thread: u32) -> io::Result<Times> {
+    pub(crate) fn times(&self, thread: u32) -> io::Result<Times> {
         times(&self.read(thread, "schedstat")?).ok_or_else(|| unknown("schedstat"))
     }
 
-    pub(super) fn status(&self, thread: u32) -> io::Result<Status> {
+    pub(crate) fn status(&self, thread: u32) -> io::Result<Status> {
         status(&self.read(thread, "status")?).ok_or_else(|| unknown("status"))
     }
 
-    pub(super) fn call(&self, thread: u32) -> io::Result<Call> {
+    pub(crate) fn call(&self, thread: u32) -> io::Result<Call> {
         call(&self.read(thread, "syscall")?).ok_or_else(|| unknown("syscall"))
     }
 
     /// Returns the function of the kernel in which a thread sleeps, if the kernel says so.
-    pub(super) fn kernel_function(&self, thread: u32) -> Option<String> {
+    pub(crate) fn kernel_function(&self, thread: u32) -> Option<String> {
         let text = self.read(thread, "wchan").ok()?;
         let text = text.trim();
         let is_name = !text.is_empty() && text != "0" && text.chars().all(|c| !c.is_control());
@@ -115,21 +116,36 @@ impl Process {
     }
 
     /// Returns the process's name, if there is a process of that number.
-    pub(super) fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         let name = fs::read_to_string(self.folder.join("comm")).ok()?;
         Some(printable(name.trim_end()))
     }
 
+    /// Returns the processes that it started and that have not been waited for, if the kernel tells
+    /// them.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let threads = self.threads().unwrap_or_default();
+        let lists = threads.iter().filter_map(|&thread| self.read(thread, "children").ok());
+        lists.flat_map(|list| numbers(&list)).collect()
+    }
+
+    /// Returns the files that are mapped into it, as far as this command may see them.
+    pub(crate) fn mapped_files(&self) -> BTreeSet<PathBuf> {
+        let maps = fs::read_to_string(self.folder.join("maps")).unwrap_or_default();
+        let path = |line: &str| line.find('/').map(|start| PathBuf::from(&line[start..]));
+        maps.lines().filter_map(path).collect()
+    }
+
     /// Returns the process of a thread's number. A thread has a folder there as well, but is not
     /// listed.
-    pub(super) fn group(&self) -> Option<u32> {
+    pub(crate) fn group(&self) -> Option<u32> {
         let text = fs::read_to_string(self.folder.join("status")).ok()?;
         status(&text).map(|status| status.process)
     }
 
     /// Returns false if the program is known to be of another kind than this command, such as one
     /// of 32 bits. Its system calls have other numbers.
-    pub(super) fn has_our_calls(&self) -> bool {
+    pub(crate) fn has_our_calls(&self) -> bool {
         let head = |path: &Path| {
             let mut head = [0; 20];
             File::open(path)?.read_exact(&mut head).map(|()| head)
@@ -142,12 +158,16 @@ impl Process {
     }
 }
 
+fn numbers(text: &str) -> Vec<u32> {
+    text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
 fn unknown(file: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{file} has an unknown form"))
 }
 
 /// Returns a name without control characters.
-pub(super) fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

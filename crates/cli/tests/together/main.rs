@@ -11,4 +11,5 @@ mod random;
 mod record;
 mod resume;
 mod share;
+mod stalls;
 mod watch;

@@ -47,7 +47,8 @@ impl Server {
     /// start.
     fn state(&self) -> (Vec<String>, BTreeMap<String, String>) {
         let of = |path: &str| fs::read_to_string(format!("/proc/{}/{path}", self.id())).unwrap();
-        let kept = ["Sig", "Shd", "Tracer", "Threads", "Seccomp", "NoNewPrivs"];
+        // Not SigQ, which counts the signals of all processes of the user.
+        let kept = ["SigPnd", "SigBlk", "SigIgn", "SigCgt", "Shd", "Tracer", "Threads", "Seccomp"];
         let is_kept = |line: &&str| kept.iter().any(|key| line.starts_with(key));
         let status = of("status").lines().filter(is_kept).map(str::to_owned).collect();
         let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();

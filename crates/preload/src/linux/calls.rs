@@ -8,6 +8,9 @@ use core::ffi::{c_int, c_uint, c_void};
 
 use libc::{clockid_t, pthread_barrier_t, pthread_rwlock_t, pthread_t, sem_t, timespec};
 
+use stanchion_competitive::waits::current::Kind;
+
+use super::current::Place;
 use super::session::{self, Mode};
 use super::unwind::Registers;
 use super::{errno, real, sampling, table, waits};
@@ -133,7 +136,8 @@ unsafe fn call(
     // SAFETY: the caller's promise.
     let registers = unsafe { *caller };
     let name = errno::kept(|| sampling::name(kind, registers, since, table));
-    waits::call(table, since, name, block)
+    let place = Place { kind: Kind::Unknown, address: 0, name, since };
+    waits::call(table, &place, block)
 }
 
 /// No attempt.

@@ -57,16 +57,19 @@ use core::ffi::c_int;
 use core::ptr;
 
 use libc::{clockid_t, pthread_condattr_t};
+use stanchion_competitive::waits::current::Kind;
+use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::fork::generation;
 use stanchion_machine::park;
 use stanchion_machine::wait::{Patient, WaitPolicy as _, retry_on, wait_until};
 
+use super::current::{self, Place};
 use super::deadline::Moment;
 use super::layout::{SHARED, is_shared};
 use super::until::Until;
-use super::{Cond, Mutex, Site, dispatch, real};
+use super::{Cond, Mutex, Site, dispatch, locks, real};
 
 /// The queue, in the memory of the program's condition variable.
 #[repr(C)]
@@ -227,7 +230,13 @@ impl Queue {
 }
 
 /// Releases the mutex, waits for a signal, and locks the mutex again.
-pub(super) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
+pub(super) unsafe fn wait(
+    table: &Shared,
+    cond: Cond,
+    mutex: Mutex,
+    site: Site,
+    until: Until,
+) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
         // SAFETY: the caller's promise.
@@ -253,7 +262,10 @@ pub(super) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) ->
         // SAFETY: the caller's promise.
         let released = unsafe { dispatch::unlock(mutex) };
         if released == 0 {
-            (released, !sleep(queue, &node, moment))
+            let name = locks::condition(site, table);
+            let (kind, address, since) = (Kind::Condition, cond.addr(), current::now());
+            let place = Place { kind, address, name, since };
+            (released, !current::during(table, &place, || sleep(queue, &node, moment)))
         } else {
             // The caller does not hold the mutex: do not wait.
             give_up(queue, &node);

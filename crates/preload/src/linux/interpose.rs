@@ -7,6 +7,9 @@ use core::ffi::c_int;
 
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
+use stanchion_competitive::waits::current::Kind;
+
+use super::current::Place;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::futex;
 use super::session::{self, Mode};
@@ -17,9 +20,9 @@ use super::{Cond, Mutex, Site, cond, dispatch, errno, layout, locks, mutex, real
 unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     match session::mode() {
         // SAFETY: the caller's promise.
-        Mode::Replace(..) if unsafe { layout::is_ours_too(cond, mutex) } => {
+        Mode::Replace(table, _) if unsafe { layout::is_ours_too(cond, mutex) } => {
             // SAFETY: the caller's promise.
-            errno::kept(|| unsafe { cond::wait(cond, mutex, site, until) })
+            errno::kept(|| unsafe { cond::wait(table, cond, mutex, site, until) })
         }
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_wait(cond, mutex) },
@@ -27,8 +30,9 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
             waits::releases(mutex);
             let since = waits::now();
             let name = errno::kept(|| locks::condition(site, table));
+            let place = Place { kind: Kind::Condition, address: cond.addr(), name, since };
             // SAFETY: the caller's promise.
-            waits::call(table, since, name, || unsafe { until.real_wait(cond, mutex) })
+            waits::call(table, &place, || unsafe { until.real_wait(cond, mutex) })
         }
     }
 }

@@ -14,6 +14,7 @@
 //! session   waits              the mode of the process; measured waits
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
+//! current                      where threads wait now, in the shared table
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
 //! unwind    place              paths of calls; names of locks
 //! frames                       the unwind tables of a module
@@ -52,6 +53,7 @@ mod allocator;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod calls;
 mod cond;
+mod current;
 mod deadline;
 mod dispatch;
 mod errno;

@@ -20,9 +20,11 @@ use lock_api::{GuardNoSend, RawMutex as _, RawMutexTimed as _};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Contention, Policy, Wait};
 use stanchion_competitive::waits::Observation;
+use stanchion_competitive::waits::current::Kind;
 use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 
+use super::current::{self, Place};
 use super::deadline::Moment;
 use super::layout::word;
 use super::until::Until;
@@ -182,16 +184,24 @@ pub(super) unsafe fn lock(
     if attempt() {
         return 0;
     }
-    if locks::find(mutex.addr()).is_none() {
-        locks::enter(mutex.addr(), site, table);
+    let mut lock = locks::find(mutex.addr());
+    if lock.is_none() {
+        lock = locks::enter(mutex.addr(), site, table);
         if attempt() {
             return 0;
         }
     }
+    let place = Place {
+        kind: Kind::Mutex,
+        address: mutex.addr(),
+        name: lock.and_then(locks::Lock::name),
+        since: current::now(),
+    };
     let moment = match until {
         Until::Ever => {
             // SAFETY: the caller's promise.
-            errno::kept(|| unsafe { (operations.lock)(mutex) });
+            let block = || unsafe { (operations.lock)(mutex) };
+            errno::kept(|| current::during(table, &place, block));
             return 0;
         }
         // SAFETY: the caller's promise.
@@ -205,7 +215,8 @@ pub(super) unsafe fn lock(
     };
     while let Some(left) = moment.remaining() {
         // SAFETY: the caller's promise.
-        if errno::kept(|| unsafe { (operations.lock_for)(mutex, &left) }) {
+        let block = || unsafe { (operations.lock_for)(mutex, &left) };
+        if errno::kept(|| current::during(table, &place, block)) {
             return 0;
         }
     }

@@ -33,8 +33,11 @@ use core::ffi::{c_int, c_long};
 use core::mem;
 
 use stanchion_competitive::waits::Observation;
+use stanchion_competitive::waits::current::Kind;
 use stanchion_competitive::waits::shared::Shared;
 
+pub(super) use super::current::now;
+use super::current::{self, Place};
 use super::{Mutex, Site, errno, locks};
 
 /// Calls `block` to wait for the mutex, after an attempt failed. If the wait ended with the mutex,
@@ -62,7 +65,9 @@ pub(super) fn wait(
     let (others, before) = lock.map_or((0, 0), |lock| (lock.waiting.enter(), lock.releases()));
     let switches = voluntary_switches();
     let since = now();
-    let result = block();
+    let name = lock.and_then(locks::Lock::name);
+    let place = Place { kind: Kind::Mutex, address: mutex.addr(), name, since };
+    let result = current::during(table, &place, block);
     let until = now();
     let blocks = voluntary_switches().saturating_sub(switches);
     let blocked = blocks > 0;
@@ -90,7 +95,7 @@ pub(super) fn wait(
     }
     // A mutex with a dead owner is acquired too.
     if result == 0 || result == libc::EOWNERDEAD {
-        table.add(lock.and_then(locks::Lock::name), &wait);
+        table.add(name, &wait);
     }
     result
 }
@@ -111,7 +116,8 @@ pub(super) fn futex(
         word.waiting.enter();
     }
     let before = word.map_or(0, |word| word.releases());
-    let result = block();
+    let place = Place { kind: Kind::Futex, address, name, since };
+    let result = current::during(table, &place, block);
     let until = now();
     // A wait that ends with its time or with a signal is one. If the word had another value, the
     // wait never began.
@@ -141,22 +147,17 @@ pub(super) fn futex(
 }
 
 /// Calls `block` to wait in another function of the C library. If the thread left its processor,
-/// counts a wait that began at `since`.
+/// counts a wait at that place.
 #[cold]
 #[inline(never)]
-pub(super) fn call(
-    table: &Shared,
-    since: u64,
-    name: Option<u32>,
-    block: impl FnOnce() -> c_int,
-) -> c_int {
+pub(super) fn call(table: &Shared, place: &Place, block: impl FnOnce() -> c_int) -> c_int {
     let switches = voluntary_switches();
-    let result = block();
-    let length_ns = now().saturating_sub(since);
+    let result = current::during(table, place, block);
+    let length_ns = now().saturating_sub(place.since);
     if voluntary_switches() > switches {
         let others = Observation::UNKNOWN;
-        table
-            .add(name, &Observation { length_ns, blocked: true, others, ..Observation::default() });
+        let wait = Observation { length_ns, blocked: true, others, ..Observation::default() };
+        table.add(place.name, &wait);
     }
     result
 }
@@ -179,14 +180,6 @@ pub(super) fn releases(mutex: Mutex) {
     {
         lock.release(now());
     }
-}
-
-/// Returns nanoseconds on the monotonic clock. It makes no system call and needs no preparation.
-pub(super) fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Returns how often this thread has left its processor to wait.
