@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use stanchion_competitive::waits::Distribution;
+use stanchion_competitive::waits::current::{CurrentWait, Kind};
 use stanchion_competitive::waits::shared::{Gathered, SIZE, Shared, header};
 
 /// The policies that can replace locks.
@@ -60,13 +61,14 @@ impl Table {
         Self(path)
     }
 
-    fn gather(&self) -> Gathered {
+    fn words(&self) -> Vec<u64> {
         let bytes = fs::read(&self.0).unwrap();
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
-            .collect();
-        let mut words = words;
+        let words = bytes.chunks_exact(8);
+        words.map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect()
+    }
+
+    fn gather(&self) -> Gathered {
+        let mut words = self.words();
         // SAFETY: a copy that is this test's.
         unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), words.len() * 8) }.unwrap().gather()
     }
@@ -129,6 +131,43 @@ fn ok_in_all_modes(what: &str) {
 fn of_kind(gathered: &Gathered, kind: char) -> Vec<(&str, u64)> {
     let locks = gathered.locks.iter().filter(|lock| lock.0.starts_with(kind));
     locks.map(|(name, waits)| (name.as_str(), waits.count())).collect()
+}
+
+#[test]
+fn waits_that_a_process_left_behind_are_cleared_by_the_next_one() {
+    let wait = |process, thread| CurrentWait {
+        process,
+        thread,
+        since_ns: 5,
+        name: None,
+        kind: Kind::Futex,
+        address: 8,
+    };
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let table = Table::new("left-behind");
+    let mut words = table.words();
+    // SAFETY: a copy that is this test's.
+    let shared = unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), SIZE) }.unwrap();
+    let leave = |shared: &Shared| {
+        let begun = (0..4096).filter_map(|thread| shared.begin_wait(&wait(gone.id(), thread)));
+        assert!(begun.count() > 1_000);
+    };
+    leave(shared);
+    assert!(shared.begin_wait(&wait(gone.id(), 0)).is_none(), "the table is full");
+    shared.clear_waits(|_| true);
+    let here = wait(std::process::id(), 1);
+    assert!(shared.begin_wait(&here).is_some());
+    leave(shared);
+    fs::write(&table.0, words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>())
+        .unwrap();
+    let mut command = Command::new(built().join("examples/pthreads"));
+    command.arg("none").env("LD_PRELOAD", shim()).env("STANCHION_RECORD", &table.0);
+    command.output().unwrap();
+    let mut words = table.words();
+    // SAFETY: as above.
+    let shared = unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), SIZE) }.unwrap();
+    assert_eq!(shared.current_waits(), [(here, None)], "this process is there");
 }
 
 #[test]

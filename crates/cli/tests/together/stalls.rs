@@ -128,7 +128,10 @@ fn conditions_and_pthread_mutexes_have_their_names_in_each_mode() {
         let said = until(&["of which 2 in waits"], || look(recorded.program()));
         assert!(line(&said, "mutex").contains("lock  stalls: stalls::MUTEX"), "{said}");
         let condition = line(&said, "condition");
-        assert!(condition.contains("condition  stalls: in stalls::pthreads::"), "{said}");
+        assert!(
+            condition.contains("condition  stalls: pthread condition in stalls::pthreads::"),
+            "{said}"
+        );
     }
 }
 

@@ -11,12 +11,13 @@
 //! | --- | --- |
 //! | 0 | free |
 //! | 1 | being written; for good, if the writer was killed meanwhile |
-//! | 2 | a wait; for good, if its thread ended in the wait, or left it by `longjmp` |
+//! | 2 | a wait; also after its thread ended in the wait, or left it by `longjmp` |
 //!
 //! # Invariants
 //!
 //! 1. Bytes that are all 0 are a free slot.
-//! 2. Only the thread that took a slot out of phase 0 changes it, until it is in phase 0 again.
+//! 2. Only the thread that took a slot out of phase 0 changes it, until it is in phase 0 again. The
+//!    exception is [`Slot::clear`], when that thread is gone.
 //! 3. A reader that finds the same state in phase 2 before and after it reads the other words has
 //!    the words of one wait.
 //!
@@ -172,6 +173,26 @@ impl Slot {
     pub fn end(&self, taken: Taken) {
         // Release: pairs with the Acquire of the next `begin`.
         self.state.store(taken.0 - WAITING, Ordering::Release);
+    }
+
+    /// Clears the slot if `is_gone` says that the process of its wait is gone. Returns true if
+    /// it did.
+    ///
+    /// If the process is not gone, its waits may be missing or mixed in later readings.
+    pub fn clear(&self, is_gone: impl FnOnce(u32) -> bool) -> bool {
+        // Acquire: pairs with the last Release of `begin`. The process is that of this wait, and
+        // not of an earlier one.
+        let state = self.state.load(Ordering::Acquire);
+        if state & PHASE != WAITING {
+            return false;
+        }
+        let process = (self.thread.load(Ordering::Relaxed) >> 32) as u32;
+        // Relaxed: an exchange keeps what the last Release of `begin` shows, for the next one.
+        is_gone(process)
+            && self
+                .state
+                .compare_exchange(state, state - WAITING, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Returns the wait in it, if there is one and it stays while it is read.

@@ -287,6 +287,14 @@ impl Shared {
         self.slots[begun.slot].end(begun.taken);
     }
 
+    /// Clears the waits of processes that `is_gone` says are gone. A process that ends while its
+    /// threads wait leaves them behind.
+    pub fn clear_waits(&self, mut is_gone: impl FnMut(u32) -> bool) {
+        for slot in &self.slots {
+            slot.clear(&mut is_gone);
+        }
+    }
+
     /// Returns the waits that go on, with their names. A thread that ended in its wait is among
     /// them.
     #[must_use]
@@ -457,6 +465,10 @@ mod tests {
         assert!(kept.iter().all(Option::is_some));
         assert!(table.begin_wait(&first).is_none(), "there is no slot left");
         assert_eq!((table.unseen_waits(), table.current_waits().len()), (1, NEAR));
+        table.clear_waits(|process| process != 1);
+        assert_eq!(table.current_waits().len(), NEAR);
+        table.clear_waits(|process| process == 1);
+        assert!(table.current_waits().is_empty() && table.begin_wait(&first).is_some());
     }
 
     #[test]

@@ -45,6 +45,57 @@ fn a_reader_has_one_wait_bounded() {
     });
 }
 
+/// A thread leaves its wait behind. Another one clears it and a third one takes the slot, while a
+/// fourth one reads.
+#[test]
+fn a_wait_of_a_thread_that_is_gone_is_cleared_bounded() {
+    let model = Model::new().preemptions(2);
+    explore("current_waits::a_wait_of_a_thread_that_is_gone_is_cleared_bounded", model, || {
+        let slot = Arc::new(Slot::new());
+        let gone = {
+            let slot = slot.clone();
+            thread::spawn(move || {
+                let _left = slot.begin(&wait(1));
+            })
+        };
+        let clears = {
+            let slot = slot.clone();
+            thread::spawn(move || {
+                slot.clear(|process| process == 1);
+            })
+        };
+        let next = {
+            let slot = slot.clone();
+            thread::spawn(move || {
+                if let Some(taken) = slot.begin(&wait(2)) {
+                    slot.end(taken);
+                }
+            })
+        };
+        check(slot.read());
+        [gone, clears, next].into_iter().for_each(|thread| thread.join().unwrap());
+        slot.clear(|process| process == 1);
+        assert_eq!(slot.read(), None);
+    });
+}
+
+/// One thread is gone and another one waits in the slot that it had: that wait stays.
+#[test]
+fn a_wait_is_not_taken_for_that_of_a_thread_before() {
+    let name = "current_waits::a_wait_is_not_taken_for_that_of_a_thread_before";
+    explore(name, Model::new(), || {
+        let slot = Arc::new(Slot::new());
+        slot.end(slot.begin(&wait(1)).expect("it is free"));
+        let waits = {
+            let slot = slot.clone();
+            thread::spawn(move || assert!(slot.begin(&wait(2)).is_some()))
+        };
+        assert!(!slot.clear(|process| process == 1));
+        waits.join().unwrap();
+        assert_eq!(slot.read(), Some(wait(2)));
+    });
+}
+
 /// Two threads want the slot while a third one reads: never do two have it.
 #[test]
 fn a_slot_belongs_to_one_thread_bounded() {

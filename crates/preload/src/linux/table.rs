@@ -8,6 +8,8 @@ use stanchion_competitive::waits::shared::{self, Shared};
 use stanchion_machine::atomic::{AtomicPtr, AtomicU32, Ordering};
 use stanchion_machine::fork::generation;
 
+use super::errno;
+
 /// The shared table, or null. The first thread that opens it writes it.
 static TABLE: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 /// The [`generation`] of the process when it was counted as a process that records, or 0 before
@@ -31,10 +33,43 @@ pub(super) fn open(path: &CStr) -> Result<(), &'static [u8]> {
     let table = map(path)?;
     COUNTED.store(generation(), Ordering::Relaxed);
     table.process_begins();
+    clear_waits(table);
     let table = ptr::from_ref(table).cast_mut();
     // Release: shows the table. The first thread stores the one that all threads use.
     let _ = TABLE.compare_exchange(ptr::null_mut(), table, Ordering::Release, Ordering::Relaxed);
     Ok(())
+}
+
+/// The most processes that are looked for when this one begins.
+const LOOKED_FOR: u32 = 64;
+
+/// Clears the waits that other processes have left behind. Processes end with threads that wait,
+/// and each of them would keep a slot for good. That is done here because a process must not make
+/// such system calls later.
+fn clear_waits(table: &Shared) {
+    // SAFETY: asks for a number.
+    let own = unsafe { libc::getpid() }.unsigned_abs();
+    let mut last = (0, true);
+    let mut looked_for = 0;
+    errno::kept(|| {
+        table.clear_waits(|process| {
+            if process != last.0 && looked_for < LOOKED_FOR {
+                looked_for += 1;
+                last = (process, is_gone(process));
+            }
+            // A wait of this process is of the program that it ran before an `exec`.
+            process == own || process == last.0 && last.1
+        });
+    });
+}
+
+/// Returns whether there is no process of that number.
+fn is_gone(process: u32) -> bool {
+    match libc::pid_t::try_from(process) {
+        // SAFETY: sends no signal.
+        Ok(id) if id > 0 => (unsafe { libc::kill(id, 0) }) != 0 && errno::last() == libc::ESRCH,
+        _ => true,
+    }
 }
 
 /// Counts this process, at its first lock, as a process that locks. So a program without any lock

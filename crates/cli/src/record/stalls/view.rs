@@ -133,6 +133,10 @@ pub(super) fn left(table: &Shared) -> Vec<(usize, WaitView)> {
     let mut all = BTreeMap::<(&str, String), (usize, WaitView)>::new();
     for (wait, place) in &waits {
         let wait = named(wait, place.as_deref(), now, &mut names);
+        // The idle workers of a pool wait at each end.
+        if wait.kind == Class::Idle.word() {
+            continue;
+        }
         let key = (wait.kind, wait.name.clone());
         let entry =
             all.entry(key).or_insert_with(|| (0, WaitView { length: Duration::ZERO, ..wait }));
