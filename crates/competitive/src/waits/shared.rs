@@ -6,7 +6,8 @@
 //! Nor need the files of a hundred processes be added up, each with buckets of its own width.
 //!
 //! ```text
-//! magic | width of a bucket | processes | processes that locked | waits without a name | unseen
+//! magic | width of a bucket | processes | processes that locked | waits without a name
+//! waits with the name of an earlier one | waits that went on unseen
 //! 2048 × (a wait that goes on)
 //! 512 × (state | text | counters)
 //! ```
