@@ -45,6 +45,10 @@ pub(crate) enum Command {
     /// Say what is safe on several computers, from files that `study --share` wrote on them.
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareOptions),
+    /// Write the packages with which a program over `lock_api`, parking_lot or dashmap names possible
+    /// deadlocks, and print how to use them.
+    #[command(after_help = PATCH_HELP)]
+    Patch(PatchOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
     #[command(hide = true)]
     Hog {
@@ -223,6 +227,19 @@ Exit codes:
   2  wrong command line, a FILE is cut, of another version or not from --share (its
      line is named), files are of different distributions, DIR cannot be written, or
      --judge gets other than two files of one computer and of different seeds";
+
+const PATCH_HELP: &str = "\
+Examples:
+  stanchion patch recorded-locks   writes the packages, and prints the lines for Cargo.toml
+  stanchion patch --check          says whether the program here is built with them
+
+DIR must be missing, empty, or have an earlier copy, each file of which is replaced. The lines are for the versions of lock_api in the nearest \
+Cargo.lock. Built with them, a program records while STANCHION_ORDERS=FILE is set.
+
+Exit codes:
+  0  written; with --check: each lock_api comes from a folder
+  1  a file could not be written; with --check: a lock_api does not come from a folder, or there is none
+  2  wrong command line, DIR has other files, or a Cargo.lock that cannot be read";
 
 const RECORD_HELP: &str = "\
 Examples:
@@ -512,6 +529,21 @@ pub(crate) struct CompareOptions {
     #[arg(long, alias = "out", value_name = "DIR", default_value = "comparison")]
     /// Where the page goes; created if it is not there.
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PatchOptions {
+    /// Where the packages go; created if it is not there.
+    #[arg(value_name = "DIR", required_unless_present = "check")]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Write nothing, and say from the Cargo.lock whether the patches are used.
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) check: bool,
+
+    /// The Cargo.toml of the program [default: that of the current folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest_path: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -70,6 +70,9 @@ pub(crate) enum Error {
 
     #[error(transparent)]
     Watch(#[from] crate::watch::Refusal),
+
+    #[error(transparent)]
+    Patch(#[from] crate::patch::Refusal),
 }
 
 impl Error {
@@ -90,6 +93,7 @@ impl Error {
             Self::Record(refusal) => refusal.exit_code(),
             Self::Stalls(refusal) => refusal.exit_code(),
             Self::Watch(refusal) => refusal.exit_code(),
+            Self::Patch(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Simulated(_)
             | Self::Judge { .. }

@@ -8,6 +8,7 @@
 //! - `record` records the waits of a program, or observes a process that runs.
 //! - `stalls` says where the threads of a recorded program wait now.
 //! - `advise` says which mutex suits a program, from its recorded waits.
+//! - `patch` writes recorded locks for programs over `lock_api`.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it
 //! is wrong; 130 interrupted, with what was finished written.
@@ -16,6 +17,7 @@ mod advise;
 mod args;
 mod calibrate;
 mod error;
+mod patch;
 mod paths;
 mod profile;
 mod record;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         args::Command::Stalls(options) => {
             record::stalls::run(&options).map(|()| 0).map_err(error::Error::from)
         }
+        args::Command::Patch(options) => patch::run(&options).map_err(error::Error::from),
         args::Command::Hog { processor } => return stanchion_regret::hogs::run(processor),
         args::Command::StandIn { name, amount } => {
             return stanchion_paper_klmo91::stand_in::run(&name, amount);
