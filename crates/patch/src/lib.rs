@@ -55,7 +55,7 @@ pub enum Failure {
         /// The folder.
         folder: PathBuf,
     },
-    /// The path is that of a file.
+    /// The path is that of a file, or lies in a file.
     NotAFolder {
         /// The path.
         path: PathBuf,
@@ -77,9 +77,11 @@ impl fmt::Display for Failure {
                 "{} has files, and they are not an earlier copy of the patches: name a new folder, or empty it",
                 folder.display()
             ),
-            Self::NotAFolder { path } => {
-                write!(f, "{} is a file: name a new folder for the patches", path.display())
-            }
+            Self::NotAFolder { path } => write!(
+                f,
+                "{} is a file or lies in one: name a new folder for the patches",
+                path.display()
+            ),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }

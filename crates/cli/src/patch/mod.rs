@@ -114,12 +114,11 @@ fn instructions(folder: &str, locks: Option<&LockFile>, program: &Path) -> Strin
         root.join("Cargo.toml").display(),
         manifest_lines(folder, &used)
     );
-    for locked in &locks.locked {
-        let Some(patch) = patch_for(locked) else { continue };
+    for locked in locks.locked.iter().filter(|locked| patch_for(locked).is_some()) {
         if locked.is_patched {
             let _ = writeln!(text, "# lock_api {} is patched already.", locked.version);
         } else {
-            let _ = writeln!(text, "{}", update(locked, patch));
+            let _ = writeln!(text, "{}", update(locked));
         }
     }
     text + RUN
@@ -144,17 +143,9 @@ fn manifest_lines(folder: &str, patches: &[&Patch]) -> String {
     text + "\n# Then, in the folder of that Cargo.toml:\n"
 }
 
-/// Returns the command by which cargo takes the patch.
-fn update(locked: &Locked, patch: &Patch) -> String {
-    // Cargo prefers the patch only among versions that are no older than the locked one.
-    let newer = part_of(&locked.version) > part_of(patch.version);
-    let precise = if newer { format!(" --precise {}", patch.version) } else { String::new() };
-    format!("cargo update -p lock_api@{}{precise}", locked.version)
-}
-
-/// Returns the third number of a version.
-fn part_of(version: &str) -> u64 {
-    version.split(['.', '-', '+']).nth(2).and_then(|part| part.parse().ok()).unwrap_or(0)
+/// Returns the command by which cargo takes the patch, of whichever version.
+fn update(locked: &Locked) -> String {
+    format!("cargo update -p lock_api@{}", locked.version)
 }
 
 fn without_patch(version: &str) -> String {
@@ -178,9 +169,9 @@ fn checked(locks: &LockFile) -> (String, bool) {
             _ if locked.is_patched => {
                 format!("lock_api {version} is patched: it comes from a folder.")
             }
-            Some(patch) => format!(
+            Some(_) => format!(
                 "lock_api {version} is not patched. With the lines of `stanchion patch DIR` in Cargo.toml, run\n{}",
-                update(locked, patch)
+                update(locked)
             ),
             None => without_patch(version),
         });
@@ -189,7 +180,10 @@ fn checked(locks: &LockFile) -> (String, bool) {
         lines.push(nothing_to_patch(locks));
     }
     for version in &locks.unused {
-        lines.push(format!("Cargo does not use the patch {version} of Cargo.toml."));
+        lines.push(format!(
+            "Cargo does not use the patch {version} of Cargo.toml. If that stays so, a dependency demands another \
+             version: `cargo tree -i lock_api` names it."
+        ));
     }
     let is_used = !locks.locked.is_empty() && locks.locked.iter().all(|locked| locked.is_patched);
     (lines.join("\n"), is_used)
@@ -208,4 +202,15 @@ fn quoted(text: &str) -> String {
         }
     }
     quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_strings_of_toml() {
+        assert_eq!(quoted("/a b/ü"), "\"/a b/ü\"");
+        assert_eq!(quoted("C:\\a\"b\n"), "\"C:\\\\a\\\"b\\u000A\"");
+    }
 }

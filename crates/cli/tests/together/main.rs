@@ -6,6 +6,7 @@ mod command;
 mod common;
 mod klmo91;
 mod page;
+mod patch;
 mod projections;
 mod random;
 mod record;

@@ -1,0 +1,206 @@
+//! `stanchion patch` as a user runs it, on a program over parking_lot.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::common::{Place, text};
+
+/// A program that takes two locks in both orders, one after the other.
+const PROGRAM: &str = "use parking_lot::Mutex;
+static ACCOUNTS: Mutex<u32> = Mutex::new(0);
+static LOG: Mutex<u32> = Mutex::new(0);
+fn deposit() {
+    let accounts = ACCOUNTS.lock();
+    *LOG.lock() += *accounts;
+}
+fn audit() {
+    let log = LOG.lock();
+    *ACCOUNTS.lock() += *log;
+}
+fn main() {
+    std::thread::spawn(deposit).join().unwrap();
+    std::thread::spawn(audit).join().unwrap();
+}
+";
+
+const MANIFEST: &str = "[package]
+name = \"transfer\"
+version = \"0.1.0\"
+edition = \"2024\"
+
+[dependencies]
+parking_lot = \"0.12\"
+
+";
+
+/// Runs `stanchion patch` in the folder.
+fn patch(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+    command.arg("patch").args(arguments).current_dir(folder);
+    command.output().expect("it can be started")
+}
+
+/// Runs cargo in the folder: without the network, or with it if something has to be fetched.
+fn cargo(folder: &Path, arguments: &[&str]) {
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(arguments).args(more).current_dir(folder);
+        command.env("CARGO_TARGET_DIR", folder.join("target"));
+        command.env("STANCHION_ORDERS", "orders.txt").output().expect("cargo runs")
+    };
+    let mut done = run(&["--offline"]);
+    if !done.status.success() {
+        done = run(&[]);
+    }
+    assert!(done.status.success(), "cargo {arguments:?}: {}", text(&done.stderr));
+}
+
+fn lock_file(lock_api: &str) -> String {
+    let source = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+    let package = |name: &str, version: &str, source: &str| {
+        format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}\n")
+    };
+    let locked = lock_api.split_whitespace().map(|version| package("lock_api", version, source));
+    format!("version = 4\n\n{}{}", package("app", "0.1.0", ""), locked.collect::<String>())
+}
+
+#[test]
+fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
+    let place = Place::new("patched");
+    let folder = &place.0;
+    fs::create_dir(folder.join("src")).unwrap();
+    fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
+    fs::write(folder.join("Cargo.toml"), MANIFEST).unwrap();
+    // The versions that the workspace was fetched with. Cargo drops the other packages.
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+    fs::copy(lock, folder.join("Cargo.lock")).unwrap();
+    cargo(folder, &["metadata", "--quiet", "--format-version", "1"]);
+    let before = patch(folder, &["--check"]);
+    let said = text(&before.stdout);
+    assert_eq!(before.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("not patched") && said.contains("cargo update -p lock_api@0.4"),
+        "{said}"
+    );
+
+    let done = patch(folder, &["recorded locks"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    assert!(!said.contains("lock_api-0.5"), "only 0.4 is in the Cargo.lock:\n{said}");
+    let (_, lines) = said.split_once("[patch.crates-io]\n").expect("the section is printed");
+    let (section, commands) = lines.split_once("\n\n").expect("an empty line ends the section");
+    fs::write(folder.join("Cargo.toml"), format!("{MANIFEST}[patch.crates-io]\n{section}\n"))
+        .unwrap();
+    let commands: Vec<_> =
+        commands.lines().filter_map(|line| line.strip_prefix("cargo ")).collect();
+    assert_eq!(commands.len(), 1, "{said}");
+    cargo(folder, &commands[0].split_whitespace().collect::<Vec<_>>());
+    assert!(said.contains("\nSTANCHION_ORDERS=orders.txt cargo run\n"), "{said}");
+    cargo(folder, &["run", "--quiet"]);
+
+    let orders = fs::read_to_string(folder.join("orders.txt")).expect("the patch was used");
+    assert!(orders.contains("possible deadlock of 2 threads"), "{orders}");
+    for line in
+        ["in transfer::deposit at ./src/main.rs:6:", "in transfer::audit at ./src/main.rs:10:"]
+    {
+        assert!(orders.contains(line), "{line} is missing:\n{orders}");
+    }
+    let after = patch(folder, &["--check"]);
+    assert_eq!(after.status.code(), Some(0), "{}", text(&after.stdout));
+    let again = text(&patch(folder, &["recorded locks"]).stdout);
+    assert!(again.contains("patched already") && !again.contains("cargo update"), "{again}");
+}
+
+#[test]
+fn lines_are_for_the_versions_of_the_nearest_lock_file() {
+    let place = Place::new("patch-lines");
+    let member = place.0.join("member");
+    fs::create_dir(&member).unwrap();
+    let said = |lock_api: &str| {
+        fs::write(place.path("Cargo.lock"), lock_file(lock_api)).unwrap();
+        let done = patch(&member, &["../out"]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        text(&done.stdout)
+    };
+    let both = said("0.4.12 0.5.0");
+    let out = member.join("../out");
+    for line in [
+        format!("lock_api = {{ path = \"{}/lock_api-0.4\" }}", out.display()),
+        format!(
+            "lock_api_05 = {{ package = \"lock_api\", path = \"{}/lock_api-0.5\" }}",
+            out.display()
+        ),
+        "cargo update -p lock_api@0.4.12".to_owned(),
+        "cargo update -p lock_api@0.5.0".to_owned(),
+    ] {
+        assert!(both.lines().any(|printed| printed == line), "{line} is missing:\n{both}");
+    }
+    let new = said("0.5.0");
+    assert!(new.contains("\nlock_api = { path") && !new.contains("0.4"), "{new}");
+    let old = said("0.3.4");
+    assert!(old.contains("0.3.4 has no patch") && !old.contains("[patch"), "{old}");
+    let none = said("");
+    assert!(none.contains("no lock_api") && !none.contains("[patch"), "{none}");
+    let checked = patch(&member, &["--check"]);
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stdout));
+
+    fs::remove_file(place.path("Cargo.lock")).unwrap();
+    let done = text(&patch(&member, &["../out"]).stdout);
+    assert!(done.contains("There is no Cargo.lock in"), "{done}");
+    assert!(done.contains("lock_api-0.4") && done.contains("lock_api-0.5"), "{done}");
+}
+
+#[test]
+fn a_patch_that_cargo_does_not_use_is_noticed() {
+    let place = Place::new("patch-unused");
+    let unused = "[[patch.unused]]\nname = \"lock_api\"\nversion = \"0.4.14\"\n";
+    fs::write(place.path("Cargo.lock"), lock_file("0.4.15") + unused).unwrap();
+    fs::write(place.path("Cargo.toml"), MANIFEST).unwrap();
+    let elsewhere = Place::new("patch-elsewhere");
+    let manifest = place.path("Cargo.toml");
+    let checked = patch(&elsewhere.0, &["--check", "--manifest-path", &manifest]);
+    let said = text(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("does not use the patch 0.4.14") && said.contains("cargo tree"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_its_path() {
+    let place = Place::new("patch-refused");
+    fs::write(place.path("mine.txt"), "mine").unwrap();
+    let refused = |arguments: &[&str], code: i32, part: &str| {
+        let done = patch(&place.0, arguments);
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(part), "{arguments:?}: {part} is missing: {said}");
+        assert!(done.stdout.is_empty(), "{arguments:?}");
+    };
+    refused(&["."], 2, "name a new folder, or empty it");
+    refused(&["mine.txt"], 2, "mine.txt is a file or lies in one");
+    refused(&["mine.txt/below"], 2, "mine.txt/below");
+    refused(&["--check"], 2, "there is no Cargo.lock in");
+    refused(&[], 2, "<DIR>");
+    refused(&["out", "--check"], 2, "--check");
+    refused(&["out", "--manifest-path", "none/Cargo.toml"], 2, "none/Cargo.toml");
+    fs::write(place.path("Cargo.lock"), "<html>").unwrap();
+    refused(&["out"], 2, "Cargo.lock has no packages");
+    let left = fs::read_dir(&place.0).unwrap().count();
+    assert_eq!(left, 2, "nothing was written");
+}
+
+#[test]
+fn a_failed_write_names_the_file() {
+    let place = Place::new("patch-failed");
+    assert_eq!(patch(&place.0, &["out"]).status.code(), Some(0));
+    let file = place.0.join("out/lock_api-0.5/Cargo.toml");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    let failed = patch(&place.0, &["out"]);
+    let said = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(said.contains("out/lock_api-0.5/Cargo.toml: ") && failed.stdout.is_empty(), "{said}");
+}
