@@ -45,8 +45,8 @@ pub(crate) enum Command {
     /// Say what is safe on several computers, from files that `study --share` wrote on them.
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareOptions),
-    /// Write the packages with which a program over `lock_api`, parking_lot or dashmap names possible
-    /// deadlocks, and print how to use them.
+    /// Write the packages with which a program over `lock_api`, parking_lot or dashmap names
+    /// possible deadlocks, and print how to use them.
     #[command(after_help = PATCH_HELP)]
     Patch(PatchOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.

@@ -32,6 +32,7 @@ pub(crate) fn installed(member: &Member, registry: &Registry, whole: bool) -> Re
         if member.programs.len() == 1 && program.file_name() == Some(OsStr::new("stanchion")) {
             studies(&program, registry, whole)?;
             records(&program, registry)?;
+            patches(&program, registry)?;
         }
     }
     Ok(())
@@ -73,6 +74,17 @@ fn records(program: &Path, registry: &Registry) -> Result {
         fs::remove_file(&waits).map_err(Failure::file(&waits))?;
     }
     Ok(())
+}
+
+/// Writes the recorded `lock_api`, and builds its recorder. A package of `lock_api` would resolve
+/// to optional dependencies that the registry lacks.
+fn patches(program: &Path, registry: &Registry) -> Result {
+    let folder = registry.path("recorded-locks");
+    let mut patch = Command::new(program);
+    shell::run(patch.arg("patch").arg(&folder).current_dir(registry.path("")))?;
+    demand(&folder.join("lock_api-0.4/Cargo.toml"))?;
+    demand(&folder.join("lock_api-0.5/Cargo.toml"))?;
+    shell::run(&mut registry.cargo(&folder.join("order"), &["build"]))
 }
 
 /// A program in C with two threads that want one mutex.

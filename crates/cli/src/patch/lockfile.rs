@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Refusal;
 
-/// What a `Cargo.lock` says of `lock_api`.
+/// The `lock_api` of a `Cargo.lock`.
 #[derive(Debug)]
 pub(super) struct LockFile {
     /// Its absolute path.

@@ -58,9 +58,11 @@ pub(crate) fn run(options: &PatchOptions) -> Result<u8, Refusal> {
         return Ok(if is_used { 0 } else { 1 });
     };
     let folder = made_absolute(folder)?;
-    let named = folder.to_str().ok_or_else(|| Refusal::NotUtf8(folder.clone()))?;
+    as_text(&folder)?;
     stanchion_patch::write(&folder)?;
-    Output::Stdout.line(format_args!("{}", instructions(named, locks.as_ref(), &program)));
+    let written = without_links(folder)?;
+    let text = instructions(as_text(&written)?, locks.as_ref(), &program);
+    Output::Stdout.line(format_args!("{text}"));
     Ok(0)
 }
 
@@ -75,6 +77,20 @@ fn folder_of_program(manifest: Option<&Path>) -> Result<PathBuf, Refusal> {
 
 fn made_absolute(path: &Path) -> Result<PathBuf, Refusal> {
     absolute(path).map_err(|source| Refusal::Path { path: path.to_owned(), source })
+}
+
+/// Returns the path without `..`, which cargo would take away before it looks at links. On Windows
+/// the path stays, because cargo does not take the form that the system returns.
+fn without_links(folder: PathBuf) -> Result<PathBuf, Refusal> {
+    if cfg!(windows) {
+        return Ok(folder);
+    }
+    folder.canonicalize().map_err(|source| Refusal::Path { path: folder, source })
+}
+
+/// Returns the path as it can stand in a manifest.
+fn as_text(path: &Path) -> Result<&str, Refusal> {
+    path.to_str().ok_or_else(|| Refusal::NotUtf8(path.to_owned()))
 }
 
 /// Returns the patch that can take the place of this `lock_api`.

@@ -124,7 +124,7 @@ fn lines_are_for_the_versions_of_the_nearest_lock_file() {
         text(&done.stdout)
     };
     let both = said("0.4.12 0.5.0");
-    let out = member.join("../out");
+    let out = place.0.join("out").canonicalize().expect("it was written");
     for line in [
         format!("lock_api = {{ path = \"{}/lock_api-0.4\" }}", out.display()),
         format!(
@@ -184,6 +184,15 @@ fn what_cannot_be_done_is_refused_with_its_path() {
     refused(&["mine.txt/below"], 2, "mine.txt/below");
     refused(&["--check"], 2, "there is no Cargo.lock in");
     refused(&[], 2, "<DIR>");
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+        command.arg("patch").arg(std::ffi::OsStr::from_bytes(b"out\xff")).current_dir(&place.0);
+        let done = command.output().expect("it can be started");
+        assert_eq!(done.status.code(), Some(2));
+        assert!(text(&done.stderr).contains("not UTF-8"), "{}", text(&done.stderr));
+    }
     refused(&["out", "--check"], 2, "--check");
     refused(&["out", "--manifest-path", "none/Cargo.toml"], 2, "none/Cargo.toml");
     fs::write(place.path("Cargo.lock"), "<html>").unwrap();
