@@ -130,12 +130,13 @@ fn instructions(folder: &str, locks: Option<&LockFile>, program: &Path) -> Strin
         root.join("Cargo.toml").display(),
         manifest_lines(folder, &used)
     );
-    for locked in locks.locked.iter().filter(|locked| patch_for(locked).is_some()) {
-        if locked.is_patched {
-            let _ = writeln!(text, "# lock_api {} is patched already.", locked.version);
-        } else {
-            let _ = writeln!(text, "{}", update(locked));
-        }
+    let patchable = locks.locked.iter().filter(|locked| patch_for(locked).is_some());
+    let (patched, missing): (Vec<_>, Vec<_>) = patchable.partition(|locked| locked.is_patched);
+    for locked in patched {
+        let _ = writeln!(text, "# lock_api {} is patched already.", locked.version);
+    }
+    if !missing.is_empty() {
+        let _ = writeln!(text, "{}", update(&missing));
     }
     text + RUN
 }
@@ -159,9 +160,11 @@ fn manifest_lines(folder: &str, patches: &[&Patch]) -> String {
     text + "\n# Then, in the folder of that Cargo.toml:\n"
 }
 
-/// Returns the command by which cargo takes the patch, of whichever version.
-fn update(locked: &Locked) -> String {
-    format!("cargo update -p lock_api@{}", locked.version)
+/// Returns the command by which cargo takes the patches, of whichever version they are. It is one
+/// command, because after the first of two the second version may have another number.
+fn update(missing: &[&Locked]) -> String {
+    let packages = missing.iter().map(|locked| format!(" -p lock_api@{}", locked.version));
+    format!("cargo update{}", packages.collect::<String>())
 }
 
 fn without_patch(version: &str) -> String {
@@ -187,7 +190,7 @@ fn checked(locks: &LockFile) -> (String, bool) {
             }
             Some(_) => format!(
                 "lock_api {version} is not patched. With the lines of `stanchion patch DIR` in Cargo.toml, run\n{}",
-                update(locked)
+                update(&[locked])
             ),
             None => without_patch(version),
         });

@@ -131,8 +131,7 @@ fn lines_are_for_the_versions_of_the_nearest_lock_file() {
             "lock_api_05 = {{ package = \"lock_api\", path = \"{}/lock_api-0.5\" }}",
             out.display()
         ),
-        "cargo update -p lock_api@0.4.12".to_owned(),
-        "cargo update -p lock_api@0.5.0".to_owned(),
+        "cargo update -p lock_api@0.4.12 -p lock_api@0.5.0".to_owned(),
     ] {
         assert!(both.lines().any(|printed| printed == line), "{line} is missing:\n{both}");
     }
