@@ -4,7 +4,7 @@
 //! some 100,000 times a second. It prints `ok` at its end.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Barrier, Condvar, Mutex, OnceLock, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,26 +12,54 @@ use std::time::{Duration, Instant};
 /// The number of waits of each kind.
 const TIMES: usize = 5;
 
-/// Time for another thread to begin to wait.
+/// The least time of a wait.
 const REST: Duration = Duration::from_millis(10);
 
-/// Calls `hold` while another thread calls `wait`, several times.
+/// Calls `hold` while another thread waits in `wait`, several times.
 fn each(wait: impl Fn() + Sync, hold: impl Fn(&dyn Fn())) {
     for _ in 0..TIMES {
-        let begins = AtomicBool::new(false);
+        let waiter = AtomicI32::new(0);
         thread::scope(|scope| {
             hold(&|| {
                 scope.spawn(|| {
-                    begins.store(true, Ordering::SeqCst);
+                    waiter.store(number_of_thread(), Ordering::SeqCst);
                     wait();
                 });
-                while !begins.load(Ordering::SeqCst) {
+                while !matches!(waiter.load(Ordering::SeqCst), waiter if waiter != 0 && sleeps(waiter))
+                {
                     thread::sleep(Duration::from_millis(1));
                 }
                 thread::sleep(REST);
             });
         });
     }
+}
+
+/// Returns the system's number of the calling thread.
+#[cfg(target_os = "linux")]
+fn number_of_thread() -> i32 {
+    // SAFETY: asks for a number.
+    unsafe { libc::gettid() }
+}
+
+/// Returns whether a thread sleeps. Beside other load it may take long until it does.
+#[cfg(target_os = "linux")]
+fn sleeps(thread: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    // The state follows the name, which is in parentheses.
+    stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
+}
+
+/// Returns a number that stands for the calling thread.
+#[cfg(not(target_os = "linux"))]
+fn number_of_thread() -> i32 {
+    1
+}
+
+/// Returns true: a rest will do.
+#[cfg(not(target_os = "linux"))]
+fn sleeps(_: i32) -> bool {
+    true
 }
 
 #[inline(never)]

@@ -1,9 +1,13 @@
 //! The command line.
 
-use std::ffi::OsString;
+mod record;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+pub(crate) use record::{LockPolicy, RecordOptions, StallsOptions};
+use record::{RECORD_HELP, STALLS_HELP};
 
 use crate::times::{simulate_quick, study_run};
 
@@ -240,142 +244,6 @@ Exit codes:
   0  written; with --check: each lock_api comes from a folder
   1  a file could not be written; with --check: a lock_api does not come from a folder, or there is none
   2  wrong command line, DIR has other files, or a Cargo.lock that cannot be read";
-
-const RECORD_HELP: &str = "\
-Examples:
-  stanchion record -- xz -T4 -k file
-  stanchion record --output redis.json -- redis-server --io-threads 2
-  stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
-  stanchion record --cost -- ./program   what recording costs it, in 30 pairs of runs
-  stanchion record --pid 4711                        observe a process that runs, from outside
-
-Works for programs that take their locks by pthread_mutex_lock of the GNU C library (those in C and C++ for the most part), for programs in Rust, and for \
-whatever processes they start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. Of the locks of \
-Rust it sees the waits in the kernel, named after the function that wanted the lock, and no acquisition without such a wait. It does not see locks of Go. Waits for \
-conditions, semaphores, joins and sleeps are printed in a table of their own. What is recorded is what has been counted when COMMAND ends; processes that \
-outlive it are not waited for.
-
-With --lock, normal mutexes that are private to a process are replaced, with the condition variables; recursive, error-checking, robust, \
-priority-inheriting and shared ones stay. A thread that waits for a condition is then not woken by pthread_cancel, and a program that locks a normal mutex \
-which it holds, to wait for another thread to unlock it, is ended with a message.
-
-With --pid nothing is loaded into the process: its files in /proc are read, it is not attached to and gets no signal. That shows for each thread how long it ran, waited for a processor and slept, in which system calls, and which threads waited for the same address. It shows no call paths and no names of locks. System calls can be read by the user that may trace the process; the report says if that was refused. It ends after --seconds, at Ctrl-C, or when the process ends, and with 0.
-
-Where the threads wait while the program runs is printed by `stanchion stalls`, and at the signal SIGUSR1 to this command.
-
-Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
-  1    the recording could not be written, or a run of --cost failed
-  2    wrong command line, no shim, or a COMMAND that cannot be recorded (statically linked, set-uid,
-       for another C library); nothing was run
-  126  COMMAND cannot be executed
-  127  there is no such command";
-
-const STALLS_HELP: &str = "\
-Examples:
-  stanchion record -- ./program          on one terminal
-  stanchion stalls $(pgrep program)      on another one: the threads of that process
-  stanchion stalls $(pgrep stanchion)    those of all processes that are recorded
-  kill -USR1 $(pgrep stanchion)          the same, on the terminal of `stanchion record`
-
-Prints for each thread that waits the lock or the function, as `record` prints it at its end, and how long it has waited. Of the other threads it \
-prints what /proc says of them. Each thread has written its wait into a table before it sleeps, so the program gets no signal and is not stopped. The \
-locks of Rust store no owner: which thread holds them is not known. A program that was started without `record` is observed by `record --pid`.
-
-Exit codes:
-  0  printed
-  1  the table could not be read
-  2  wrong command line, or PID is neither a `stanchion record` nor a process that it records";
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct StallsOptions {
-    /// The process of `stanchion record`, or one that it records.
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF))]
-    pub(crate) pid: u32,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct RecordOptions {
-    /// Where the recording goes.
-    #[arg(long, alias = "out", short, value_name = "FILE", default_value = "waits.json")]
-    pub(crate) output: PathBuf,
-
-    /// Replace the program's mutexes by ours with this policy.
-    #[arg(long, value_name = "POLICY")]
-    pub(crate) lock: Option<LockPolicy>,
-
-    /// Measure what recording costs the program, by pairs of runs with and without it; write no
-    /// recording. The output of the runs goes nowhere.
-    #[arg(
-        long,
-        value_name = "PAIRS",
-        num_args = 0..=1,
-        default_missing_value = "30",
-        require_equals = true,
-        value_parser = clap::value_parser!(u32).range(2..=100_000),
-        conflicts_with = "output",
-    )]
-    pub(crate) cost: Option<u32>,
-
-    /// The shim, in place of the one beside this command, in ../lib, or built by cargo.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) shim: Option<PathBuf>,
-
-    /// Observe this process in place of running a program.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF),
-        conflicts_with_all = ["output", "lock", "shim", "cost", "command"])]
-    pub(crate) pid: Option<u32>,
-
-    /// Observe it for this time at most.
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "command",
-        value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) seconds: u64,
-
-    /// The time from one reading of its threads to the next. It is longer where reading them would
-    /// take more than a tenth of a processor.
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "command",
-        value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub(crate) interval_ms: u64,
-
-    /// Also write the observation to this file ("-" is standard output).
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// The program and its arguments.
-    #[arg(required_unless_present = "pid", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// A policy that the shim has. Not among them are those that need room or preparation which a lock
-/// of another program cannot give.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum LockPolicy {
-    Adaptive,
-    AlwaysBlock,
-    AlwaysSpin,
-    FixedSpin,
-    FixedSpinHalf,
-    LastThreeSamples,
-    OptimalOnlineApproximation,
-    RandomWalk,
-    Randomized,
-}
-
-impl LockPolicy {
-    /// As the shim knows it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Adaptive => "adaptive",
-            Self::AlwaysBlock => "always-block",
-            Self::AlwaysSpin => "always-spin",
-            Self::FixedSpin => "fixed-spin",
-            Self::FixedSpinHalf => "fixed-spin-half",
-            Self::LastThreeSamples => "last-three-samples",
-            Self::OptimalOnlineApproximation => "optimal-online-approximation",
-            Self::RandomWalk => "random-walk",
-            Self::Randomized => "randomized",
-        }
-    }
-}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyOptions {
