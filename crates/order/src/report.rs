@@ -206,7 +206,7 @@ impl fmt::Display for Losses {
             (self.cut_findings, "findings beyond those that are kept"),
         ] {
             if count > 0 {
-                writeln!(f, "not recorded: {count} {of}")?;
+                writeln!(f, "not recorded: {of}: {count}")?;
             }
         }
         match &self.file {
@@ -223,7 +223,7 @@ impl fmt::Display for Losses {
 ///
 /// let report: Report = report();
 /// assert!(report.cycles.is_empty());
-/// assert!(report.to_string().contains("0 locks"));
+/// assert!(report.to_string().contains("locks recorded: 0"));
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -261,7 +261,7 @@ impl fmt::Display for Report {
             writeln!(f, "hint: locks made at these places are taken in both orders\n{hint}")?;
         }
         let (locks, pairs) = (self.locks, self.pairs);
-        writeln!(f, "{locks} locks recorded, {pairs} pairs of held and taken locks")?;
+        writeln!(f, "locks recorded: {locks}; pairs of a held and a taken lock: {pairs}")?;
         self.losses.fmt(f)
     }
 }

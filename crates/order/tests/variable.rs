@@ -77,7 +77,7 @@ fn with_the_variable_a_cycle_is_in_the_file() {
     assert_eq!(text.matches("process ").count(), 2, "a finding, and the end:\n{text}");
     assert_eq!(text.matches("possible deadlock of 2 threads").count(), 1, "{text}");
     assert_eq!(text.matches("in variable::opposite_orders").count(), 2, "{text}");
-    assert!(text.ends_with("2 locks recorded, 0 pairs of held and taken locks\n"), "{text}");
+    assert!(text.ends_with("locks recorded: 2; pairs of a held and a taken lock: 0\n"), "{text}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_program_with_many_findings_has_a_bounded_file() {
         return;
     };
     assert_eq!(text.matches("possible deadlock of 2 threads").count(), 256);
-    assert!(text.contains("not recorded: 44 findings beyond those that are kept"));
+    assert!(text.contains("not recorded: findings beyond those that are kept: 44"));
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn a_program_without_findings_says_what_was_recorded() {
     }) else {
         return;
     };
-    let losses = "not recorded: 1 locks that left the graph, because a release was not seen\n";
+    let losses = "not recorded: locks that left the graph, because a release was not seen: 1\n";
     let (process, text) = text.split_once('\n').expect("the first line names the process");
     assert!(process.starts_with("process "));
-    assert_eq!(text, format!("1 locks recorded, 0 pairs of held and taken locks\n{losses}"));
+    assert_eq!(text, format!("locks recorded: 1; pairs of a held and a taken lock: 0\n{losses}"));
 }
 
 #[test]
