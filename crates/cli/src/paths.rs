@@ -86,6 +86,9 @@ pub(crate) struct Sum {
     pub(crate) max_ns: u64,
 }
 
+/// The most calls of a path that is read. The inlined ones of each recorded call are among them.
+const DEEPEST: usize = 1_000;
+
 /// The reason why a file cannot be reported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRead {
@@ -97,8 +100,14 @@ pub(crate) enum NotRead {
     )]
     NoPaths,
 
-    #[error("the times of its paths add up to more than {} s: it was edited", u64::MAX / 1_000_000_000)]
+    #[error("its paths have more waits than can be, or longer ones: it was edited")]
     TooLong,
+
+    #[error("a path has {0} calls, and at most {DEEPEST} can be recorded: it was edited")]
+    TooDeep(usize),
+
+    #[error("a name in it has a control character: it was edited")]
+    NoText,
 }
 
 impl Waits {
@@ -148,8 +157,19 @@ impl Profile {
             serde_json::from_str(text).map_err(NotRead::Damaged)?;
         let Paths { unwalked, waits: paths } = paths;
         let profile = Self { program, elapsed_ns, unwalked, paths };
-        let sum = |sum: u64, waits: &Waits| sum.checked_add(waits.total_ns);
-        profile.paths.iter().try_fold(0, sum).ok_or(NotRead::TooLong)?;
+        let total = |sum: u64, waits: &Waits| sum.checked_add(waits.total_ns);
+        profile.paths.iter().try_fold(0, total).ok_or(NotRead::TooLong)?;
+        let number = |sum: u64, waits: &Waits| sum.checked_add(waits.waits);
+        profile.paths.iter().try_fold(0, number).ok_or(NotRead::TooLong)?;
+        for waits in &profile.paths {
+            if waits.calls.len() > DEEPEST {
+                return Err(NotRead::TooDeep(waits.calls.len()));
+            }
+            let texts = [&profile.program, &waits.class, &waits.name, &waits.way];
+            if texts.into_iter().chain(&waits.calls).any(|text| text.contains(char::is_control)) {
+                return Err(NotRead::NoText);
+            }
+        }
         Ok(profile)
     }
 
@@ -199,6 +219,10 @@ impl Profile {
         let mut numbers = BTreeMap::<String, usize>::new();
         "program".clone_into(&mut self.program);
         for (index, waits) in self.paths.iter_mut().enumerate() {
+            // The name of a library's function may have types of the program.
+            if waits.way.starts_with("futex by ") {
+                "futex".clone_into(&mut waits.way);
+            }
             for call in &mut waits.calls {
                 let next = numbers.len() + 1;
                 let number = *numbers.entry(call.clone()).or_insert(next);
@@ -265,6 +289,7 @@ pub(crate) mod tests {
     #[test]
     fn names_can_be_hidden() {
         let mut profile = example();
+        profile.paths[2].way = "futex by lib::wait::<secret::Type>".to_owned();
         profile.hide_names();
         let text = format!("{profile:?}");
         assert!(!text.contains("secret") && !text.contains("STATIC") && !text.contains("get"));
@@ -285,5 +310,17 @@ pub(crate) mod tests {
             r#"{{"program": "s", "elapsed_ns": 1, "paths": {{"unwalked": 0, "waits": [{waits}, {waits}]}}}}"#
         );
         assert!(matches!(Profile::read(&text), Err(NotRead::TooLong)));
+        let one = |calls: &str, name: &str| {
+            let waits = waits.replace("18446744073709551615", "1").replace("[]", calls);
+            let waits = waits.replace("\"a\"", name);
+            Profile::read(&format!(
+                r#"{{"program": "s", "elapsed_ns": 1, "paths": {{"unwalked": 0, "waits": [{waits}]}}}}"#
+            ))
+        };
+        assert!(one("[\"main\"]", "\"a\"").is_ok());
+        let deep = format!("[{}\"b\"]", "\"a\",".repeat(DEEPEST));
+        assert!(matches!(one(&deep, "\"a\""), Err(NotRead::TooDeep(1_001))));
+        assert!(matches!(one("[]", r#""\u001b[2J""#), Err(NotRead::NoText)));
+        assert!(matches!(one(r#"["a\nb"]"#, "\"a\""), Err(NotRead::NoText)));
     }
 }

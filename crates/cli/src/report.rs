@@ -28,7 +28,16 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
 
 /// Returns the text of the file, if it is a recording.
 fn recording(path: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Label {
+        /// The kind of file.
+        format: String,
+    }
+    // A recording that was cut is one still.
+    const BEGINS: &str = "{\"format\": \"stanchion waits\"";
     let text = std::fs::read_to_string(path).ok()?;
-    let begins = text.trim_start().trim_start_matches('{').trim_start();
-    begins.starts_with("\"format\": \"stanchion waits\"").then_some(text)
+    let label = serde_json::from_str::<Label>(&text);
+    let is_recording =
+        label.map_or(text.starts_with(BEGINS), |label| label.format == "stanchion waits");
+    is_recording.then_some(text)
 }

@@ -45,6 +45,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/allocator.rs", include_str!("../preload/linux/allocator.rs")),
     ("linux/calls.rs", include_str!("../preload/linux/calls.rs")),
     ("linux/cond.rs", include_str!("../preload/linux/cond.rs")),
+    ("linux/current.rs", include_str!("../preload/linux/current.rs")),
     ("linux/deadline.rs", include_str!("../preload/linux/deadline.rs")),
     ("linux/dispatch.rs", include_str!("../preload/linux/dispatch.rs")),
     ("linux/errno.rs", include_str!("../preload/linux/errno.rs")),

@@ -119,6 +119,9 @@ const LIBRARIES: &[&str] = &[
     "stanchion_threadpool",
 ];
 
+/// The name of a read-write lock of the C library.
+const RW_LOCK: &str = "pthread rwlock";
+
 /// The functions of the C library in which a thread may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
@@ -133,7 +136,7 @@ impl Function {
     pub(super) fn of(letter: &str) -> Option<Self> {
         Some(match letter {
             "P" => Self::Futex,
-            "R" => Self::Other(Class::Lock, "pthread rwlock"),
+            "R" => Self::Other(Class::Lock, RW_LOCK),
             "M" => Self::Other(Class::Condition, "semaphore"),
             "B" => Self::Other(Class::Condition, "pthread barrier"),
             "N" => Self::Other(Class::Condition, "pthread condition"),
@@ -208,7 +211,7 @@ pub(crate) enum FutexLock {
 /// Returns which lock of the libraries a name is of, if it is of one.
 pub(crate) fn futex_lock(name: &str) -> Option<FutexLock> {
     let locks = ENTRIES.iter().filter(|(_, class, _)| *class == Class::Lock);
-    let mut entries = locks.map(|(.., entry)| *entry);
+    let mut entries = locks.map(|(.., entry)| *entry).chain([RW_LOCK]);
     let entry = entries.find(|entry| {
         let rest = name.split_once(": ").and_then(|(_, rest)| rest.strip_prefix(entry));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" in "))
@@ -355,6 +358,7 @@ mod tests {
             ("server: stanchion lock in server::get", Some(FutexLock::Ours)),
             ("server: std RwLock in server::get", Some(FutexLock::Other)),
             ("server: GLib GMutex in get", Some(FutexLock::Other)),
+            ("server: pthread rwlock in get", Some(FutexLock::Other)),
             ("libx.so: queue_lock", None),
             ("std Mutex in server::get", None),
         ] {

@@ -156,7 +156,7 @@ fn name<'t>(place: &'t str, files: &mut BTreeMap<&'t str, Symbols>) -> (Place, b
         let name = format!("{file}: {}{place}", wait.entry);
         let program = calls[wait.library..].iter().rev();
         let is_own = |(_, call): &&(u64, Call)| calls::is_own(call.function.as_deref());
-        let calls = program.filter(is_own).map(|(at, call)| words(*at, call)).collect();
+        let calls = program.filter(is_own).map(|(at, call)| cut(&words(*at, call))).collect();
         return (Place { class: wait.class, name, way: wait.entry, calls }, known);
     }
     let offset = offsets[0];

@@ -25,7 +25,7 @@ pub(super) fn nothing(gathered: &Gathered, program: &Path, is_left: bool) -> Opt
         None
     } else if gathered.lockers == 0 {
         Some(format!(
-            "{program} took no pthread mutex, and none of its threads waited by `syscall`. Programs in Go wait in ways that the \
+            "{program} took no lock of the C library, and none of its threads waited by `syscall`. Programs in Go wait in ways that the \
              shim does not see"
         ))
     } else if is_left {
@@ -130,7 +130,9 @@ fn others(named: &Named) -> Vec<String> {
         let counts = |waits: &Distribution| waits.count();
         let locks: u64 = named.locks.iter().map(|(_, waits)| counts(waits)).sum();
         let others: u64 = named.others.iter().map(|(.., waits)| counts(waits)).sum();
-        let share = percent(named.unwalked as f64 / (locks + others) as f64);
+        // A look is counted before it is known whether the thread waits.
+        let all = (locks + others).max(1);
+        let share = percent(named.unwalked.min(all) as f64 / all as f64);
         lines.push(format!(
             "{share} of the waits came too fast for a look at their calls: each has the name that \
              was found last at its place of the stack"

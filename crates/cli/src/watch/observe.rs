@@ -224,7 +224,8 @@ impl Observation {
             }
         };
         let times = self.process.times(id).ok();
-        self.is_without_times |= times.is_none() && stat.is_some();
+        // A thread that ends between the readings has no times any more.
+        self.is_without_times |= times.is_none() && self.process.stat(id).is_ok();
         let status = is_slow.then(|| self.process.status(id).ok()).flatten();
         if let (Some(known), Some(stat)) = (self.alive.get(&id), &stat)
             && known.stat.began != stat.began

@@ -117,8 +117,8 @@ impl Process {
 
     /// Returns the process's name, if there is a process of that number.
     pub(crate) fn name(&self) -> Option<String> {
-        let name = fs::read_to_string(self.folder.join("comm")).ok()?;
-        Some(printable(name.trim_end()))
+        let name = fs::read(self.folder.join("comm")).ok()?;
+        Some(printable(String::from_utf8_lossy(&name).trim_end()))
     }
 
     /// Returns the processes that it started and that have not been waited for, if the kernel tells
@@ -131,7 +131,8 @@ impl Process {
 
     /// Returns the files that are mapped into it, as far as this command may see them.
     pub(crate) fn mapped_files(&self) -> BTreeSet<PathBuf> {
-        let maps = fs::read_to_string(self.folder.join("maps")).unwrap_or_default();
+        let maps = fs::read(self.folder.join("maps")).unwrap_or_default();
+        let maps = String::from_utf8_lossy(&maps);
         let path = |line: &str| line.find('/').map(|start| PathBuf::from(&line[start..]));
         maps.lines().filter_map(path).collect()
     }
@@ -139,8 +140,8 @@ impl Process {
     /// Returns the process of a thread's number. A thread has a folder there as well, but is not
     /// listed.
     pub(crate) fn group(&self) -> Option<u32> {
-        let text = fs::read_to_string(self.folder.join("status")).ok()?;
-        status(&text).map(|status| status.process)
+        let text = fs::read(self.folder.join("status")).ok()?;
+        status(&String::from_utf8_lossy(&text)).map(|status| status.process)
     }
 
     /// Returns false if the program is known to be of another kind than this command, such as one

@@ -244,7 +244,8 @@ fn processes_that_it_starts_count_too() {
 fn nothing_to_record_is_said_and_nothing_written() {
     let place = Place::new("nothing");
     let written = place.path("waits.json");
-    for (what, says) in [("none", "took no pthread mutex"), ("alone", "never had to wait for one")]
+    for (what, says) in
+        [("none", "took no lock of the C library"), ("alone", "never had to wait for one")]
     {
         let done = place.record(&["--", &pthreads(), what]);
         assert_eq!(done.status.code(), Some(0), "{what}");
@@ -257,7 +258,7 @@ fn nothing_to_record_is_said_and_nothing_written() {
     assert_eq!(fs::read_to_string(&written).unwrap(), "an older one");
     // A wrapper that clears the environment takes the shim away.
     let done = place.record(&["--", "env", "-i", &pthreads(), "contend"]);
-    assert!(text(&done.stderr).contains("took no pthread mutex"), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("took no lock of the C library"), "{}", text(&done.stderr));
 }
 
 #[test]

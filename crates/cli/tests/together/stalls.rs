@@ -113,7 +113,7 @@ fn a_deadlock_is_explained_while_it_lasts_and_at_its_end() {
     assert!(said.contains("store no owner"), "{said}");
     let said = recorded.end();
     let left = said.lines().find(|line| line.contains("std Mutex in stalls::lock_second"));
-    assert!(said.contains("still waited at the end"), "{said}");
+    assert!(said.contains("had not ended"), "{said}");
     assert!(left.is_some_and(|line| line.split_whitespace().nth(1) == Some("2")), "{said}");
 }
 

@@ -168,11 +168,13 @@ impl Slot {
         Some(Taken(waiting))
     }
 
-    /// Clears the slot: one store.
+    /// Clears the slot, unless another process has cleared it: one exchange.
     #[inline]
     pub fn end(&self, taken: Taken) {
-        // Release: pairs with the Acquire of the next `begin`.
-        self.state.store(taken.0 - WAITING, Ordering::Release);
+        let free = taken.0 - WAITING;
+        // Release: pairs with the Acquire of the next `begin`. If it fails, the slot may be another
+        // wait's.
+        let _ = self.state.compare_exchange(taken.0, free, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Clears the slot if `is_gone` says that the process of its wait is gone. Returns true if

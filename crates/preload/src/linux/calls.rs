@@ -13,7 +13,7 @@ use stanchion_competitive::waits::current::Kind;
 use super::current::Place;
 use super::session::{self, Mode};
 use super::unwind::Registers;
-use super::{errno, real, sampling, table, waits};
+use super::{errno, futex, real, sampling, table, waits};
 
 /// The letters of names, by what a thread waits for.
 mod kind {
@@ -113,19 +113,26 @@ type Time = *const timespec;
 type Out = *mut *mut c_void;
 type Caller = *const Registers;
 
-/// Calls `block`, and records it as a wait of that kind, unless `attempt` says that there is no
-/// need to wait.
+/// Calls `block`, and records it as a wait of that kind for the object at `address`, unless
+/// `attempt` says that there is no need to wait.
 ///
 /// # Safety
 ///
 /// `caller` points to registers.
 unsafe fn call(
     kind: u8,
+    address: usize,
     caller: Caller,
     attempt: impl FnOnce() -> Option<c_int>,
     block: impl FnOnce() -> c_int,
 ) -> c_int {
     let (Mode::Record(table) | Mode::Replace(table, _)) = session::mode() else { return block() };
+    // SAFETY: the caller's promise.
+    let registers = unsafe { *caller };
+    // The shim itself may sleep, in a lock that it has put in the place of another.
+    if futex::is_own(registers.code) {
+        return block();
+    }
     if !matches!(kind, kind::JOIN | kind::SLEEP) {
         table::count_locking_process(table);
     }
@@ -133,10 +140,14 @@ unsafe fn call(
         return result;
     }
     let since = waits::now();
-    // SAFETY: the caller's promise.
-    let registers = unsafe { *caller };
     let name = errno::kept(|| sampling::name(kind, registers, since, table));
-    let place = Place { kind: Kind::Unknown, address: 0, name, since };
+    let kind = match kind {
+        kind::RW_LOCK => Kind::RwLock,
+        kind::SEMAPHORE => Kind::Semaphore,
+        kind::JOIN => Kind::Join,
+        _ => Kind::Unknown,
+    };
+    let place = Place { kind, address, name, since };
     waits::call(table, &place, block)
 }
 
@@ -147,32 +158,61 @@ fn at_once() -> Option<c_int> {
 
 /// Defines targets of exported functions.
 macro_rules! targets {
-    ($($target:ident($($argument:ident: $type:ty),*) = $kind:ident, $attempt:expr, $real:ident;)*) => { $(
+    ($($target:ident($($argument:ident: $type:ty),*) = $kind:ident at $address:expr, $attempt:expr, $real:ident;)*) => { $(
         unsafe extern "C-unwind" fn $target($($argument: $type,)* caller: Caller) -> c_int {
             // SAFETY: the caller's promise; the registers lie on the stack.
-            unsafe { call(kind::$kind, caller, $attempt, || real::$real($($argument),*)) }
+            unsafe { call(kind::$kind, $address, caller, $attempt, || real::$real($($argument),*)) }
         }
     )* };
 }
 
 targets! {
-    read(lock: RwLock) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_rdlock;
-    timed_read(lock: RwLock, until: Time) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_timedrdlock;
-    clock_read(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK, || free(real::rwlock_tryrdlock(lock)), rwlock_clockrdlock;
-    write(lock: RwLock) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_wrlock;
-    timed_write(lock: RwLock, until: Time) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_timedwrlock;
-    clock_write(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK, || free(real::rwlock_trywrlock(lock)), rwlock_clockwrlock;
-    take(semaphore: Semaphore) = SEMAPHORE, || take_free(semaphore), sem_wait;
-    timed_take(semaphore: Semaphore, until: Time) = SEMAPHORE, || take_free(semaphore), sem_timedwait;
-    clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) = SEMAPHORE, || take_free(semaphore), sem_clockwait;
-    meet(barrier: *mut pthread_barrier_t) = BARRIER, at_once, barrier_wait;
-    join(thread: pthread_t, result: Out) = JOIN, at_once, join;
-    timed_join(thread: pthread_t, result: Out, until: Time) = JOIN, at_once, timedjoin;
-    clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) = JOIN, at_once, clockjoin;
-    short_sleep(time: Time, rest: *mut timespec) = SLEEP, at_once, nanosleep;
-    clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) = SLEEP, at_once, clock_nanosleep;
-    micros_sleep(micros: c_uint) = SLEEP, at_once, usleep;
-    seconds_sleep(seconds: c_uint) = SLEEP, at_once, sleep;
+    read(lock: RwLock) = RW_LOCK at lock.addr(), || read_free(lock), rwlock_rdlock;
+    timed_read(lock: RwLock, until: Time) = RW_LOCK at lock.addr(), || at_a_time(until, || read_free(lock)), rwlock_timedrdlock;
+    clock_read(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK at lock.addr(), || by_a_clock(clock, until, || read_free(lock)), rwlock_clockrdlock;
+    write(lock: RwLock) = RW_LOCK at lock.addr(), || write_free(lock), rwlock_wrlock;
+    timed_write(lock: RwLock, until: Time) = RW_LOCK at lock.addr(), || at_a_time(until, || write_free(lock)), rwlock_timedwrlock;
+    clock_write(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK at lock.addr(), || by_a_clock(clock, until, || write_free(lock)), rwlock_clockwrlock;
+    take(semaphore: Semaphore) = SEMAPHORE at semaphore.addr(), || take_free(semaphore), sem_wait;
+    timed_take(semaphore: Semaphore, until: Time) = SEMAPHORE at semaphore.addr(), || at_a_time(until, || take_free(semaphore)), sem_timedwait;
+    clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) = SEMAPHORE at semaphore.addr(), || by_a_clock(clock, until, || take_free(semaphore)), sem_clockwait;
+    meet(barrier: *mut pthread_barrier_t) = BARRIER at barrier.addr(), at_once, barrier_wait;
+    join(thread: pthread_t, result: Out) = JOIN at 0, at_once, join;
+    timed_join(thread: pthread_t, result: Out, until: Time) = JOIN at 0, at_once, timedjoin;
+    clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) = JOIN at 0, at_once, clockjoin;
+    short_sleep(time: Time, rest: *mut timespec) = SLEEP at 0, at_once, nanosleep;
+    clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) = SLEEP at 0, at_once, clock_nanosleep;
+    micros_sleep(micros: c_uint) = SLEEP at 0, at_once, usleep;
+    seconds_sleep(seconds: c_uint) = SLEEP at 0, at_once, sleep;
+}
+
+/// Makes the attempt if the time is one. If it is none, the function that waits refuses it.
+fn at_a_time(until: Time, attempt: impl FnOnce() -> Option<c_int>) -> Option<c_int> {
+    // SAFETY: the caller of the function that waits passes a time.
+    let is_time = (0..1_000_000_000).contains(&unsafe { (*until).tv_nsec });
+    is_time.then(attempt).flatten()
+}
+
+/// Makes the attempt if the clock and the time are ones that such functions take.
+fn by_a_clock(
+    clock: clockid_t,
+    until: Time,
+    attempt: impl FnOnce() -> Option<c_int>,
+) -> Option<c_int> {
+    let is_clock = clock == libc::CLOCK_REALTIME || clock == libc::CLOCK_MONOTONIC;
+    is_clock.then(|| at_a_time(until, attempt)).flatten()
+}
+
+/// Takes the lock for reading if it is free.
+unsafe fn read_free(lock: RwLock) -> Option<c_int> {
+    // SAFETY: the caller's promise.
+    real::has_sound_attempts().then(|| free(unsafe { real::rwlock_tryrdlock(lock) })).flatten()
+}
+
+/// Takes the lock for writing if it is free.
+unsafe fn write_free(lock: RwLock) -> Option<c_int> {
+    // SAFETY: the caller's promise.
+    real::has_sound_attempts().then(|| free(unsafe { real::rwlock_trywrlock(lock) })).flatten()
 }
 
 /// Takes the semaphore if it is free. As each wait for it, this is a place where a thread can be

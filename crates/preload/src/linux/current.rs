@@ -90,7 +90,10 @@ pub(super) fn during<R>(table: &Shared, place: &Place, block: impl FnOnce() -> R
         address: place.address as u64,
     });
     let result = block();
-    if let Some(begun) = begun {
+    // A child of a fork in a signal handler comes back from here too, and the wait is its parent's.
+    if let Some(begun) = begun
+        && numbers.generation == generation()
+    {
         table.end_wait(begun);
     }
     result

@@ -189,6 +189,12 @@ unsafe extern "C" fn failed(result: c_long) -> c_long {
     -1
 }
 
+/// Returns whether the address is in the shim's own code. It is, if that is not known yet.
+pub(super) fn is_own(code: usize) -> bool {
+    let own = OWN_START.load(Ordering::Relaxed)..OWN_END.load(Ordering::Relaxed);
+    own.contains(&code) || own.is_empty()
+}
+
 /// Makes the call, and records it if it waits. `registers` are those after the call.
 ///
 /// # Safety
@@ -214,10 +220,9 @@ unsafe extern "C-unwind" fn futex(
         // SAFETY: the caller's promise.
         unsafe { real(number, word, operation, value, timeout, second, third) }
     };
-    let own = OWN_START.load(Ordering::Relaxed)..OWN_END.load(Ordering::Relaxed);
     let (Mode::Record(table) | Mode::Replace(table, _)) = session::mode() else { return real() };
     // The shim's own waits are those of its replaced locks, and have names already.
-    if own.contains(&code) || own.is_empty() {
+    if is_own(code) {
         return real();
     }
     match operation as c_int & !FLAGS {

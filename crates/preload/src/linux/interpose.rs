@@ -27,9 +27,9 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_wait(cond, mutex) },
         Mode::Record(table) | Mode::Replace(table, _) => {
+            let name = errno::kept(|| locks::condition(site, table));
             waits::releases(mutex);
             let since = waits::now();
-            let name = errno::kept(|| locks::condition(site, table));
             let place = Place { kind: Kind::Condition, address: cond.addr(), name, since };
             // SAFETY: the caller's promise.
             waits::call(table, &place, || unsafe { until.real_wait(cond, mutex) })

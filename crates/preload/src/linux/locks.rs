@@ -270,15 +270,23 @@ fn known(
     unknown: &[u8],
     find: impl FnOnce() -> Option<place::Name>,
 ) -> Option<u32> {
+    let mut has_room = false;
     for known in &SITES_KNOWN {
         // Acquire: pairs with the Release of `remember_site`.
         match known.site.load(Ordering::Acquire) {
             // An entry with a name but no site is being filled, or was being filled when this
             // process was forked.
-            0 if known.name.load(Ordering::Relaxed) == 0 => break,
+            0 if known.name.load(Ordering::Relaxed) == 0 => {
+                has_room = true;
+                break;
+            }
             found if found == key => return known.name.load(Ordering::Relaxed).checked_sub(1),
             _ => {}
         }
+    }
+    // What cannot be remembered is not looked up each time.
+    if !has_room {
+        return table.name(unknown);
     }
     let name = match find() {
         Some(name) => table.name(name.as_bytes()),

@@ -7,10 +7,11 @@
 //!
 //! ```text
 //! interpose                    the functions that stand before the C library's
-//! futex     calls              waits by the system call, and in other functions
+//! calls                        waits in other functions of the C library
+//! futex                        waits by the system call; the function `syscall`
 //! cond                         a wait releases and locks its mutex as the mode says
 //! dispatch                     what a lock and an unlock do in each mode
-//! sampling                     names of waits by the system call
+//! sampling                     names of waits by paths of calls
 //! session   waits              the mode of the process; measured waits
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
@@ -43,8 +44,10 @@
 //!    Lists of threads are stamped with the process's number ([`stanchion_machine::fork`]). Entries
 //!    of a parent's threads are forgotten at the next use.
 //!
-//! There is one exception. If locks are replaced, the first lock of each thread gives the thread
-//! its number ([`stanchion_machine::thread::index`]), and the C library stores a note of it
+//! There are two exceptions. The memory that the shim has for each thread is thread-local. After the
+//! program has loaded a library, the C library may allocate at a thread's next access, up to
+//! version 2.38. And if locks are replaced, the first lock of each thread gives the thread its
+//! number ([`stanchion_machine::thread::index`]), and the C library stores a note of it
 //! (`pthread_setspecific`). If the program's libraries make 32 POSIX keys before the shim starts,
 //! that calls `calloc`. An allocator that locks a replaced mutex meanwhile finds a thread without a
 //! number. Such a thread is served too.

@@ -90,6 +90,14 @@ real! {
     sleep = c"sleep" (seconds: c_uint);
 }
 
+/// Returns whether an attempt for a read-write lock can do no harm. Before version 2.30 of the C
+/// library it could stall other threads for good (bug 23844). That version brought the functions
+/// with a clock.
+pub(super) fn has_sound_attempts() -> bool {
+    found();
+    !ADDRESSES.rwlock_clockrdlock.load(Ordering::Relaxed).is_null()
+}
+
 /// The result of `_dl_find_object`.
 #[repr(C)]
 pub(super) struct Found {

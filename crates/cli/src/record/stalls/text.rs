@@ -37,7 +37,10 @@ pub(super) fn left(waits: &[(usize, WaitView)]) -> Vec<String> {
     if waits.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec!["Threads that still waited at the end, and for how long:".to_owned()];
+    let mut lines = vec![
+        "Waits that had not ended (of threads that were cancelled too), and for how long:"
+            .to_owned(),
+    ];
     for (number, wait) in waits.iter().take(LEFT) {
         lines.push(format!("  {:9} {number:>9} {:>10.1?}  {}", wait.kind, wait.length, wait.name));
     }

@@ -148,6 +148,9 @@ pub(super) fn left(table: &Shared) -> Vec<(usize, WaitView)> {
     left
 }
 
+/// The system calls in which a thread waits that the shim sees.
+const WAITS: [&str; 4] = ["futex", "nanosleep", "clock_nanosleep", "restart_syscall"];
+
 /// Returns the threads of a process with what `/proc` says of them.
 fn threads(root: &Path, id: u32) -> ProcessView {
     let process = Process::at(root, id);
@@ -166,7 +169,7 @@ fn threads(root: &Path, id: u32) -> ProcessView {
         let activity = match call {
             Ok(Call::Inside { number, .. }) => {
                 let name = calls::name(number).filter(|_| has_our_calls);
-                is_elsewhere = name.is_some_and(|name| name != "futex");
+                is_elsewhere = name.is_some_and(|name| !WAITS.contains(&name));
                 name.map_or_else(|| format!("in system call {number}"), |name| format!("in {name}"))
             }
             Ok(Call::Running) => {

@@ -30,7 +30,8 @@ impl Once {
         Self { state: AtomicU32::new(NOT_YET) }
     }
 
-    /// Does `body`, unless that was done. Waits for a thread that does it now.
+    /// Does `body`, unless that was done. Waits for a thread that does it now. `body` must not
+    /// panic: other threads would wait for ever.
     pub(super) fn run<E>(&self, body: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let here = generation();
         loop {
