@@ -152,7 +152,7 @@ impl Slot {
             return None;
         }
         let writing = before.wrapping_add(ONE) | WRITING;
-        // Acquire: pairs with the Release of `end`. The words of the last wait come before these.
+        // Acquire: pairs with the last Release of the `begin` before. Its words come before these.
         self.state.compare_exchange(before, writing, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // Release: pairs with the Acquire fence of `read`.
         fence(Ordering::Release);
@@ -172,9 +172,9 @@ impl Slot {
     #[inline]
     pub fn end(&self, taken: Taken) {
         let free = taken.0 - WAITING;
-        // Release: pairs with the Acquire of the next `begin`. If it fails, the slot may be another
-        // wait's.
-        let _ = self.state.compare_exchange(taken.0, free, Ordering::Release, Ordering::Relaxed);
+        // Relaxed: an exchange keeps what the last Release of `begin` shows, for the next one. If
+        // it fails, the slot may be another wait's.
+        let _ = self.state.compare_exchange(taken.0, free, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Clears the slot if `is_gone` says that the process of its wait is gone. Returns true if

@@ -44,8 +44,8 @@
 //!    Lists of threads are stamped with the process's number ([`stanchion_machine::fork`]). Entries
 //!    of a parent's threads are forgotten at the next use.
 //!
-//! There are two exceptions. The memory that the shim has for each thread is thread-local. After the
-//! program has loaded a library, the C library may allocate at a thread's next access, up to
+//! There are two exceptions. The memory that the shim has for each thread is thread-local. After
+//! the program has loaded a library, the C library may allocate at a thread's next access, up to
 //! version 2.38. And if locks are replaced, the first lock of each thread gives the thread its
 //! number ([`stanchion_machine::thread::index`]), and the C library stores a note of it
 //! (`pthread_setspecific`). If the program's libraries make 32 POSIX keys before the shim starts,
