@@ -64,7 +64,9 @@ fn report_while_blocked(mode: &str, title: &str) -> String {
         // The order matters: the end of the program comes after its report.
         let ended = child.try_wait().expect("the child can be asked");
         let report = std::fs::read_to_string(&file).unwrap_or_default();
-        if report.contains(title) && report.ends_with("pairs of held and taken locks\n") {
+        // The counts come last.
+        let is_whole = report.lines().any(|line| line.starts_with("locks recorded: "));
+        if report.contains(title) && is_whole && report.ends_with('\n') {
             break report;
         }
         assert_eq!(ended, None, "the program ended without a report:\n{report}");
