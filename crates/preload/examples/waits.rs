@@ -1,7 +1,7 @@
 //! A program that waits by the locks of Rust, for the tests of the shim: `waits WHAT`.
 //!
-//! Each of its waits lasts some milliseconds, but those of `often`: two threads wake each other
-//! some 100,000 times a second. It prints `ok` at its end.
+//! Each of its waits lasts some milliseconds, but those of `often`: two threads wake each other as
+//! often as they can. It prints `ok` at its end.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};

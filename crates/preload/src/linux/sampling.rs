@@ -25,14 +25,10 @@ const SHARE: u64 = 100;
 const MOST: u64 = 255;
 
 /// A walk is too old after this time, in nanoseconds.
-const FRESH: u64 = 10_000_000;
-
-/// The most that one walk changes the estimate of their cost, in nanoseconds: the first one for a
-/// name reads the kernel's list of mappings.
-const DEAREST: u64 = 5_000;
+const FRESH_NS: u64 = 10_000_000;
 
 /// A longer time between waits counts as this, in nanoseconds.
-const LONGEST: u64 = 10_000_000;
+const LONGEST_NS: u64 = 10_000_000;
 
 /// The number of walks that a thread keeps.
 const KEPT: usize = 16;
@@ -74,10 +70,20 @@ std::thread_local! {
 /// Returns the index of the name of a wait of that kind, which began at `since` with these
 /// registers.
 pub(super) fn name(kind: u8, registers: Registers, since: u64, table: &Shared) -> Option<u32> {
-    let walk = || locks::path(kind, &unwind::walk(registers), table);
     THREAD.with(|thread| {
-        thread
-            .name(key(kind, registers), since, walk, waits::now, |waits| table.add_unwalked(waits))
+        let key = key(kind, registers);
+        if let Some(name) = thread.kept(key, since) {
+            return name;
+        }
+        let path = unwind::walk(registers);
+        // The first look for a name takes much longer than a walk, and is no part of its cost.
+        let cost = waits::now().saturating_sub(since);
+        let name = locks::path(kind, &path, table);
+        match thread.keep(key, since, cost, name) {
+            0 => {}
+            unwalked => table.add_unwalked(unwalked),
+        }
+        name
     })
 }
 
@@ -97,49 +103,47 @@ impl Thread {
             walks: [const { Walk::new() }; KEPT],
             began: Cell::new(0),
             waits: Cell::new(0),
-            apart: Cell::new(LONGEST),
+            apart: Cell::new(LONGEST_NS),
             cost: Cell::new(0),
             random: Cell::new(1),
         }
     }
 
-    /// Returns the name of a wait, by `walk` or by one that is kept. `now` is the clock, and
-    /// `unwalked` learns how many waits had no walk since the last.
-    fn name(
-        &self,
-        key: usize,
-        since: u64,
-        walk: impl FnOnce() -> Option<u32>,
-        now: impl FnOnce() -> u64,
-        unwalked: impl FnOnce(u64),
-    ) -> Option<u32> {
-        let kept = &self.walks[key >> (usize::BITS - KEPT.ilog2())];
+    /// Returns the name of a wait by a walk that is kept; `None` if it must be walked.
+    fn kept(&self, key: usize, since: u64) -> Option<Option<u32>> {
+        let kept = self.place(key);
         let left = kept.left.get();
-        if kept.key.get() == key && left > 0 && since.saturating_sub(kept.began.get()) < FRESH {
-            kept.left.set(left - 1);
-            self.waits.set(self.waits.get() + 1);
-            return kept.name.get().checked_sub(1);
+        let is_fresh = since.saturating_sub(kept.began.get()) < FRESH_NS;
+        if kept.key.get() != key || left == 0 || !is_fresh {
+            return None;
         }
-        let name = walk();
-        self.learn(now().saturating_sub(since));
+        kept.left.set(left - 1);
+        self.waits.set(self.waits.get() + 1);
+        Some(kept.name.get().checked_sub(1))
+    }
+
+    /// Keeps a walk that began at `since` and took `cost` nanoseconds. Returns the number of waits
+    /// that had none since the last.
+    fn keep(&self, key: usize, since: u64, cost: u64, name: Option<u32>) -> u64 {
+        let before = self.cost.get();
+        // A walk during which the thread lost its processor says little.
+        let cost = if before == 0 { cost } else { (7 * before + cost.min(8 * before)) / 8 };
+        self.cost.set(cost.clamp(1, LONGEST_NS));
         let waits = self.waits.replace(0);
-        if waits > 0 {
-            unwalked(waits);
-        }
         let apart = since.saturating_sub(self.began.replace(since)) / (waits + 1);
-        let apart = (3 * self.apart.get() + apart.min(LONGEST)) / 4;
+        let apart = (3 * self.apart.get() + apart.min(LONGEST_NS)) / 4;
         self.apart.set(apart);
+        let kept = self.place(key);
         kept.left.set(self.draw(self.cost.get() * SHARE / apart.max(1)));
         kept.key.set(key);
         kept.began.set(since);
         kept.name.set(name.map_or(0, |name| name + 1));
-        name
+        waits
     }
 
-    /// Learns what a walk has cost.
-    fn learn(&self, cost: u64) {
-        let (before, cost) = (self.cost.get(), cost.min(DEAREST));
-        self.cost.set(if before == 0 { cost } else { (7 * before + cost) / 8 });
+    /// Returns the place of a walk with that key.
+    fn place(&self, key: usize) -> &Walk {
+        &self.walks[key >> (usize::BITS - KEPT.ilog2())]
     }
 
     /// Draws a number of waits that is `mean` in the mean.
@@ -184,13 +188,15 @@ mod tests {
         /// Waits after `pause` nanoseconds, by the path with that name.
         fn wait(&self, pause: u64, key: usize, name: u32) -> Option<u32> {
             self.now.set(self.now.get() + pause);
-            let walk = || {
-                self.walks.set(self.walks.get() + 1);
-                self.now.set(self.now.get() + 1_000);
-                Some(name)
-            };
-            let count = |waits| self.unwalked.set(self.unwalked.get() + waits);
-            self.thread.name(key, self.now.get(), walk, || self.now.get(), count)
+            let since = self.now.get();
+            if let Some(name) = self.thread.kept(key, since) {
+                return name;
+            }
+            self.walks.set(self.walks.get() + 1);
+            self.now.set(since + 1_000);
+            let unwalked = self.thread.keep(key, since, 1_000, Some(name));
+            self.unwalked.set(self.unwalked.get() + unwalked);
+            Some(name)
         }
     }
 
@@ -236,6 +242,6 @@ mod tests {
             test.wait(1_000, 1, 0);
         });
         assert!(test.unwalked.get() > 5_000);
-        assert_eq!(test.wait(FRESH, 1, 5), Some(5));
+        assert_eq!(test.wait(FRESH_NS, 1, 5), Some(5));
     }
 }
