@@ -8,7 +8,8 @@
 //!
 //! - The key is the smaller of two numbers that are drawn evenly from 1,000.
 //! - 89 of 100 requests fetch a value: the section looks it up and copies it.
-//! - 10 of 100 store a value of 16·2ᵏ bytes. The probability of k is 2⁻⁽ᵏ⁺¹⁾, and k is 6 at most.
+//! - 10 of 100 store a value of 16·2ᵏ bytes. The probability of k is 2⁻⁽ᵏ⁺¹⁾. The largest k
+//!   is 6.
 //! - 1 of 100 adds up the values of 64 keys, all in one section.
 //! - The work outside is to parse the request, to hash the value, and to format answer and line.
 //! - The section of the log copies a line, and writes the log to a file once there are 16 KiB. The
