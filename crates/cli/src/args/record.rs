@@ -23,7 +23,7 @@ which it holds, to wait for another thread to unlock it, is ended with a message
 
 With --pid nothing is loaded into the process: its files in /proc are read, it is not attached to and gets no signal. That shows for each thread how long it ran, waited for a processor and slept, in which system calls, and which threads waited for the same address. It shows no call paths and no names of locks. System calls can be read by the user that may trace the process; the report says if that was refused. It ends after --seconds, at Ctrl-C, or when the process ends, and with 0.
 
-Where the threads wait while the program runs is printed by `stanchion stalls`, and at the signal SIGUSR1 to this command.
+Where the threads wait while the program runs is printed by `stanchion stalls`, and at the signal SIGUSR1 to this command. With --stalls-after it is printed by itself when a lock does not come.
 
 Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
   1    the recording could not be written, or a run of --cost failed
@@ -78,13 +78,19 @@ pub(crate) struct RecordOptions {
     )]
     pub(crate) cost: Option<u32>,
 
+    /// Print where the threads wait, as `stanchion stalls` does, whenever a wait for a lock has
+    /// lasted for N seconds.
+    #[arg(long, value_name = "N", conflicts_with = "cost",
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) stalls_after: Option<u64>,
+
     /// The shim, in place of the one beside this command, in ../lib, or built by cargo.
     #[arg(long, value_name = "FILE")]
     pub(crate) shim: Option<PathBuf>,
 
     /// Observe this process in place of running a program.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF),
-        conflicts_with_all = ["output", "lock", "shim", "cost", "command"])]
+        conflicts_with_all = ["output", "lock", "shim", "cost", "stalls_after", "command"])]
     pub(crate) pid: Option<u32>,
 
     /// Observe it for this time at most.

@@ -19,7 +19,7 @@ mod table;
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stanchion_competitive::waits::Recording;
 
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let made = check_output(&options.output)?;
     let table = table::Table::new(cost::measured())?;
 
-    stalls::listen(table.path());
+    stalls::listen(table.path(), options.stalls_after.map(Duration::from_secs));
     let began = Instant::now();
     let mut recorded = program_command();
     run::record(&mut recorded, &shim, table.path(), policy);

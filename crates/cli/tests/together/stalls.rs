@@ -102,7 +102,9 @@ fn line<'s>(said: &'s str, thread: &str) -> &'s str {
 #[test]
 fn a_deadlock_is_explained_while_it_lasts_and_at_its_end() {
     let recorded = Recorded::start("deadlock", &[]);
-    let said = until(&["of which 2 in waits"], || look(recorded.program()));
+    // A thread is in the table a little before it sleeps.
+    let asleep = || Some(look(recorded.program())).filter(|said| !said.contains("but /proc said"));
+    let said = until(&["of which 2 in waits"], || asleep().unwrap_or_default());
     for thread in ["first", "second"] {
         let line = line(&said, thread);
         assert!(line.contains("lock  stalls: std Mutex in stalls::lock_second"), "{said}");
@@ -223,4 +225,28 @@ fn processes_that_are_not_recorded_are_refused() {
     let places = ["/dev/shm".into(), std::env::temp_dir()];
     places.iter().for_each(|place| drop(fs::remove_file(place.join(&table))));
     refused(program, "has ended, and its table with it");
+}
+
+#[test]
+fn a_lock_that_does_not_come_is_told_of_once_by_itself() {
+    let recorded = Recorded::start("deadlock", &["--stalls-after", "1"]);
+    let told = |said: &str| said.matches("has waited for longer than").count();
+    // Both threads wait for a lock. Each is told of once.
+    let words = ["2 told", ": stalls: std Mutex in stalls::lock_second"];
+    let said = || recorded.said();
+    until(&words, || format!("{} told, {}", told(&said()), said()));
+    until(&["of which 2 in waits"], said);
+    let said = recorded.end();
+    assert_eq!(told(&said), 2, "{said}");
+    // A condition may last.
+    let recorded = Recorded::start("condition", &["--stalls-after", "1"]);
+    thread::sleep(Duration::from_millis(1_500));
+    let said = recorded.end();
+    assert_eq!(told(&said), 0, "{said}");
+    let refused = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(["record", "--stalls-after", "0", "--", "true"])
+        .output()
+        .expect("it can be started");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--stalls-after"), "{}", text(&refused.stderr));
 }

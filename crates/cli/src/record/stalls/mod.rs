@@ -4,13 +4,16 @@
 //! enough to read the table, and `/proc` for the threads that do not wait there. The program gets
 //! no signal and is not stopped.
 
+mod long;
 mod signal;
 mod table;
 mod text;
 mod view;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use stanchion_competitive::waits::shared::Shared;
 use stanchion_study::output::Output;
 
 use crate::args::StallsOptions;
@@ -79,16 +82,37 @@ pub(crate) fn left(path: &Path) -> Vec<String> {
 }
 
 /// Prints the same of all processes that this one records, on standard error, each time that this
-/// process gets SIGUSR1.
-pub(crate) fn listen(path: &Path) {
+/// process gets SIGUSR1. With a limit also each time that a wait for a lock lasts for longer.
+pub(crate) fn listen(path: &Path, limit: Option<Duration>) {
     // A table that cannot be mapped here cannot be in the program either, which then says so.
     let Ok(table) = table::Table::open(path) else { return };
-    let path = path.to_owned();
-    signal::each(move || {
-        let scope = Scope::Under(std::process::id());
-        let now = view::look(Path::new(PROC), table.shared(), &path, scope);
-        for line in text::lines(&now) {
-            Output::Stderr.line(format_args!("stanchion: {line}"));
+    let table = table.shared();
+    let file = path.to_owned();
+    signal::each(move || print(table, &file));
+    let Some(limit) = limit else { return };
+    let file = path.to_owned();
+    let mut long = long::Long::new(limit);
+    let watch = move || {
+        loop {
+            std::thread::sleep(long.pause());
+            let lines = long.new_ones(&table.current_waits(), view::now_ns());
+            lines.iter().for_each(|line| Output::Stderr.line(format_args!("stanchion: {line}")));
+            if !lines.is_empty() {
+                print(table, &file);
+            }
         }
-    });
+    };
+    if let Err(error) = std::thread::Builder::new().name("long waits".to_owned()).spawn(watch) {
+        let line = format_args!("stanchion: --stalls-after has no effect: no thread: {error}");
+        Output::Stderr.line(line);
+    }
+}
+
+/// Prints where the threads of all processes wait that this one records.
+fn print(table: &Shared, file: &Path) {
+    let scope = Scope::Under(std::process::id());
+    let now = view::look(Path::new(PROC), table, file, scope);
+    for line in text::lines(&now) {
+        Output::Stderr.line(format_args!("stanchion: {line}"));
+    }
 }

@@ -191,7 +191,7 @@ fn threads(root: &Path, id: u32) -> ProcessView {
 }
 
 /// Returns a wait with its name.
-fn named<'t>(
+pub(super) fn named<'t>(
     wait: &CurrentWait,
     place: Option<&'t str>,
     now: u64,
@@ -211,7 +211,7 @@ fn named<'t>(
 }
 
 /// Returns the time on the clock of the waits.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `time`.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
