@@ -119,6 +119,9 @@ const LIBRARIES: &[&str] = &[
     "stanchion_threadpool",
 ];
 
+/// Those of them that make locks: a lock that another library uses is that library's.
+const MAKERS: &[&str] = &["std", "core", "alloc", "parking_lot", "parking_lot_core", "lock_api"];
+
 /// The name of a read-write lock of the C library.
 const RW_LOCK: &str = "pthread rwlock";
 
@@ -186,6 +189,10 @@ impl Wait {
         };
         let function = program.iter().flatten().find(|function| !in_library(function)).cloned();
         let function = function.or(begun.filter(|name| !in_library(name)));
+        // A lock that a library takes in a thread of its own.
+        let uses = |function: &&String| is_user(function);
+        let user = || functions.iter().flatten().find(uses).cloned();
+        let function = function.or_else(|| if class == Class::Lock { user() } else { None });
         Self { class, entry, function, library: inner }
     }
 }
@@ -265,8 +272,21 @@ fn begun_by(function: &str) -> Option<String> {
     Some(types[..end].to_owned()).filter(|name| !name.starts_with("fn("))
 }
 
+/// Returns whether a function of a library uses locks that others make.
+fn is_user(function: &str) -> bool {
+    in_library(function)
+        && entry(function).is_none()
+        && !function.starts_with("__rust_")
+        && !MAKERS.contains(&crate_of(function))
+}
+
+/// Returns the crate of a function.
+fn crate_of(function: &str) -> &str {
+    of_crate(function).split("::").next().unwrap_or_default()
+}
+
 fn in_library(function: &str) -> bool {
-    let name = of_crate(function).split("::").next().unwrap_or_default();
+    let name = crate_of(function);
     LIBRARIES.contains(&name) || function.starts_with("__rust_") || entry(function).is_some()
 }
 
@@ -314,6 +334,10 @@ mod tests {
             "std::sys::backtrace::__rust_begin_short_backtrace",
         ]);
         assert_eq!((wait.class, wait.function), (Class::Idle, None));
+        // A library's lock, in a thread that the library began.
+        let bridge = "<rayon::iter::par_bridge::Producer<I> as rayon::iter::plumbing::A>::fold";
+        let wait = of(&[lock, bridge, "rayon_core::registry::WorkerThread::wait_until_cold"]);
+        assert_eq!((wait.class, wait.function.as_deref()), (Class::Lock, Some(bridge)));
     }
 
     #[test]
