@@ -275,7 +275,7 @@ fn begun_by(function: &str) -> Option<String> {
 /// Returns whether a function of a library uses locks that others make.
 fn is_user(function: &str) -> bool {
     in_library(function)
-        && entry(function).is_none()
+        && entry(function).is_none_or(|(_, class, _)| *class != Class::Lock)
         && !function.starts_with("__rust_")
         && !MAKERS.contains(&crate_of(function))
 }
@@ -338,6 +338,9 @@ mod tests {
         let bridge = "<rayon::iter::par_bridge::Producer<I> as rayon::iter::plumbing::A>::fold";
         let wait = of(&[lock, bridge, "rayon_core::registry::WorkerThread::wait_until_cold"]);
         assert_eq!((wait.class, wait.function.as_deref()), (Class::Lock, Some(bridge)));
+        let wait = of(&[lock, "tokio::runtime::blocking::pool::Inner::run"]);
+        let pool = Some("tokio::runtime::blocking::pool::Inner::run");
+        assert_eq!((wait.class, wait.function.as_deref()), (Class::Lock, pool));
     }
 
     #[test]
