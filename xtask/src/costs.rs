@@ -4,8 +4,12 @@
 //! The numbers are the same on every computer, so the table is compared byte for byte: a change
 //! that adds one cache miss or one read-modify-write to a hot path shows in review as a changed
 //! line of `crates/simulated/costs.txt`.
+//!
+//! It also compares what `stanchion calibrate --papers` prints, the papers' absolute figures beside
+//! those of the simulated machines, with `crates/simulated/papers.txt`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::failure::{Failure, Result};
 use crate::shell;
@@ -27,6 +31,11 @@ pub(crate) struct Options {
     update: bool,
 }
 
+const PAPERS: &str = "\
+# The absolute figures that the papers state beside those of the simulated machines, as `cargo stanchion calibrate --papers` prints them. Written by
+# `cargo xtask costs --update`; a different figure fails `cargo xtask costs`.
+";
+
 fn table() -> PathBuf {
     shell::root().join("crates/simulated/costs.txt")
 }
@@ -44,21 +53,37 @@ pub(crate) fn costs(options: &Options) -> Result {
     let mut command =
         shell::cargo(["run", "--quiet", "--package", "stanchion-costs", "--bin", "costs", "--"]);
     command.args(&options.filter);
-    let now = shell::run_teed(&mut command)?;
-    let path = table();
-    if options.update {
-        return std::fs::write(&path, format!("{HEADER}{now}")).map_err(Failure::file(&path));
+    let mut found = compare(&table(), HEADER, &mut command, options)?;
+    if options.filter.is_none() {
+        let mut papers = shell::cargo(["run", "--quiet", "--package", "stanchion-cli", "--"]);
+        papers.args(["calibrate", "--papers"]);
+        let path = shell::root().join("crates/simulated/papers.txt");
+        found.extend(compare(&path, PAPERS, &mut papers, options)?);
     }
-    let then = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
-    let changes = changes(&then, &now, options.filter.as_deref().unwrap_or_default());
-    if changes.is_empty() {
+    if found.is_empty() {
         return Ok(());
     }
     Err(Failure::verdict(format!(
-        "the costs differ from crates/simulated/costs.txt (- committed, + now):\n{}\n\
+        "the costs differ from crates/simulated/costs.txt, or the papers' figures from papers.txt (- committed, + now):\n{}\n\
          if that is meant, `cargo xtask costs --update` accepts it; say why in the commit",
-        changes.join("\n")
+        found.join("\n")
     )))
+}
+
+/// Returns the changes of a committed table, or replaces it.
+fn compare(
+    path: &Path,
+    header: &str,
+    command: &mut Command,
+    options: &Options,
+) -> Result<Vec<String>> {
+    let now = shell::run_teed(command)?;
+    if options.update {
+        std::fs::write(path, format!("{header}{now}")).map_err(Failure::file(path))?;
+        return Ok(Vec::new());
+    }
+    let then = std::fs::read_to_string(path).map_err(Failure::file(path))?;
+    Ok(changes(&then, &now, options.filter.as_deref().unwrap_or_default()))
 }
 
 /// Returns the lines that are only in one of the two, of operations with `filter` in their names.

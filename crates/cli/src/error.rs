@@ -41,6 +41,9 @@ pub(crate) enum Error {
     #[error("on the simulated machine: {0}")]
     Simulated(#[from] stanchion_simulator::Failure),
 
+    #[error("the figures of the paper's {machine}: {reason}")]
+    Papers { machine: &'static str, reason: String },
+
     #[error("cannot judge the waits for {lock}: {source}")]
     Judge { lock: String, source: stanchion_formulas::competitive::CompetitiveError },
 
@@ -96,6 +99,7 @@ impl Error {
             Self::Patch(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Simulated(_)
+            | Self::Papers { .. }
             | Self::Judge { .. }
             | Self::Theorem(_)
             | Self::Json(_) => 1,

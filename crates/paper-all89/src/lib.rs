@@ -16,10 +16,12 @@ mod fig5_4;
 mod projection;
 mod sec3_6;
 mod sec5_1;
+mod stated;
 mod table3_1;
 mod threads;
 
 use stanchion_study::experiment::Experiment;
+pub use stated::stated;
 
 /// The paper's figures and tables, in its order, and the sections of results without one.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -19,9 +19,11 @@ mod points;
 mod real;
 mod simulated;
 mod stage;
+mod stated;
 mod table1;
 
 use stanchion_study::experiment::Experiment;
+pub use stated::stated;
 
 /// The paper's figures and tables, in its order.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -28,6 +28,7 @@ mod server;
 mod show;
 mod simulated;
 pub mod stand_in;
+mod stated;
 mod table1;
 mod table2;
 mod table3;
@@ -46,6 +47,7 @@ use recording::Recorded;
 use stanchion_competitive::waits::Recording;
 use stanchion_study::experiment::Experiment;
 use stanchion_study::outcome::{Outcome, Verdict};
+pub use stated::stated;
 
 /// The paper's figures and tables, in its order.
 pub const EXPERIMENTS: &[Experiment] = &[

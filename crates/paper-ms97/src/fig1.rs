@@ -42,6 +42,10 @@ const PAPER: std::ops::Range<usize> = 0..6;
 /// The rows that the level must not slow down.
 const STEADY: [usize; 3] = [3, MICHAEL_SCOTT, 5];
 
+/// The paper's seconds of the preemption-safe single lock at each level, with one processor and
+/// with eleven.
+pub(super) const SECONDS: [[f64; 2]; 3] = [[18.2, 15.6], [38.8, 15.4], [57.6, 16.3]];
+
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let precision = Precision::of(EXPERIMENT.id, context);
     let (grid, repeated) =
@@ -101,7 +105,7 @@ fn tied(grid: &Grid) -> f64 {
 }
 
 fn comparisons(grid: &Grid) -> Vec<Comparison> {
-    let mut all = judge::absolute(grid, [[18.2, 15.6], [38.8, 15.4], [57.6, 16.3]]);
+    let mut all = judge::absolute(grid, SECONDS);
     all.push(judge::against_base(grid, MICHAEL_SCOTT, "less than 0.6"));
     all.push(Comparison::new(
         "Michael-Scott over the single ordinary lock, one processor",

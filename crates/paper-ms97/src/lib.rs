@@ -27,8 +27,10 @@ mod levels;
 mod peers;
 mod real;
 mod simulated;
+mod stated;
 
 use stanchion_study::experiment::Experiment;
+pub use stated::stated;
 
 /// The paper's figures and tables, in its order, and what a multiprogramming level costs.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -8,7 +8,7 @@ use sim_applications::Around;
 use stanchion_simulator::machine::Processor;
 use stanchion_simulator::{Failure, Machine, Time, inside};
 
-use super::grid::{Cell, Grid, MILLION, Setting};
+use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
 use sim_programs::ms97::programs;
 pub(super) use sim_programs::ms97::programs::{OVER_QUEUES, OVER_STACKS, Program, SALESMEN};
 pub(super) use sim_programs::ms97::rows::{BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS};
@@ -103,6 +103,27 @@ fn placed(machine: &Machine) -> Machine {
         machine.scale = 1.0;
     }
     machine
+}
+
+/// Measures the preemption-safe single lock, of `rows`: its seconds for a million turns at each
+/// level, with one processor and with all.
+pub(super) fn seconds(
+    context: &Context,
+    machine: &Machine,
+    rows: &'static [Row],
+) -> Result<Vec<[f64; 2]>, Stop> {
+    let machine = placed(machine);
+    let counts = [1, machine.processors];
+    let all = Vec::from_iter(
+        LEVELS.flat_map(|level| counts.map(|processors| Setting { row: BASE, level, processors })),
+    );
+    let seed = context.seed;
+    let turns = context.pick(4_000, 20_000);
+    let measured = cells(context, &machine, &all, |setting| {
+        measure(&machine, &rows[BASE], *setting, turns, 0, seed)
+    })?;
+    let pairs = measured.chunks_exact(counts.len());
+    Ok(pairs.map(|pair| [pair[0].elapsed, pair[1].elapsed]).collect())
 }
 
 fn measure(

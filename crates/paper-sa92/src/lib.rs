@@ -15,12 +15,14 @@ mod real;
 mod setting;
 mod simulated;
 mod stage;
+mod stated;
 mod table4;
 mod table5;
 mod upcall;
 mod user;
 
 use stanchion_study::experiment::Experiment;
+pub use stated::stated;
 
 /// The paper's figures and tables, in its order.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -22,6 +22,7 @@
 use stanchion_simulator::Machine;
 
 use super::setting::{Deciding, Setting, System};
+use super::simulated;
 use super::stage::Stage;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
@@ -76,14 +77,38 @@ fn half(processors: usize) -> usize {
     (processors / 2).max(1)
 }
 
+/// Returns the paper's speed-up with a system, of at most 3.
+fn paper(system: System) -> Option<f64> {
+    match system {
+        System::Kernel => Some(1.29),
+        System::User => Some(1.26),
+        System::Activations => Some(2.45),
+        System::Competitive | System::Sequential | System::Staying => None,
+    }
+}
+
+/// Returns the paper's speed-up and ours with each of its systems, on a simulated machine.
+pub(super) fn speed_ups(
+    context: &Context,
+    machine: &Machine,
+) -> Result<Vec<(System, f64, f64)>, Stop> {
+    let stage = Stage::Simulated(machine);
+    let program = stage.fine(context);
+    let setting =
+        |system, processors, copies| Setting { system, processors, memory: 100, copies, program };
+    let tried = System::COMPARED.into_iter().filter_map(|system| Some((system, paper(system)?)));
+    let tried = Vec::from_iter(tried);
+    let mut settings = vec![setting(System::Sequential, 1, 1)];
+    settings.extend(tried.iter().map(|&(system, _)| setting(system, machine.processors, 2)));
+    let measured = simulated::run(context, machine, &settings)?;
+    let ours = measured[1..].iter().map(|one| measured[0].seconds / one.seconds);
+    Ok(tried.into_iter().zip(ours).map(|((system, theirs), ours)| (system, theirs, ours)).collect())
+}
+
 fn outcome(processors: usize, speeds: &[(System, f64)], on_half: f64) -> Outcome {
     let comparison = |&(system, speed): &(System, f64)| {
-        let paper = match system {
-            System::Kernel => "1.29 of 3.0",
-            System::User => "1.26 of 3.0",
-            System::Activations => "2.45 of 3.0",
-            System::Competitive | System::Sequential | System::Staying => "not tried",
-        };
+        let paper =
+            paper(system).map_or("not tried".to_owned(), |speed| format!("{speed:.2} of 3.0"));
         let most = significant(processors as f64 / 2.0);
         Comparison::new(
             format!("speed-up of two copies, {}", system.name()),

@@ -109,9 +109,7 @@ const TURNS: u64 = 20;
 
 fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(2);
-    let through =
-        || -> Result<[f64; 2], Failure> { Ok([turns(machine, false)?, turns(machine, true)?]) };
-    let [kernel, through] = through().map_err(|failure| failed(machine, &failure))?;
+    let [kernel, through] = through(machine)?;
     let user = simulated::costs(System::Activations).signal_wait as f64;
     let mut outcome = outcome(Costs { user, through, kernel });
     outcome.notes.push(format!(
@@ -120,6 +118,14 @@ fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
         machine.scheduling.upcall.as_nanos() / 1_000
     ));
     Ok(outcome)
+}
+
+/// Measures Signal-Wait of kernel threads, and of user-level threads on activations that wait in
+/// the kernel.
+pub(super) fn through(machine: &Machine) -> Result<[f64; 2], Stop> {
+    let both =
+        || -> Result<[f64; 2], Failure> { Ok([turns(machine, false)?, turns(machine, true)?]) };
+    both().map_err(|failure| failed(machine, &failure))
 }
 
 /// The shared state of a game of two threads that take turns.

@@ -45,6 +45,7 @@ pub mod session;
 pub mod settings;
 pub mod share;
 pub mod simulation;
+pub mod stated;
 pub mod student;
 pub mod survey;
 pub mod target;

@@ -50,7 +50,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "costs",
-        about: "every operation costs on the simulated machine what the committed table says",
+        about: "every operation costs on the simulated machine what the committed table says, and so do the papers' figures",
         run: costs::all,
     },
     Task {

@@ -183,6 +183,7 @@ Examples:
   stanchion calibrate Ticket Mcs   those with one of these in their names
   stanchion calibrate --machine modern
                                    against the description that is built in
+  stanchion calibrate --papers     what the papers' machines took, and what the simulated ones take
 
 Prints what one lock and unlock takes one thread alone, and what each takes when two threads on two processors take the lock in turn as fast as it \
 goes: here, simulated, and their ratio. A ratio beyond 30 % is marked; `stanchion_simulator::machines` says why there are some.
@@ -463,6 +464,11 @@ pub(crate) struct CalibrateOptions {
     /// The number of undisturbed runs of two threads of which each figure is the median.
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
+
+    /// Print in place of that the absolute figures that the papers state, beside those of the
+    /// simulated machines.
+    #[arg(long, conflicts_with_all = ["filters", "machine", "runs"])]
+    pub(crate) papers: bool,
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! the figure is the median of those.
 
 mod contenders;
+mod papers;
 mod real;
 mod simulated;
 mod text;
@@ -46,6 +47,9 @@ type Figures = [Option<f64>; 2];
 
 /// Runs the command.
 pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Error> {
+    if options.papers {
+        return papers::run();
+    }
     let chosen = chosen(&options.filters)?;
     let given = options.machine.as_deref().map(target::named).transpose()?;
     let mut bar = Bar::new(&chosen, given.is_some());

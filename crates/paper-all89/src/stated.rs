@@ -1,0 +1,32 @@
+//! The figures of the paper's table 3.1, beside those of the simulated Symmetry.
+
+use stanchion_simulated_locks::registry::{LOCKS, of_way};
+use stanchion_simulator::machines;
+use stanchion_study::context::{Context, Stop};
+use stanchion_study::experiment::Paper;
+use stanchion_study::simulation::cells;
+use stanchion_study::stated::{Stated, Unit};
+use stanchion_study_locks::list::Way;
+
+const TABLE: (Paper, &str) = (Paper::All89, "table 3.1");
+const DECLARED: &str = "programs declare what they compute between accesses in totals";
+
+/// Returns the figures that the paper states, and those that our Symmetry takes.
+///
+/// # Errors
+///
+/// If the simulation fails or the user stops it.
+pub fn stated(context: &Context) -> Result<Vec<Stated>, Stop> {
+    let machine = machines::symmetry_a(20);
+    let (times, seed) = (context.pick(1_000, 10_000), context.seed);
+    context.plan(1);
+    let lock = &LOCKS[of_way(Way::Backoff)];
+    let ours = cells(context, &machine, &[()], |()| (lock.latency)(&machine, times, seed))?[0];
+    Ok(vec![
+        Stated::input(TABLE, "half of a lock and its unlock", (Unit::Nanos, 2_800.0)),
+        Stated::computed(TABLE, "lock and unlock", (Unit::Nanos, 5_600.0), ours, Some(0.1)),
+        Stated::input(TABLE, "iteration of a null loop", (Unit::Nanos, 2_500.0)),
+        Stated::not_comparable(TABLE, "procedure call, each argument", DECLARED),
+        Stated::input((Paper::All89, "section 3.6"), "thread of PRESTO", (Unit::Nanos, 600_000.0)),
+    ])
+}
