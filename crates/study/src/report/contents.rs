@@ -105,7 +105,7 @@ pub(super) fn claims(page: &mut Markup, entries: &[Entry], sections: &[Section<'
         page.raw(" ").text(&entry.title);
     }
     page.raw(if named.is_empty() { "" } else { ". " });
-    page.raw(" <a href=\"#contents\">All claims</a></p>\n");
+    page.raw(" <a href=\"#claims\">All claims</a></p>\n");
 }
 
 fn link(page: &mut Markup, entry: &Entry) {

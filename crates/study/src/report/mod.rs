@@ -9,6 +9,7 @@ pub mod markup;
 mod opening;
 mod page;
 pub mod parts;
+mod scoreboard;
 mod section;
 
 use std::io::{self, Write};

@@ -7,6 +7,7 @@ use super::contents;
 use super::markup::Markup;
 use super::opening;
 use super::parts::{finish, start};
+use super::scoreboard;
 use super::section::{self, Section};
 use crate::results::{Entry, Results};
 use crate::units::{count, named};
@@ -23,6 +24,7 @@ pub(crate) fn page(results: &Results, earlier: Option<&Results>, out: Option<&Pa
     }
     contents::claims(&mut page, &results.entries, &sections);
     opening::commands(&mut page, &results.answers);
+    scoreboard::write(&mut page, &sections);
     facts(&mut page, results, earlier);
     opening::families(&mut page, &results.answers);
     contents::contents(&mut page, &sections);
