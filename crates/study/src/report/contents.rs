@@ -1,4 +1,4 @@
-//! The contents of the page: how the papers fare, and the experiments by question and by paper.
+//! The contents of the page: the experiments by question and by paper.
 
 use super::markup::Markup;
 use super::parts::anchor;
@@ -17,9 +17,6 @@ const QUESTIONS: [(&str, &[&str]); 6] = [
     ("When to run threads at the same time", &["fr92/"]),
     ("Which structures bear that processors are shared", &["ms97/"]),
 ];
-
-/// The experiments with a claim of ours.
-const OURS: [&str; 1] = ["regret"];
 
 /// Returns the number of the question that an experiment answers.
 fn question(id: &str) -> Option<usize> {
@@ -81,34 +78,7 @@ impl Counts {
     }
 }
 
-/// The most claims that are named where the page begins.
-const NAMED: usize = 3;
-
-/// Writes one line on the papers' claims: how many hold, and the first that differ.
-pub(super) fn claims(page: &mut Markup, entries: &[Entry], sections: &[Section<'_>]) {
-    let of_papers = || entries.iter().filter(|entry| !OURS.contains(&entry.id.as_str()));
-    let counts = Counts::of(of_papers());
-    if counts.all() == 0 {
-        return;
-    }
-    page.raw("<p class=\"claims\"><strong>The papers' claims:</strong> ");
-    page.text(&format!("of {}, {}.", counts.all(), counts.words()));
-    let differ = |entry: &&Entry| matches!(entry.outcome.verdict, Verdict::Differs(_));
-    let named: Vec<&Entry> = of_papers()
-        .filter(differ)
-        .filter(|entry| sections.iter().any(|section| section.shows(entry)))
-        .take(NAMED)
-        .collect();
-    for (place, entry) in named.iter().enumerate() {
-        page.raw(if place == 0 { " Different here: " } else { "; " });
-        link(page, entry);
-        page.raw(" ").text(&entry.title);
-    }
-    page.raw(if named.is_empty() { "" } else { ". " });
-    page.raw(" <a href=\"#claims\">All claims</a></p>\n");
-}
-
-fn link(page: &mut Markup, entry: &Entry) {
+pub(super) fn link(page: &mut Markup, entry: &Entry) {
     page.line(format_args!("<a href=\"#{}\">", anchor(&entry.id)));
     page.text(&entry.id).raw("</a>");
 }

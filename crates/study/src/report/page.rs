@@ -22,7 +22,7 @@ pub(crate) fn page(results: &Results, earlier: Option<&Results>, out: Option<&Pa
     if results.is_real() {
         opening::answers(&mut page, &results.answers);
     }
-    contents::claims(&mut page, &results.entries, &sections);
+    scoreboard::line(&mut page, &sections);
     opening::commands(&mut page, &results.answers);
     scoreboard::write(&mut page, &sections);
     facts(&mut page, results, earlier);

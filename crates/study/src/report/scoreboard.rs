@@ -1,9 +1,9 @@
 //! The papers' claims: a row for each, with what the paper says, how it fares on the simulated
 //! machine at the paper's scale, and how on this computer.
 
-use super::contents::{PAPERS, anchor_of};
+use super::contents::{PAPERS, anchor_of, link};
 use super::markup::Markup;
-use super::parts::{anchor, badge};
+use super::parts::badge;
 use super::section::Section;
 use crate::experiment::{Kind, Paper};
 use crate::outcome::Verdict;
@@ -67,6 +67,34 @@ fn is_judged(entry: &Entry) -> bool {
     matches!(entry.outcome.verdict, Verdict::Holds(_) | Verdict::Differs(_))
 }
 
+/// The most claims that are named where the page begins.
+const NAMED: usize = 3;
+
+/// Writes one line: how many claims hold, and the first that differ.
+pub(super) fn line(page: &mut Markup, sections: &[Section<'_>]) {
+    let rows: Vec<Row<'_>> = sections.iter().filter_map(Row::of).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.raw("<p class=\"claims\"><strong>The papers' claims:</strong> ");
+    let simulated = Total::of(rows.iter().map(|row| row.simulated));
+    let here = Total::of(rows.iter().map(|row| row.here));
+    let parts = [("simulated at the papers' scale", simulated), ("on this computer", here)];
+    let parts = parts.into_iter().filter(|(_, total)| total.judged > 0);
+    let parts: Vec<String> = parts.map(|(of, total)| format!("{of} {}", total.words())).collect();
+    page.text(&if parts.is_empty() { "none was judged".to_owned() } else { parts.join(", ") });
+    let sides = rows.iter().flat_map(|row| [row.here, row.simulated]).flatten();
+    let differ = |side: &&Entry| matches!(side.outcome.verdict, Verdict::Differs(_));
+    let mut named: Vec<&Entry> = sides.filter(differ).collect();
+    named.dedup_by_key(|side| &side.id);
+    for (place, side) in named.iter().take(NAMED).enumerate() {
+        page.raw(if place == 0 { ". Some differ: " } else { "; " });
+        link(page, side);
+        page.raw(" ").text(&side.title);
+    }
+    page.raw(". <a href=\"#claims\">All claims</a></p>\n");
+}
+
 /// Writes the table, if there is a claim.
 pub(super) fn write(page: &mut Markup, sections: &[Section<'_>]) {
     let rows: Vec<Row<'_>> = sections.iter().filter_map(Row::of).collect();
@@ -104,16 +132,19 @@ fn heading(page: &mut Markup, paper: Paper, rows: &[&Row<'_>]) {
         anchor_of(paper)
     ));
     page.text(paper.name()).raw("</a></th>");
-    page.element("td", &Total::of(rows.iter().map(|row| row.simulated)).words());
-    page.element("td", &Total::of(rows.iter().map(|row| row.here)).words()).raw("</tr>");
+    let simulated = Total::of(rows.iter().map(|row| row.simulated));
+    let here = Total::of(rows.iter().map(|row| row.here));
+    page.element("td data-of=\"simulated\"", &simulated.words());
+    page.element("td data-of=\"here\"", &here.words()).raw("</tr>");
 }
 
 fn one(page: &mut Markup, row: &Row<'_>) {
     let about = row.about;
-    page.line(format_args!("<tr><th scope=\"row\"><a href=\"#{}\">", anchor(&about.id)));
-    page.text(&about.id).raw("</a></th>").element("td", &about.claim);
-    for side in [row.simulated, row.here] {
-        page.raw("<td>");
+    page.raw("<tr><th scope=\"row\">");
+    link(page, about);
+    page.raw("</th>").element("td", &about.claim);
+    for (of, side) in [("simulated", row.simulated), ("here", row.here)] {
+        page.line(format_args!("<td data-of=\"{of}\">"));
         match side {
             Some(side) => verdict(page, side),
             None => _ = page.raw("–"),
@@ -193,10 +224,15 @@ mod tests {
             "challenge, 11",
             "too few processors",
             "1 of 1 hold",
+            "data-of=\"here\"",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(page.find("✓ holds") < page.find("too few processors"), "{page}");
+        let mut page = Markup::default();
+        line(&mut page, &sections(&simulated, None));
+        let page = page.finish();
+        assert!(page.contains("simulated at the papers' scale 1 of 1 hold. <a"), "{page}");
         let ours = study("regret", None, Verdict::Differs("no claim of a paper".to_owned()));
         let mut page = Markup::default();
         write(&mut page, &sections(&ours, None));
