@@ -90,8 +90,8 @@ impl History {
         let mut parks = self.load();
         change(&mut parks);
         self.version.store(version + 1, Ordering::Relaxed);
-        // Release: pairs with the Acquire fence in `read`. A reader that sees a word from below sees
-        // the odd version in its second load.
+        // Release: pairs with the Acquire fence in `read`. A reader that sees a word from below
+        // sees the odd version in its second load.
         fence(Ordering::Release);
         for (word, value) in self.words.iter().zip(parks.words()) {
             word.store(value, Ordering::Relaxed);

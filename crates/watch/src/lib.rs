@@ -2,6 +2,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod account;
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+mod facades;
 mod history;
 mod hooks;
 mod polls;

@@ -59,8 +59,8 @@ impl Polls {
     pub(crate) fn read(&self) -> (u64, Option<Task>) {
         // Acquire: pairs with the store of the count in `begin`.
         let count = self.count.load(Ordering::Acquire);
-        // Acquire: each pairs with its store in `begin`. If it is of a later poll, the second load of
-        // the count sees that this poll has ended.
+        // Acquire: each pairs with its store in `begin`. If it is of a later poll, the second load
+        // of the count sees that this poll has ended.
         let id = self.task.load(Ordering::Acquire);
         let spawned_at = self.spawned_at.load(Ordering::Acquire);
         let is_same = self.count.load(Ordering::Relaxed) == count;

@@ -37,7 +37,8 @@ impl OffProcessor {
     }
 
     /// Adds up the absences from record `first` to before record `end`. `first` is even: the thread
-    /// was on its processor. Returns the sum, and the first record of an absence that had not ended.
+    /// was on its processor. Returns the sum, and the first record of an absence that had not
+    /// ended.
     pub(crate) fn between(ring: &impl Records, first: u64, end: u64) -> (Self, u64) {
         let mut sum = Self::default();
         // Even, as `first` is.

@@ -48,8 +48,8 @@ impl Registry {
         self.lock().clone()
     }
 
-    /// Calls a function with the calling thread's worker. If the thread is not on the list, `create`
-    /// describes it first. Does nothing in the last moments of a thread.
+    /// Calls a function with the calling thread's worker. If the thread is not on the list,
+    /// `create` describes it first. Does nothing in the last moments of a thread.
     pub(crate) fn with_mine(
         self: &Arc<Self>,
         create: impl FnOnce(bool) -> Worker,

@@ -27,11 +27,12 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A task waits in the kernel.
+    /// A task waits in the kernel, for at least half of the time.
     Blocked,
-    /// Tasks compute.
+    /// Tasks compute: the worker runs for at least a quarter of the time in which it could.
     Computing,
-    /// The worker could run, and other threads have the processors.
+    /// Other threads have the processors: the worker runs for less than a quarter of the time in
+    /// which it could.
     Preempted,
     /// The system tells nothing.
     Unknown,
@@ -65,7 +66,7 @@ pub struct Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stall {
-    /// The largest of the parts.
+    /// The cause, by the parts.
     pub cause: Cause,
     /// The time since it was last parked, at the last look at it.
     pub awake: Duration,
@@ -125,15 +126,15 @@ pub struct Sample {
 }
 
 impl Cause {
-    /// Returns the cause of the largest part.
+    /// Returns the cause that the parts of a time show.
     pub(crate) fn of(parts: Parts) -> Self {
         let Parts { running, ready, blocked } = parts;
-        let largest = running.max(ready).max(blocked);
-        if largest.is_zero() {
+        let could_run = running + ready;
+        if parts.total().is_zero() {
             Self::Unknown
-        } else if blocked == largest {
+        } else if blocked >= could_run {
             Self::Blocked
-        } else if running == largest {
+        } else if running * 4 >= could_run {
             Self::Computing
         } else {
             Self::Preempted
@@ -317,11 +318,12 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_part_is_the_cause() {
+    fn the_parts_show_the_cause() {
         assert_eq!(Cause::of(parts(0, 0, 0)), Cause::Unknown);
-        assert_eq!(Cause::of(parts(5, 3, 1)), Cause::Computing);
-        assert_eq!(Cause::of(parts(5, 30, 1)), Cause::Preempted);
-        assert_eq!(Cause::of(parts(5, 3, 10)), Cause::Blocked);
+        assert_eq!(Cause::of(parts(1, 3, 1)), Cause::Computing);
+        assert_eq!(Cause::of(parts(1, 4, 1)), Cause::Preempted);
+        assert_eq!(Cause::of(parts(1, 4, 4)), Cause::Preempted);
+        assert_eq!(Cause::of(parts(1, 4, 5)), Cause::Blocked);
         assert_eq!(parts(1, 1, 2).percent(), [25, 25, 50]);
         assert_eq!(parts(0, 0, 0).percent(), [0, 0, 0]);
     }

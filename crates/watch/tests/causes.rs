@@ -48,7 +48,8 @@ fn has_run(thread: u32) -> Duration {
 
 /// Samples until the stall has been told in [`TELLINGS`] samples in a row for `cause`. Another
 /// cause fails, with one exception: a task that computes is told as preempted if other programs
-/// take most of its processor. Then the scheduler's count must say so too. Returns the last stall.
+/// take more than three quarters of its processor. Then the scheduler's count must say so too.
+/// Returns the last stall.
 fn told(watch: &Watch, cause: Cause, means: Means) -> Stall {
     let mut sampler = watch.sampler();
     let began = Instant::now();
@@ -68,7 +69,7 @@ fn told(watch: &Watch, cause: Cause, means: Means) -> Stall {
             let now = (Instant::now(), has_run(thread));
             let (_, since, run) = *taken_away.get_or_insert((thread, now.0, now.1));
             let elapsed = now.0 - since;
-            if elapsed > Duration::from_secs(2) && now.1 - run < elapsed / 2 {
+            if elapsed > Duration::from_secs(2) && now.1 - run < elapsed / 3 {
                 eprintln!("other programs have the processors: {sample}");
                 return stall;
             }

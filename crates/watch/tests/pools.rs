@@ -197,3 +197,36 @@ fn a_callback_is_called_until_the_watching_is_dropped() {
     while samples.try_recv().is_ok() {}
     assert_eq!(samples.try_recv(), Err(mpsc::TryRecvError::Disconnected));
 }
+
+#[cfg(all(feature = "tokio", tokio_unstable))]
+#[test]
+fn polls_are_counted_and_their_task_is_told() {
+    use stanchion_watch::TokioHooks;
+
+    let [before, after] = std::array::from_fn(|_| counter());
+    let watch = Watch::builder().threshold(Duration::from_millis(5)).build();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let hooks = TokioHooks::new()
+        .on_before_task_poll(move |_| before.1())
+        .on_after_task_poll(move |_| after.1());
+    let runtime = watch.tokio(&mut builder, hooks).worker_threads(1).build().unwrap();
+    let mut sampler = watch.sampler();
+    until(&mut sampler, |sample| sample.workers.iter().any(|one| one.state == State::Parked));
+    runtime.block_on(runtime.spawn(async {})).unwrap();
+    let (end, ended) = mpsc::channel::<()>();
+    let line = line!() + 1;
+    let task = runtime.spawn(async move { _ = ended.recv() });
+    let mut polls = 0;
+    let stalled = until(&mut sampler, |sample| {
+        polls += sample.workers[0].polls;
+        sample.stalls().any(|(_, stall)| !stall.is_over)
+    });
+    let told = stalled.stalls().last().unwrap().1.task.unwrap();
+    assert_eq!((told.spawned_at.file(), told.spawned_at.line()), (file!(), line));
+    assert_eq!(told.id.to_string(), task.id().to_string());
+    assert_eq!(polls, 2);
+    drop(end);
+    runtime.block_on(task).unwrap();
+    drop(runtime);
+    assert_eq!((before.0.load(Ordering::Relaxed), after.0.load(Ordering::Relaxed)), (2, 2));
+}

@@ -26,11 +26,11 @@ pub struct TokioHooks {
     unpark: Option<Hook>,
     /// Called before a thread ends.
     stop: Option<Hook>,
+    #[cfg(tokio_unstable)]
     /// Called before a poll.
-    #[cfg(tokio_unstable)]
     before_poll: Option<TaskHook>,
-    /// Called after a poll.
     #[cfg(tokio_unstable)]
+    /// Called after a poll.
     after_poll: Option<TaskHook>,
 }
 
@@ -99,8 +99,8 @@ impl Watch {
     /// program's. A park costs two readings of the clock.
     ///
     /// With `--cfg tokio_unstable` it sets `on_before_task_poll` and `on_after_task_poll` too. Then
-    /// samples tell the number of polls, and the task that is polled, by its number and the place at
-    /// which it was spawned. Tokio does not tell its name.
+    /// samples tell the number of polls, and the task that is polled, by its number and the place
+    /// at which it was spawned. Tokio does not tell its name.
     ///
     /// ```
     /// use stanchion_watch::{TokioHooks, Watch};
