@@ -52,7 +52,8 @@ impl Drop for BusyProcess {
     }
 }
 
-/// Keeps the processor of the plants busy until the standard input is closed. Then the process ends.
+/// Keeps the processor of the plants busy until the standard input is closed. Then the process
+/// ends.
 pub(crate) fn keep_busy() {
     pin();
     std::thread::spawn(|| {
@@ -104,8 +105,8 @@ impl Drop for End {
 }
 
 impl Planted {
-    /// Spawns a task that does not get back to the queue, for that cause. `arguments` start the busy
-    /// process.
+    /// Spawns a task that does not get back to the queue, for that cause. `arguments` start the
+    /// busy process.
     pub(crate) fn spawn(runtime: &Runtime, cause: Cause, arguments: &[&str]) -> io::Result<Self> {
         let end = Arc::new(AtomicBool::new(false));
         let ends = End(Arc::clone(&end));
