@@ -19,7 +19,7 @@ const TARGETS: [&str; 4] = [
 ];
 
 /// The crates that a user of another system may depend on, with their default features.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     "stanchion-machine",
     "stanchion-multiprogramming",
     "stanchion-spin",
@@ -30,6 +30,7 @@ const PACKAGES: [&str; 11] = [
     "stanchion-activations",
     "stanchion-order",
     "stanchion-checked",
+    "stanchion-watch",
     "stanchion",
 ];
 

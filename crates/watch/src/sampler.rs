@@ -179,7 +179,7 @@ impl Seen {
         self.task = self.worker.polls.read().1;
         let awake_for = if self.worker.tells_parks { parks.awake_for(now) } else { None };
         // A change in between, or parked now: what lasted is over.
-        if awake_for.is_none() || parks.changed_at != self.parks.changed_at {
+        if awake_for.is_none() || self.has_parked(parks) {
             self.since_park = Split::default();
             self.blocked_in = None;
             if let Some(stall) = self.current.take() {
@@ -224,8 +224,21 @@ impl Seen {
         self.means = Means::SwitchRecords;
         let awake = awake.saturating_sub(self.parks.awake_until(self.at));
         let blocked = off.blocked.saturating_sub(before.blocked).min(awake);
-        let ready = off.preempted.saturating_sub(before.preempted).min(awake - blocked);
-        Split { running: awake - blocked - ready, ready, blocked }
+        let preempted = off.preempted.saturating_sub(before.preempted).min(awake - blocked);
+        let off = blocked + preempted;
+        // A thread that has been woken and has no processor yet is still blocked by its records.
+        // The counts know better. Where it parked since, they have its waits after parks in them.
+        let ready = match counted {
+            Some(counted) if !self.has_parked(parks) => counted.ready.clamp(preempted, off),
+            _ => preempted,
+        };
+        let blocked = off - ready;
+        Split { running: awake - off, ready, blocked }
+    }
+
+    /// Returns true if it is parked, or has parked since the last look.
+    fn has_parked(&self, parks: Parks) -> bool {
+        parks.is_parked == 1 || parks.changed_at != self.parks.changed_at
     }
 
     /// Returns the sums of the switch records of all time awake, if there are any.

@@ -288,6 +288,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "spin,competitive,serde,arc_lock,lock_api_04,wait_files",
         ],
     ),
+    ("stanchion-watch", &["", "tokio", "rayon", "threadpool", "metrics", "tracing"]),
 ];
 
 fn features() -> Result {

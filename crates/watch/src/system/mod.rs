@@ -20,6 +20,7 @@ pub(crate) use backend::{blocked_in, read, this_thread};
 
 /// The state of a thread at a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems tell none"))]
 pub(crate) enum Activity {
     /// On a processor.
     Running,
