@@ -97,6 +97,32 @@ mod tokio_runtimes {
     }
 
     #[test]
+    fn a_thread_that_hands_its_worker_on_leaves() {
+        let watch = Watch::builder().threshold(Duration::from_millis(5)).build();
+        let mut builder = Builder::new_multi_thread();
+        let runtime = watch.tokio(&mut builder, TokioHooks::new()).worker_threads(1).build();
+        let runtime = runtime.unwrap();
+        let mut sampler = watch.sampler();
+        let first = until(&mut sampler, |sample| sample.workers.len() == 1);
+        let (end, ended) = mpsc::channel::<()>();
+        let leaving = watch.clone();
+        let task = runtime.spawn(async move {
+            tokio::task::block_in_place(move || {
+                leaving.leave();
+                _ = ended.recv();
+            });
+        });
+        // Another thread has the worker now.
+        let is_another = |sample: &Sample| match &sample.workers[..] {
+            [one] => one.thread.is_none() || one.thread != first.workers[0].thread,
+            _ => false,
+        };
+        until(&mut sampler, is_another);
+        drop(end);
+        runtime.block_on(task).unwrap();
+    }
+
+    #[test]
     fn a_stall_that_is_over_is_told_as_over() {
         let watch = Watch::builder().threshold(Duration::from_millis(5)).build();
         let mut builder = Builder::new_multi_thread();
