@@ -19,7 +19,7 @@ pub enum State {
     Ready,
     /// Waits in the kernel, and is not parked.
     Blocked(BlockedIn),
-    /// Awake, and the system tells no more.
+    /// Awake, and no more is known: the system tells nothing, or it parked during the look.
     Awake,
 }
 
@@ -71,13 +71,13 @@ pub struct Stall {
     /// The time since it was last parked, at the last look at it.
     pub awake: Duration,
     /// The parts of the time without a park that lies between the first and the last look at it
-    /// since the last sample.
+    /// since the last sample. None if it ended before the first one.
     pub parts: Parts,
     /// The place where it was last seen blocked, if it was.
     pub blocked_in: Option<BlockedIn>,
     /// The task that was polled at the last look, if the runtime tells it.
     pub task: Option<Task>,
-    /// True if it has parked since.
+    /// True if it has parked since. A stall that was told as lasting is told as over once.
     pub is_over: bool,
 }
 
@@ -232,7 +232,7 @@ impl fmt::Display for Stall {
         if let Some(task) = self.task {
             write!(f, ", task {} of {}", task.id, task.spawned_at)?;
         }
-        if self.cause != Cause::Unknown {
+        if !self.parts.total().is_zero() {
             write!(f, " ({})", self.parts)?;
         }
         if self.is_over { f.write_str(", over") } else { Ok(()) }
@@ -338,7 +338,8 @@ mod tests {
             task: None,
             is_over: false,
         };
-        let over = Stall { cause: Cause::Unknown, blocked_in: None, is_over: true, ..stall };
+        let unknown = Parts::default();
+        let over = Stall { cause: Cause::Unknown, parts: unknown, is_over: true, ..stall };
         let workers = vec![
             worker(Pool::Tokio, State::Parked, Vec::new()),
             worker(Pool::Tokio, State::Blocked(BlockedIn::Unknown), vec![over, stall]),

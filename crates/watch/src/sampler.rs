@@ -41,6 +41,41 @@ pub struct Sampler {
     since: u64,
 }
 
+/// A worker at one look.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// Its parks.
+    parks: Parks,
+    /// The kernel's counts, if there are any and they are needed.
+    reading: Option<Reading>,
+    /// False if it parked or was unparked while it was read, at each try. Then its state is unknown.
+    is_of_one_moment: bool,
+}
+
+impl View {
+    /// The most tries to see both parts of one moment.
+    const TRIES: u32 = 3;
+
+    /// Looks at a worker, of which the last look saw `last`. Returns `None` if it was writing.
+    fn of(worker: &Worker, last: Option<Parks>) -> Option<Self> {
+        let mut tries = 1;
+        loop {
+            let parks = worker.history.read()?;
+            if parks.is_parked == 1 && last == Some(parks) {
+                // It has been parked throughout.
+                return Some(Self { parks, reading: None, is_of_one_moment: true });
+            }
+            let reading = worker.thread.and_then(system::read);
+            let after = worker.history.read()?;
+            let is_of_one_moment = after == parks;
+            if is_of_one_moment || tries == Self::TRIES {
+                return Some(Self { parks: after, reading, is_of_one_moment });
+            }
+            tries += 1;
+        }
+    }
+}
+
 /// A worker as the looks have seen it.
 #[derive(Debug)]
 struct Seen {
@@ -74,7 +109,7 @@ struct Seen {
     since_park: Split,
     /// The place where it was last seen blocked since the last sample and the last park.
     blocked_in: Option<BlockedIn>,
-    /// The stall that lasts, as of the last look since the last sample.
+    /// The stall that lasts, as of the last look, with its parts since the last sample.
     current: Option<Stall>,
     /// The stalls that have ended since the last sample.
     ended: Vec<Stall>,
@@ -108,11 +143,14 @@ impl Sampler {
         let alive = |number: &u64| workers.iter().any(|worker| worker.number == *number);
         self.seen.retain(|number, _| alive(number));
         for worker in workers {
+            let seen = self.seen.get_mut(&worker.number);
             // The worker was writing at each try. The next look sees it.
-            let Some(parks) = worker.history.read() else { continue };
-            match self.seen.get_mut(&worker.number) {
-                Some(seen) => seen.look(parks, self.registry.threshold),
-                None => _ = self.seen.insert(worker.number, Seen::new(worker, parks)),
+            let Some(view) = View::of(&worker, seen.as_ref().map(|seen| seen.parks)) else {
+                continue;
+            };
+            match seen {
+                Some(seen) => seen.look(view, self.registry.threshold),
+                None => _ = self.seen.insert(worker.number, Seen::new(worker, view)),
             }
         }
     }
@@ -130,8 +168,8 @@ impl Sampler {
 
 impl Seen {
     /// Looks at a worker for the first time.
-    fn new(worker: Arc<Worker>, parks: Parks) -> Self {
-        let reading = worker.thread.and_then(system::read);
+    fn new(worker: Arc<Worker>, view: View) -> Self {
+        let View { parks, reading, .. } = view;
         let at = reading.map_or_else(monotonic, |reading| reading.at);
         let mut seen = Self {
             at,
@@ -156,26 +194,25 @@ impl Seen {
             seen.off = off;
             seen.means = Means::SwitchRecords;
         }
-        seen.state = seen.state_of(parks, reading);
+        seen.state = seen.state_of(view);
         seen
     }
 
     /// Looks at it again.
-    fn look(&mut self, parks: Parks, threshold: u64) {
+    fn look(&mut self, view: View, threshold: u64) {
+        let View { parks, reading, .. } = view;
         if parks.is_parked == 1 && parks == self.parks {
-            // It has been parked throughout.
             let now = monotonic();
             self.parked += now.saturating_sub(self.at);
             self.at = now;
             return;
         }
-        let reading = self.worker.thread.and_then(system::read);
         let now = reading.map_or_else(monotonic, |reading| reading.at);
         let split = self.split(parks, reading, now);
         let awake = parks.awake_until(now).saturating_sub(self.parks.awake_until(self.at));
         self.parked += now.saturating_sub(self.at).saturating_sub(awake);
         self.parts.add(split);
-        self.state = self.state_of(parks, reading);
+        self.state = self.state_of(view);
         self.task = self.worker.polls.read().1;
         let awake_for = if self.worker.tells_parks { parks.awake_for(now) } else { None };
         // A change in between, or parked now: what lasted is over.
@@ -188,7 +225,10 @@ impl Seen {
         } else {
             self.since_park.add(split);
         }
-        if let State::Blocked(place) = self.state {
+        if let State::Blocked(place) = self.state
+            // It may have gone on before its system call was read.
+            && (place != BlockedIn::Unknown || self.blocked_in.is_none())
+        {
             self.blocked_in = Some(place);
         }
         if let Some(awake) = awake_for.filter(|&awake| awake >= threshold) {
@@ -268,13 +308,17 @@ impl Seen {
         Some(sum)
     }
 
-    /// Returns its state at a reading.
-    fn state_of(&self, parks: Parks, reading: Option<Reading>) -> State {
-        if parks.is_parked == 1 {
+    /// Returns its state at a look.
+    fn state_of(&self, view: View) -> State {
+        if view.parks.is_parked == 1 {
             return State::Parked;
         }
+        if !view.is_of_one_moment {
+            return State::Awake;
+        }
         let place = || self.worker.thread.map_or(BlockedIn::Unknown, system::blocked_in);
-        match (reading.map(|reading| reading.activity), self.worker.records().map(Ring::presence)) {
+        let activity = view.reading.map(|reading| reading.activity);
+        match (activity, self.worker.records().map(Ring::presence)) {
             (Some(Activity::Running), _) | (None, Some(Presence::Running)) => State::Running,
             (Some(Activity::Ready), _) | (None, Some(Presence::Preempted)) => State::Ready,
             (Some(Activity::Blocked), _) | (None, Some(Presence::Blocked)) => {
@@ -303,7 +347,11 @@ impl Seen {
         let polls = worker.polls.read().0;
         let awake = if worker.tells_parks { self.parks.awake_for(self.at) } else { None };
         let mut stalls = std::mem::take(&mut self.ended);
-        stalls.extend(self.current.take());
+        stalls.extend(self.current);
+        if let Some(current) = &mut self.current {
+            // If it ends before the next look, it is told once more, as over.
+            current.parts = Parts::default();
+        }
         self.since_park = Split::default();
         self.blocked_in = None;
         WorkerSample {
