@@ -2,8 +2,8 @@
 //!
 //! Two servers run the same load in turn, one of them watched: pairs, of which each begins with the
 //! other server than the one before. Each server is started for one run: two that live long may
-//! differ by where their threads settled. Printed are the geometric means of the ratios of elapsed time and of
-//! processor time (servers and clients together), each with its 95 % interval.
+//! differ by where their threads settled. Printed are the geometric means of the ratios of elapsed
+//! time and of processor time (servers and clients together), each with its 95 % interval.
 //!
 //! `records`: with switch records. `null`: neither is watched, which shows the noise.
 //!

@@ -48,7 +48,8 @@ struct View {
     parks: Parks,
     /// The kernel's counts, if there are any and they are needed.
     reading: Option<Reading>,
-    /// False if it parked or was unparked while it was read, at each try. Then its state is unknown.
+    /// False if it parked or was unparked while it was read, at each try. Then its state is not
+    /// known.
     is_of_one_moment: bool,
 }
 
