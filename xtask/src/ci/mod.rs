@@ -35,7 +35,7 @@ const TASKS: &[Task] = &[
     Task { name: "clippy", about: "no warning in any target of any package", run: clippy },
     Task {
         name: "features",
-        about: "no warning with each feature alone and with none",
+        about: "no warning with each feature alone and with none; polls with tokio_unstable",
         run: features,
     },
     Task {
@@ -301,6 +301,10 @@ fn features() -> Result {
             shell::run(command.args(["--", "-D", "warnings"]))?;
         }
     }
+    // The hooks of polls, which stable tokio does not have.
+    let mut polls = shell::cargo(["test", "-p", "stanchion-watch", "--test", "pools"]);
+    polls.env("RUSTFLAGS", "--cfg tokio_unstable");
+    shell::run(polls.env("CARGO_TARGET_DIR", shell::target().join("tokio_unstable")))?;
     // Links and runs a program that has no allocator.
     let mut bare = shell::cargo(["run", "--manifest-path", downstream::NO_HEAP]);
     shell::run(bare.env("CARGO_TARGET_DIR", shell::target().join("no_heap")))
