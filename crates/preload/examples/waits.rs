@@ -9,6 +9,10 @@ use std::sync::{Barrier, Condvar, Mutex, OnceLock, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+#[path = "waits/several.rs"]
+mod several;
+
 /// The number of waits of each kind.
 const TIMES: usize = 5;
 
@@ -48,6 +52,19 @@ fn sleeps(thread: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
     // The state follows the name, which is in parentheses.
     stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
+}
+
+/// Returns the time after `time` from now on `clock`.
+#[cfg(target_os = "linux")]
+fn linux_time(clock: libc::clockid_t, time: Duration) -> libc::timespec {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to `now`.
+    unsafe { libc::clock_gettime(clock, &mut now) };
+    let nanos = now.tv_nsec + i64::from(time.subsec_nanos());
+    libc::timespec {
+        tv_sec: now.tv_sec + time.as_secs() as i64 + nanos / 1_000_000_000,
+        tv_nsec: nanos % 1_000_000_000,
+    }
 }
 
 /// Returns a number that stands for the calling thread.
@@ -233,6 +250,8 @@ fn main() {
             often(waits);
         }
         Some("planned") => planned(),
+        #[cfg(target_os = "linux")]
+        Some("several") => several::several(),
         Some("rest") => (0..TIMES).for_each(|_| rest()),
         // A child of a fork by `Command` is one of `vfork` or `clone` in the C library.
         Some("children") => {

@@ -385,6 +385,24 @@ fn waits_by_the_system_call_are_recorded_with_their_paths() {
 }
 
 #[test]
+fn waits_for_several_words_are_recorded_with_their_path() {
+    // SAFETY: no words to wait for: the call fails.
+    let result = unsafe { libc::syscall(libc::SYS_futex_waitv, 0_usize, 0, 0, 0_usize, 0) };
+    let is_known =
+        result == -1 && std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS);
+    for policy in [None, Some("adaptive")] {
+        let gathered = ok_program("waits", "several", policy);
+        let paths = of_kind(&gathered, 'P');
+        let waits: u64 = paths.iter().map(|(_, waits)| waits).sum();
+        // Five that are woken and five that end with their time. Calls that fail are none.
+        assert_eq!(waits, if is_known { 10 } else { 0 }, "{paths:?}");
+        assert!(paths.iter().all(|(path, _)| path.matches("+0x").count() >= 2), "{paths:?}");
+        let longest = paths.iter().map(|(path, _)| gathered.locks[*path].max_ns()).max();
+        assert!(longest >= is_known.then_some(10_000_000), "{gathered:?}");
+    }
+}
+
+#[test]
 fn other_system_calls_and_children_are_as_without_the_shim() {
     for policy in [None, Some("always-block")] {
         let gathered = ok_program("waits", "calls", policy);

@@ -6,8 +6,9 @@
 //!
 //! A thread that is woken and does not get its lock waits again, and counts again. A wait that ends
 //! with its time counts. A wait that never began, because the word had another value, does not. A
-//! wait counts with its whole length if another thread moved the waiter to another word. Waits for
-//! priority-inheriting words and for several words are not recorded.
+//! wait counts with its whole length if another thread moved the waiter to another word. A wait for
+//! several words (`futex_waitv`) counts as one wait, without an address: its words are not read,
+//! because their list may be anywhere. Waits for priority-inheriting words are not recorded.
 //!
 //! All other system calls go on as they came. For them the function `syscall` jumps to the C
 //! library's and has no frame of its own, so that a child of `clone` finds what it would find
@@ -57,7 +58,8 @@ pub(super) fn begin() {
     });
 }
 
-/// Makes a system call, and records it if it is one of `futex` that waits or wakes.
+/// Makes a system call, and records it if it is one of `futex` or `futex_waitv` that waits or
+/// wakes.
 ///
 /// # Safety
 ///
@@ -68,11 +70,13 @@ pub(super) fn begin() {
 unsafe extern "C" fn syscall() -> c_long {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "cmp rdi, {number}",
+        "cmp rdi, {futex_number}",
+        "je 1f",
+        "cmp rdi, {waitv_number}",
         "jne 2f",
         // The arguments stay in their registers. On the stack come the seventh, then the stack
         // pointer and the frame pointer after the call, and the address that it returns to.
-        "lea r11, [rsp + 8]",
+        "1: lea r11, [rsp + 8]",
         "sub rsp, 8",
         "push qword ptr [r11 - 8]",
         "push rbp",
@@ -85,7 +89,8 @@ unsafe extern "C" fn syscall() -> c_long {
         "ret",
         "2: jmp qword ptr [rip + {real}]",
         ".cfi_endproc",
-        number = const libc::SYS_futex,
+        futex_number = const libc::SYS_futex,
+        waitv_number = const libc::SYS_futex_waitv,
         futex = sym futex,
         real = sym REAL,
     )
@@ -117,7 +122,8 @@ unsafe extern "C" fn direct() -> c_long {
     )
 }
 
-/// Makes a system call, and records it if it is one of `futex` that waits or wakes.
+/// Makes a system call, and records it if it is one of `futex` or `futex_waitv` that waits or
+/// wakes.
 ///
 /// # Safety
 ///
@@ -128,11 +134,13 @@ unsafe extern "C" fn direct() -> c_long {
 unsafe extern "C" fn syscall() -> c_long {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "cmp x0, {number}",
+        "cmp x0, {futex_number}",
+        "b.eq 1f",
+        "cmp x0, {waitv_number}",
         "b.ne 2f",
         // The arguments stay in their registers. Behind them come the stack pointer and the frame
         // pointer after the call, and the address that it returns to.
-        "mov x7, sp",
+        "1: mov x7, sp",
         "stp x29, x30, [sp, -32]!",
         ".cfi_def_cfa_offset 32",
         ".cfi_offset 29, -32",
@@ -152,7 +160,8 @@ unsafe extern "C" fn syscall() -> c_long {
         "ldr x16, [x16, :lo12:{real}]",
         "br x16",
         ".cfi_endproc",
-        number = const libc::SYS_futex,
+        futex_number = const libc::SYS_futex,
+        waitv_number = const libc::SYS_futex_waitv,
         futex = sym futex,
         real = sym REAL,
     )
@@ -199,7 +208,7 @@ pub(super) fn is_own(code: usize) -> bool {
 ///
 /// # Safety
 ///
-/// As `futex` in the kernel's manual.
+/// As `futex` and `futex_waitv` in the kernel's manual.
 #[allow(clippy::too_many_arguments, reason = "they are those of the system call")]
 unsafe extern "C-unwind" fn futex(
     number: c_long,
@@ -225,13 +234,17 @@ unsafe extern "C-unwind" fn futex(
     if is_own(code) {
         return real();
     }
+    let wait = |address| {
+        table::count_locking_process(table);
+        let since = waits::now();
+        let name = sampling::name(place::FUTEX, Registers { code, stack, frame }, since, table);
+        waits::futex(table, address, since, name, real)
+    };
+    if number == libc::SYS_futex_waitv {
+        return wait(waits::SEVERAL);
+    }
     match operation as c_int & !FLAGS {
-        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            table::count_locking_process(table);
-            let since = waits::now();
-            let name = sampling::name(place::FUTEX, Registers { code, stack, frame }, since, table);
-            waits::futex(table, word, since, name, real)
-        }
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => wait(word),
         command @ (libc::FUTEX_WAKE
         | libc::FUTEX_WAKE_BITSET
         | libc::FUTEX_WAKE_OP

@@ -100,8 +100,11 @@ pub(super) fn wait(
     result
 }
 
-/// Calls `block` to wait for the word at `address`. If that was a wait, counts it as one that began
-/// at `since`.
+/// The address of a wait for several words.
+pub(super) const SEVERAL: usize = 0;
+
+/// Calls `block` to wait for the word at `address`, or for [`SEVERAL`]. If that was a wait, counts
+/// it as one that began at `since`.
 #[cold]
 #[inline(never)]
 pub(super) fn futex(
@@ -111,7 +114,7 @@ pub(super) fn futex(
     name: Option<u32>,
     block: impl FnOnce() -> c_long,
 ) -> c_long {
-    let word = locks::word(address);
+    let word = if address == SEVERAL { None } else { locks::word(address) };
     if let Some(word) = word {
         word.waiting.enter();
     }
@@ -120,8 +123,8 @@ pub(super) fn futex(
     let result = current::during(table, &place, block);
     let until = now();
     // A wait that ends with its time or with a signal is one. If the word had another value, the
-    // wait never began.
-    let waited = result == 0 || matches!(errno::last(), libc::ETIMEDOUT | libc::EINTR);
+    // wait never began. A wait for several words returns the number of the word that ended it.
+    let waited = result >= 0 || matches!(errno::last(), libc::ETIMEDOUT | libc::EINTR);
     let mut wait = Observation {
         length_ns: until.saturating_sub(since),
         blocked: true,
