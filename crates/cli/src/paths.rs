@@ -32,6 +32,9 @@ pub(crate) struct Profile {
 /// A recording's file, as far as it is read here.
 #[derive(Deserialize)]
 struct File {
+    /// The version of the format.
+    #[serde(default)]
+    version: Option<u64>,
     /// The program's name.
     program: String,
     /// The length of the recording, in nanoseconds.
@@ -92,6 +95,11 @@ const DEEPEST: usize = 1_000;
 /// The reason why a file cannot be reported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRead {
+    #[error(
+        "it is of version {0} of the format, and this command reads version 1: use the command that wrote it"
+    )]
+    Version(u64),
+
     #[error("{0}. The file was cut or edited: record again")]
     Damaged(serde_json::Error),
 
@@ -153,8 +161,11 @@ pub(crate) fn write(recording: &Recording, paths: &[Waits], unwalked: u64) -> St
 impl Profile {
     /// Reads the part of a recording's file.
     pub(crate) fn read(text: &str) -> Result<Self, NotRead> {
-        let File { program, elapsed_ns, paths } =
+        let File { version, program, elapsed_ns, paths } =
             serde_json::from_str(text).map_err(NotRead::Damaged)?;
+        if let Some(version) = version.filter(|&version| version != 1) {
+            return Err(NotRead::Version(version));
+        }
         let Paths { unwalked, waits: paths } = paths;
         let profile = Self { program, elapsed_ns, unwalked, paths };
         let total = |sum: u64, waits: &Waits| sum.checked_add(waits.total_ns);
