@@ -136,8 +136,8 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         paths::Waits::new(place.class.word(), &place.name, &place.way, calls, waits)
     };
     let by_path: Vec<_> = named.paths.iter().map(waits).collect();
-    std::fs::write(&options.output, paths::write(&recording, &by_path, named.unwalked))
-        .map_err(write)?;
+    let text = paths::write(&recording, &by_path, named.unwalked);
+    table::without_size_signal(|| std::fs::write(&options.output, text)).map_err(write)?;
     summary::print(&recording, &named, &gathered, &options.output, ended);
     Ok(ended.exit_code())
 }

@@ -1,7 +1,8 @@
 //! The file that all processes of the program count in.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use stanchion_competitive::waits::shared::{self, Gathered, Shared};
@@ -17,12 +18,21 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(cost_ns: u64) -> Result<Self, Refusal> {
         // In memory if there is such a place, so that nothing is written to a disk.
-        let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
-        let place = places.iter().find(|place| place.is_dir()).unwrap_or(&places[1]);
+        let memory = Path::new("/dev/shm");
+        let in_memory = if memory.is_dir() { Some(Self::in_folder(memory, cost_ns)) } else { None };
+        match in_memory {
+            Some(Ok(table)) => Ok(table),
+            // It may be full: a container has 64 MB there by default.
+            _ => Self::in_folder(&std::env::temp_dir(), cost_ns),
+        }
+    }
+
+    /// Makes one in that folder.
+    fn in_folder(place: &Path, cost_ns: u64) -> Result<Self, Refusal> {
         let mut number = 0_u32;
         loop {
             let path = place.join(format!("stanchion-{}-{number}.waits", std::process::id()));
-            match make(&path, cost_ns) {
+            match without_size_signal(|| make(&path, cost_ns)) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1_000 =>
@@ -68,10 +78,49 @@ impl Drop for Table {
 fn make(path: &Path, cost_ns: u64) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    let filled =
-        file.write_all(&shared::header(cost_ns)).and_then(|()| file.set_len(shared::SIZE as u64));
+    let filled = file
+        .write_all(&shared::header(cost_ns))
+        .and_then(|()| file.set_len(shared::SIZE as u64))
+        .and_then(|()| reserve(&file));
     if filled.is_err() {
         let _ = fs::remove_file(path);
     }
     filled
+}
+
+/// Calls `write`, which then fails if a file becomes longer than this process may make it
+/// (`RLIMIT_FSIZE`). By default a signal ends the process.
+pub(super) fn without_size_signal<R>(write: impl FnOnce() -> R) -> R {
+    // SAFETY: ignores a signal, which runs no code.
+    let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let result = write();
+    // SAFETY: what was set before. The program that is run inherits it.
+    unsafe { libc::signal(libc::SIGXFSZ, before) };
+    result
+}
+
+/// Takes room on the disk for the whole table. If there were none for a page, a signal would end
+/// the program at its first wait.
+fn reserve(file: &File) -> std::io::Result<()> {
+    // SAFETY: an open file.
+    let result = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, shared::SIZE as libc::off_t) };
+    match result {
+        // The file system cannot, and has no bound then that is known before.
+        0 | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL => Ok(()),
+        error => Err(std::io::Error::from_raw_os_error(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn a_table_has_its_room_before_the_program_runs() {
+        let table = Table::new(5_000).unwrap();
+        let about = fs::metadata(table.path()).unwrap();
+        assert_eq!(about.size(), shared::SIZE as u64);
+        assert!(about.blocks() * 512 >= about.size(), "{about:?}");
+    }
 }
