@@ -10,6 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
+#[path = "hostile/filter.rs"]
+mod filter;
+#[cfg(target_os = "linux")]
 #[path = "waits/several.rs"]
 mod several;
 
@@ -199,6 +202,8 @@ fn planned() {
 }
 
 fn main() {
+    #[cfg(target_os = "linux")]
+    filter::refuse_by_variable();
     match std::env::args().nth(1).as_deref() {
         Some("all") => {
             let mutex = Mutex::new(0);

@@ -46,6 +46,18 @@ pub(super) fn record(command: &mut Command, shim: &Path, table: &Path, policy: O
         Some(policy) => command.env("STANCHION_LOCK", policy),
         None => command.env_remove("STANCHION_LOCK"),
     };
+    match filters() {
+        Some(filters) => command.env("STANCHION_FILTERS", filters.to_string()),
+        None => command.env_remove("STANCHION_FILTERS"),
+    };
+}
+
+/// Returns the number of filters of system calls that this process runs under, if the kernel tells
+/// it.
+fn filters() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    count?.trim().parse().ok()
 }
 
 /// Runs the command to its end, and passes signals on to it.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stanchion_competitive::waits::shared::Gathered;
-use stanchion_competitive::waits::{Distribution, Recording};
+use stanchion_competitive::waits::{Distribution, Loss, Recording};
 
 use super::calls::Class;
 use super::names::{self, Named};
@@ -62,6 +62,9 @@ pub(super) fn print(
     }
     for text in others(named) {
         line(format_args!("{text}"));
+    }
+    for loss in &gathered.losses {
+        line(format_args!("{}", words(*loss)));
     }
     line(format_args!(
         "written to {output}; `{stanchion} report {output}` shows where threads waited, and `{stanchion} advise {output}` what each \
@@ -142,6 +145,29 @@ fn others(named: &Named) -> Vec<String> {
         lines.push(names::HINT.to_owned());
     }
     lines
+}
+
+/// Returns the sentence on a loss.
+fn words(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Filter => {
+            "A process installed a filter of system calls. From then on it was recorded without system calls of its own: paths of calls end at \
+             the first call, and waits of more than 20 µs count as blocked"
+        }
+        Loss::Mappings => {
+            "The list of mappings of a process could not be read: locks of libraries may have another path"
+        }
+        Loss::Stack => {
+            "The stack of a thread could not be read: paths of calls end at the first call, and the program's functions are missing"
+        }
+        Loss::Switches => {
+            "The switches of a thread could not be read: waits of more than 20 µs count as blocked"
+        }
+        Loss::Numbers => {
+            "The number of a thread could not be read: its waits were not shown while they lasted"
+        }
+        _ => "Less is known of some waits, for a reason that this version does not know",
+    }
 }
 
 #[cfg(test)]

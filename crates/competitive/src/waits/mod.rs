@@ -39,6 +39,7 @@ pub mod current;
 mod distribution;
 #[cfg(feature = "wait_files")]
 mod document;
+mod loss;
 mod record;
 mod recorder;
 mod recording;
@@ -54,6 +55,7 @@ pub use buckets::{ARRIVALS, MAX_LENGTH_NS, MAX_UNIT_NS};
 pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
 #[cfg(feature = "wait_files")]
 pub use document::FileError;
+pub use loss::Loss;
 pub use record::Record;
 pub use recorder::{Recorder, Waits};
 pub use recording::{Recording, restart, restart_with_cost, snapshot};

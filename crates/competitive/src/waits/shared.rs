@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! magic | width of a bucket | processes | processes that locked | waits without a name
-//! waits with the name of an earlier one | waits that went on unseen
+//! waits with the name of an earlier one | waits that went on unseen | losses
 //! 2048 × (a wait that goes on)
 //! 512 × (state | text | counters)
 //! ```
@@ -42,6 +42,7 @@ use super::buckets::{self, MAX_UNIT_NS};
 use super::counters::{Counters, Writers};
 use super::current::{CurrentWait, Slot, Taken};
 use super::distribution::{Counts, Distribution, Observation};
+use super::loss::Loss;
 use crate::cost;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"stanch\x02w");
@@ -77,8 +78,8 @@ pub struct Shared {
     unwalked: AtomicU64,
     /// The number of waits that found no slot while they went on. Counted by the waiter.
     unseen: AtomicU64,
-    /// Room for later versions.
-    spare: [AtomicU64; 1],
+    /// The losses of all processes, a bit for each. Set by the process that loses something.
+    losses: AtomicU64,
     /// The waits that go on. Written by the waiters.
     slots: [Slot; SLOTS],
     /// The names and their counts.
@@ -156,6 +157,8 @@ pub struct Gathered {
     /// The number of waits that have the name of an earlier wait, because looking for their own
     /// would have taken too long.
     pub unwalked: u64,
+    /// The reasons for which less is known of some waits.
+    pub losses: Vec<Loss>,
     /// The width of a bucket in nanoseconds.
     pub unit_ns: u64,
     /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else the
@@ -266,6 +269,14 @@ impl Shared {
         self.unwalked.fetch_add(waits, Ordering::Relaxed);
     }
 
+    /// Notes a loss. Costs a load if it has been noted before.
+    #[inline]
+    pub fn lose(&self, loss: Loss) {
+        if self.losses.load(Ordering::Relaxed) & loss.bit() == 0 {
+            self.losses.fetch_or(loss.bit(), Ordering::Relaxed);
+        }
+    }
+
     /// Writes where a thread waits from now on. Without a free slot near the thread's own, it only
     /// counts the wait as unseen. Allocates nothing, takes no lock.
     #[inline]
@@ -344,6 +355,7 @@ impl Shared {
             lockers: self.lockers.load(Ordering::Relaxed),
             nameless: self.nameless.load(Ordering::Relaxed),
             unwalked: self.unwalked.load(Ordering::Relaxed),
+            losses: Loss::of(self.losses.load(Ordering::Relaxed)),
             unit_ns: unit,
             cost_ns,
             locks,
@@ -420,6 +432,11 @@ mod tests {
         let found = table.gather();
         assert_eq!((found.processes, found.lockers, found.nameless), (1, 1, 1));
         assert_eq!((found.unit_ns, found.cost_ns), (400, 5_000));
+        assert!(found.losses.is_empty());
+        for loss in [Loss::Stack, Loss::Filter, Loss::Stack] {
+            table.lose(loss);
+        }
+        assert_eq!(table.gather().losses, [Loss::Filter, Loss::Stack]);
         let counts: Vec<_> =
             found.locks.iter().map(|(name, waits)| (name.as_str(), waits.count())).collect();
         assert_eq!(counts, [("queue", 10), ("stack", 1)]);

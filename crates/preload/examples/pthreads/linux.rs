@@ -13,6 +13,8 @@ use objects::{Cond, Mutex};
 
 mod calls;
 mod cancel;
+#[path = "../hostile/filter.rs"]
+mod filter;
 mod forked;
 mod objects;
 mod signals;
@@ -534,6 +536,7 @@ fn many() {
 }
 
 pub(crate) fn main() {
+    filter::refuse_by_variable();
     let what = std::env::args().nth(1).unwrap_or_default();
     match what.as_str() {
         "none" => {}

@@ -10,16 +10,19 @@
 
 use core::cell::Cell;
 
+use stanchion_competitive::waits::Loss;
 use stanchion_competitive::waits::current::{CurrentWait, Kind};
 use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::fork::generation;
+
+use super::{errno, filter, table};
 
 /// The numbers that the kernel has for a thread.
 #[derive(Clone, Copy)]
 struct Numbers {
     /// The [`generation`] of the process when they were asked for, or 0 before that.
     generation: u32,
-    /// The number of the process.
+    /// The number of the process, or 0 if the kernel did not tell it.
     process: u32,
     /// The number of the thread.
     thread: u32,
@@ -44,14 +47,22 @@ fn numbers() -> Numbers {
 /// Asks the kernel for the numbers of this thread.
 #[cold]
 fn ask() -> Numbers {
-    // SAFETY: asks for a number.
-    let process = unsafe { libc::getpid() };
-    // SAFETY: as above. It does not fail, so `errno` stays.
-    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
-    let numbers = Numbers {
-        generation: generation(),
-        process: process.unsigned_abs(),
-        thread: u32::try_from(thread).unwrap_or(0),
+    let (mut process, mut thread) = (0, 0);
+    if let Some(_permit) = filter::permit() {
+        errno::kept(|| {
+            // SAFETY: asks for a number.
+            process = unsafe { libc::getpid() }.into();
+            // SAFETY: as above.
+            thread = unsafe { libc::syscall(libc::SYS_gettid) };
+        });
+    }
+    let known = |number| u32::try_from(number).ok().filter(|&number| number > 0);
+    let numbers = match (known(process), known(thread)) {
+        (Some(process), Some(thread)) => Numbers { generation: generation(), process, thread },
+        _ => {
+            table::lose(Loss::Numbers);
+            Numbers { generation: generation(), process: 0, thread: 0 }
+        }
     };
     NUMBERS.set(numbers);
     numbers
@@ -81,14 +92,17 @@ pub(super) struct Place {
 #[inline]
 pub(super) fn during<R>(table: &Shared, place: &Place, block: impl FnOnce() -> R) -> R {
     let numbers = numbers();
-    let begun = table.begin_wait(&CurrentWait {
-        process: numbers.process,
-        thread: numbers.thread,
-        since_ns: place.since,
-        name: place.name,
-        kind: place.kind,
-        address: place.address as u64,
-    });
+    let begin = || {
+        table.begin_wait(&CurrentWait {
+            process: numbers.process,
+            thread: numbers.thread,
+            since_ns: place.since,
+            name: place.name,
+            kind: place.kind,
+            address: place.address as u64,
+        })
+    };
+    let begun = if numbers.process == 0 { None } else { begin() };
     let result = block();
     // A child of a fork in a signal handler comes back from here too, and the wait is its parent's.
     if let Some(begun) = begun

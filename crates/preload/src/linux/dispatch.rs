@@ -1,13 +1,14 @@
 //! Locks and unlocks a mutex as the mode says. The functions of the shim call it, and so does a
 //! wait for a replaced condition variable.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long};
 
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_machine::asymmetric;
 
 use super::session::{self, Mode};
 use super::until::Until;
-use super::{Mutex, Site, layout, mutex, real, table, waits};
+use super::{Mutex, Site, filter, layout, mutex, real, table, waits};
 
 /// Locks a mutex as the mode says: passes the call on, records the wait, or uses the replaced
 /// mutex.
@@ -71,4 +72,17 @@ pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
             unsafe { real::mutex_unlock(mutex) }
         }
     }
+}
+
+/// Installs a filter of system calls by `call`, as the program asks for. From then on the shim
+/// makes no calls of its own.
+#[cold]
+pub(super) fn install_filter(call: impl FnOnce() -> c_long) -> c_long {
+    match session::mode() {
+        Mode::Off => return call(),
+        Mode::Record(_) => {}
+        // The replaced locks ask the kernel for barriers, and can do without.
+        Mode::Replace(..) => asymmetric::never_use_membarrier(),
+    }
+    filter::install(call)
 }

@@ -1,4 +1,5 @@
-//! Waits that do not go through pthread mutexes: calls of `futex` by `syscall`.
+//! Waits that do not go through pthread mutexes: calls of `futex` by `syscall`. Filters of system
+//! calls that are installed by `syscall` are noticed here too ([`filter`](super::filter)).
 //!
 //! The locks of Rust's standard library, of parking_lot, of crossbeam and of GLib wait so. Each
 //! wait is named after the path of calls that led to it ([`sampling`]), because the word that a
@@ -14,14 +15,14 @@
 //! library's and has no frame of its own, so that a child of `clone` finds what it would find
 //! without the shim.
 
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem;
 
 use stanchion_machine::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::session::{self, Mode};
 use super::unwind::Registers;
-use super::{errno, maps, place, sampling, table, waits};
+use super::{dispatch, errno, maps, place, sampling, table, waits};
 
 /// The function that makes system calls: the C library's, once it was found. `begin` writes it.
 static REAL: AtomicPtr<c_void> = AtomicPtr::new(direct as *const () as *mut c_void);
@@ -36,6 +37,9 @@ static OWN_END: AtomicUsize = AtomicUsize::new(0);
 
 /// The bits of an operation that are not its command: private, and the clock.
 const FLAGS: c_int = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+
+/// The operations of `seccomp` that install a filter.
+const SETS_FILTER: [c_uint; 2] = [libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER];
 
 /// Finds the C library's function and the shim's own code, before `main`.
 pub(super) fn begin() {
@@ -58,8 +62,8 @@ pub(super) fn begin() {
     });
 }
 
-/// Makes a system call, and records it if it is one of `futex` or `futex_waitv` that waits or
-/// wakes.
+/// Makes a system call. Looks before at those of `futex` and `futex_waitv`, which may wait or wake,
+/// and at those that may install a filter.
 ///
 /// # Safety
 ///
@@ -72,6 +76,10 @@ unsafe extern "C" fn syscall() -> c_long {
         ".cfi_startproc",
         "cmp rdi, {futex_number}",
         "je 1f",
+        "cmp rdi, {seccomp_number}",
+        "je 1f",
+        "cmp rdi, {prctl_number}",
+        "je 1f",
         "cmp rdi, {waitv_number}",
         "jne 2f",
         // The arguments stay in their registers. On the stack come the seventh, then the stack
@@ -83,7 +91,7 @@ unsafe extern "C" fn syscall() -> c_long {
         "push r11",
         "push qword ptr [r11]",
         ".cfi_adjust_cfa_offset 40",
-        "call {futex}",
+        "call {looked_at}",
         "add rsp, 40",
         ".cfi_adjust_cfa_offset -40",
         "ret",
@@ -91,7 +99,9 @@ unsafe extern "C" fn syscall() -> c_long {
         ".cfi_endproc",
         futex_number = const libc::SYS_futex,
         waitv_number = const libc::SYS_futex_waitv,
-        futex = sym futex,
+        seccomp_number = const libc::SYS_seccomp,
+        prctl_number = const libc::SYS_prctl,
+        looked_at = sym looked_at,
         real = sym REAL,
     )
 }
@@ -122,8 +132,8 @@ unsafe extern "C" fn direct() -> c_long {
     )
 }
 
-/// Makes a system call, and records it if it is one of `futex` or `futex_waitv` that waits or
-/// wakes.
+/// Makes a system call. Looks before at those of `futex` and `futex_waitv`, which may wait or wake,
+/// and at those that may install a filter.
 ///
 /// # Safety
 ///
@@ -135,6 +145,10 @@ unsafe extern "C" fn syscall() -> c_long {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "cmp x0, {futex_number}",
+        "b.eq 1f",
+        "cmp x0, {seccomp_number}",
+        "b.eq 1f",
+        "cmp x0, {prctl_number}",
         "b.eq 1f",
         "cmp x0, {waitv_number}",
         "b.ne 2f",
@@ -149,7 +163,7 @@ unsafe extern "C" fn syscall() -> c_long {
         "ldr x9, [sp]",
         "stp x9, x30, [sp, -16]!",
         ".cfi_def_cfa_offset 48",
-        "bl {futex}",
+        "bl {looked_at}",
         "add sp, sp, 16",
         "ldp x29, x30, [sp], 32",
         ".cfi_def_cfa_offset 0",
@@ -162,7 +176,9 @@ unsafe extern "C" fn syscall() -> c_long {
         ".cfi_endproc",
         futex_number = const libc::SYS_futex,
         waitv_number = const libc::SYS_futex_waitv,
-        futex = sym futex,
+        seccomp_number = const libc::SYS_seccomp,
+        prctl_number = const libc::SYS_prctl,
+        looked_at = sym looked_at,
         real = sym REAL,
     )
 }
@@ -204,13 +220,14 @@ pub(super) fn is_own(code: usize) -> bool {
     own.contains(&code) || own.is_empty()
 }
 
-/// Makes the call, and records it if it waits. `registers` are those after the call.
+/// Makes the call, and records it if it waits. `stack`, `frame` and `code` are the registers after
+/// the call.
 ///
 /// # Safety
 ///
-/// As `futex` and `futex_waitv` in the kernel's manual.
+/// As the system call in the kernel's manual.
 #[allow(clippy::too_many_arguments, reason = "they are those of the system call")]
-unsafe extern "C-unwind" fn futex(
+unsafe extern "C-unwind" fn looked_at(
     number: c_long,
     word: usize,
     operation: usize,
@@ -229,6 +246,16 @@ unsafe extern "C-unwind" fn futex(
         // SAFETY: the caller's promise.
         unsafe { real(number, word, operation, value, timeout, second, third) }
     };
+    match number {
+        libc::SYS_prctl if word as c_int == libc::PR_SET_SECCOMP => {
+            return dispatch::install_filter(real);
+        }
+        libc::SYS_seccomp if SETS_FILTER.contains(&(word as c_uint)) => {
+            return dispatch::install_filter(real);
+        }
+        libc::SYS_prctl | libc::SYS_seccomp => return real(),
+        _ => {}
+    }
     let (Mode::Record(table) | Mode::Replace(table, _)) = session::mode() else { return real() };
     // The shim's own waits are those of its replaced locks, and have names already.
     if is_own(code) {

@@ -3,7 +3,7 @@
 //! Each looks up the mode and acts on it. A function that may make the program wait first stores
 //! the address that called it. Only assembly can read that address.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_ulong};
 
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
@@ -14,7 +14,9 @@ use super::current::Place;
 use super::futex;
 use super::session::{self, Mode};
 use super::until::Until;
-use super::{Cond, Mutex, Site, cond, dispatch, errno, layout, locks, mutex, real, table, waits};
+use super::{
+    Cond, Mutex, Site, cond, dispatch, errno, layout, locks, module, mutex, real, table, waits,
+};
 
 /// Waits for a condition variable as the mode says.
 unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
@@ -215,6 +217,17 @@ exported! {
             _ => unsafe { real::cond_broadcast(cond) },
         }
     }
+
+    // The C library's function has arguments without types, and passes on five numbers.
+    fn prctl(option: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong) {
+        // SAFETY: the caller's promise.
+        let call = || unsafe { real::prctl(option, second, third, fourth, fifth) };
+        if option == libc::PR_SET_SECCOMP {
+            dispatch::install_filter(|| call().into()) as c_int
+        } else {
+            call()
+        }
+    }
 }
 
 /// Does before the program starts what its first wait would do otherwise. It reads the clock's rate
@@ -233,6 +246,7 @@ extern "C" fn begin() {
         return;
     }
     real::begin();
+    module::begin();
     warm_up();
 }
 

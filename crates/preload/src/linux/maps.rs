@@ -2,9 +2,12 @@
 //!
 //! Why not the C library's `open`, `read` and `close`: a thread may be cancelled in each of them.
 
+use core::ffi::CStr;
 use core::mem;
 
-use super::errno;
+use stanchion_competitive::waits::Loss;
+
+use super::{errno, filter, table};
 
 /// The most bytes of a line. A longer path is cut.
 const LONGEST: usize = 400;
@@ -24,21 +27,29 @@ pub(super) struct Mapping<'l> {
     pub(super) path: &'l [u8],
 }
 
-/// Calls `each` with one mapping after another, lowest first, until it returns true. Does not
-/// change `errno`.
-pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) {
-    errno::kept(|| read(&mut each));
+/// Calls `each` with one mapping after another, lowest first, until it returns true. Returns false
+/// if the file cannot be read. Does not change `errno`.
+pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) -> bool {
+    let Some(_permit) = filter::permit() else { return false };
+    let has_read = errno::kept(|| {
+        lines(c"/proc/self/maps", |line| parse(line).is_some_and(|mapping| each(&mapping)))
+    });
+    if !has_read {
+        table::lose(Loss::Mappings);
+    }
+    has_read
 }
 
-/// Does the work of `visit`.
-fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
-    let path = c"/proc/self/maps".as_ptr();
+/// Calls `each` with one line of a file after another, until it returns true. Returns false if the
+/// file cannot be opened, or nothing can be read.
+pub(super) fn lines(path: &CStr, mut each: impl FnMut(&[u8]) -> bool) -> bool {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero.
-    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags) };
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
     if file < 0 {
-        return;
+        return false;
     }
+    let mut has_read = false;
     let mut buffer = [0_u8; 512];
     let mut line = [0_u8; LONGEST];
     let mut length = 0;
@@ -52,10 +63,11 @@ fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
         if bytes.is_empty() {
             break;
         }
+        has_read = true;
         for &byte in bytes {
             if byte == b'\n' {
                 let whole = &line[..mem::take(&mut length)];
-                if parse(whole).is_some_and(|mapping| each(&mapping)) {
+                if each(whole) {
                     break 'file;
                 }
             } else if let Some(place) = line.get_mut(length) {
@@ -66,6 +78,7 @@ fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
     }
     // SAFETY: opened above.
     unsafe { libc::syscall(libc::SYS_close, file) };
+    has_read
 }
 
 /// Parses a line: `start-end permissions offset device inode path`.

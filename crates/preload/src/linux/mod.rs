@@ -10,7 +10,7 @@
 //! calls                        waits in other functions of the C library
 //! futex                        waits by the system call; the function `syscall`
 //! cond                         a wait releases and locks its mutex as the mode says
-//! dispatch                     what a lock and an unlock do in each mode
+//! dispatch                     what a lock, an unlock and a filter do in each mode
 //! sampling                     names of waits by paths of calls
 //! session   waits              the mode of the process; measured waits
 //! policies                     the replaced mutexes, by the name of their policy
@@ -19,8 +19,10 @@
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
 //! unwind    place              paths of calls; names of locks
 //! frames                       the unwind tables of a module
-//! real                         the C library's functions
-//! maps      table    message   what the kernel maps; the shared table; messages
+//! module                       modules, as the loader knows them
+//! real      maps               the C library's functions; what the kernel maps
+//! filter                       filters of system calls
+//! table     message            the shared table; messages
 //! errno     deadline allocator
 //! ```
 //!
@@ -40,7 +42,8 @@
 //!    before the program starts ([`real`]).
 //! 3. It leaves `errno` as it was ([`errno`]).
 //! 4. It writes to no file but the shared table, and prints nothing once the program runs.
-//! 5. In the child of a fork it needs nothing that another thread of the parent may have held.
+//! 5. Each system call that the program may not need itself is made with a permit ([`filter`]).
+//! 6. In the child of a fork it needs nothing that another thread of the parent may have held.
 //!    Lists of threads are stamped with the process's number ([`stanchion_machine::fork`]). Entries
 //!    of a parent's threads are forgotten at the next use.
 //!
@@ -60,6 +63,7 @@ mod current;
 mod deadline;
 mod dispatch;
 mod errno;
+mod filter;
 mod frames;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod futex;
@@ -68,6 +72,7 @@ mod layout;
 mod locks;
 mod maps;
 mod message;
+mod module;
 mod mutex;
 mod place;
 mod policies;

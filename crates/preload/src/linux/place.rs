@@ -24,7 +24,7 @@ use core::ops::Range;
 use stanchion_competitive::waits::shared::MAX_NAME;
 
 use super::Site;
-use super::maps;
+use super::{maps, module};
 
 /// The kind of a path that led to `futex`.
 pub(super) const FUTEX: u8 = b'P';
@@ -134,7 +134,7 @@ fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<(Name, us
     let mut name = Name::new();
     let mut module = Module { base: 0, end: 0, header: false };
     let mut found = false;
-    maps::visit(|mapping| {
+    let has_read = maps::visit(|mapping| {
         if mapping.start > address {
             return true;
         }
@@ -161,8 +161,22 @@ fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<(Name, us
         }
         here
     });
+    if !has_read {
+        return name_by_module(kind, address, around);
+    }
     name.finish(address.wrapping_sub(module.base));
     (found && !name.cut).then_some((name, module.base))
+}
+
+/// Does the work of `name` without a system call. The C library has the path of a file as it was
+/// looked for, which may be another one than that of its mappings.
+fn name_by_module(kind: u8, address: usize, around: &mut Range<usize>) -> Option<(Name, usize)> {
+    let module = module::of(address)?;
+    *around = module.range.clone();
+    let mut name = Name::new();
+    module.with_path(|path| name.start(kind, path))?;
+    name.finish(address.wrapping_sub(module.range.start));
+    (!name.cut).then_some((name, module.range.start))
 }
 
 /// A file and the memory in which it is mapped.
@@ -273,6 +287,26 @@ mod tests {
         assert!(path.starts_with("P/") && !path.contains("+0x"), "{path}: the third is elsewhere");
         let long: Vec<usize> = (0..200).map(|at| code + at).collect();
         assert!(!of_path(FUTEX, &long).unwrap().cut);
+    }
+
+    #[test]
+    fn without_the_mappings_names_are_the_same() {
+        crate::linux::real::begin();
+        module::begin();
+        let code = code_has_a_place as *const () as usize;
+        for address in [&raw const ZERO as usize, &raw const FULL as usize, code] {
+            let (mut around, mut other) = (0..0, 0..0);
+            let (one, base) = name(b'S', address, &mut around).unwrap();
+            let (two, of) = name_by_module(b'S', address, &mut other).unwrap();
+            assert_eq!((text(&one), base), (text(&two), of));
+            assert!(other.contains(&address));
+        }
+        let heap = Box::new(5_u64);
+        assert!(name_by_module(b'S', &raw const *heap as usize, &mut (0..0)).is_none());
+        // The C library has its own path.
+        let malloc = libc::malloc as *const () as usize;
+        let (name, _) = name_by_module(b'C', malloc, &mut (0..0)).unwrap();
+        assert!(text(&name).starts_with("C/") && text(&name).contains("libc"), "{}", text(&name));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! All are found at once, at the first call of any of the shim's functions, which is before `main`.
 //! A later search could wait for the loader.
 
-use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
 use core::mem;
 use core::ptr;
 
@@ -88,6 +88,7 @@ real! {
     clock_nanosleep = c"clock_nanosleep" (clock: clockid_t, flags: c_int, time: *const timespec, rest: *mut timespec);
     usleep = c"usleep" (micros: c_uint);
     sleep = c"sleep" (seconds: c_uint);
+    prctl = c"prctl" (option: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong);
 }
 
 /// Returns whether an attempt for a read-write lock can do no harm. Before version 2.30 of the C

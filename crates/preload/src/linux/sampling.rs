@@ -16,7 +16,7 @@ use core::cell::Cell;
 use stanchion_competitive::waits::shared::Shared;
 
 use super::unwind::{self, Registers};
-use super::{locks, waits};
+use super::{filter, locks, waits};
 
 /// One part in so many of a thread's time may be spent in walks.
 const SHARE: u64 = 100;
@@ -72,7 +72,8 @@ std::thread_local! {
 pub(super) fn name(kind: u8, registers: Registers, since: u64, table: &Shared) -> Option<u32> {
     THREAD.with(|thread| {
         let key = key(kind, registers);
-        if let Some(name) = thread.kept(key, since) {
+        let kept = if filter::is_installed() { thread.last(key) } else { thread.kept(key, since) };
+        if let Some(name) = kept {
             return name;
         }
         let path = unwind::walk(registers);
@@ -120,6 +121,12 @@ impl Thread {
         kept.left.set(left - 1);
         self.waits.set(self.waits.get() + 1);
         Some(kept.name.get().checked_sub(1))
+    }
+
+    /// Returns the name of the last wait with that key, however long ago that was.
+    fn last(&self, key: usize) -> Option<Option<u32>> {
+        let kept = self.place(key);
+        (kept.key.get() == key).then(|| kept.name.get().checked_sub(1))
     }
 
     /// Keeps a walk that began at `since` and took `cost` nanoseconds. Returns the number of waits

@@ -1,6 +1,9 @@
 //! The mode of this process. `stanchion record` sets it in the environment:
 //!
 //! - `STANCHION_RECORD`: the file with the shared table ([`table`]).
+//! - `STANCHION_FILTERS`: the number of filters of system calls under which `stanchion record` runs
+//!   itself. A program that runs under more of them is not recorded: a filter could kill it for a
+//!   call of the shim.
 //! - `STANCHION_LOCK`: the policy of the locks that replace the program's locks, if they are to be
 //!   replaced.
 //!
@@ -15,7 +18,7 @@ use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::mutex::Operations;
-use super::{message, policies, table};
+use super::{maps, message, policies, table};
 
 /// The value of `MODE` before the first call.
 const UNDECIDED: u8 = 0;
@@ -70,7 +73,12 @@ fn decided(mode: u8) -> Mode {
 fn decide() -> Mode {
     let mut mode = OFF;
     if let Some(path) = variable(c"STANCHION_RECORD") {
-        match table::open(path) {
+        let opened = if is_filtered() {
+            Err(&b"it is run under a filter of system calls"[..])
+        } else {
+            table::open(path)
+        };
+        match opened {
             Ok(()) => mode = RECORD,
             Err(why) => message::say(&[
                 b"waits of this process are not recorded: ",
@@ -93,6 +101,22 @@ fn decide() -> Mode {
     // Release: pairs with the Acquire of `mode`, and shows what was stored above.
     MODE.store(mode, Ordering::Release);
     decided(mode)
+}
+
+/// Returns whether this process runs under a filter that `stanchion record` does not run under. The
+/// loader has just opened and read files, so this may be done under any filter.
+fn is_filtered() -> bool {
+    let number = |text: &[u8]| str::from_utf8(text).ok()?.trim().parse::<u32>().ok();
+    let Some(known) = variable(c"STANCHION_FILTERS").and_then(|text| number(text.to_bytes()))
+    else {
+        return false;
+    };
+    let mut filters = None;
+    maps::lines(c"/proc/self/status", |line| {
+        filters = line.strip_prefix(b"Seccomp_filters:").and_then(number);
+        filters.is_some()
+    });
+    filters.is_some_and(|filters| filters > known)
 }
 
 /// Returns a variable of the environment.

@@ -4,6 +4,7 @@
 use core::ffi::CStr;
 use core::ptr;
 
+use stanchion_competitive::waits::Loss;
 use stanchion_competitive::waits::shared::{self, Shared};
 use stanchion_machine::atomic::{AtomicPtr, AtomicU32, Ordering};
 use stanchion_machine::fork::generation;
@@ -26,6 +27,13 @@ pub(super) fn recorded() -> Option<&'static Shared> {
     let table = TABLE.load(Ordering::Relaxed);
     // SAFETY: null, or a mapping that stays for good.
     unsafe { table.as_ref() }
+}
+
+/// Notes a loss, if waits are recorded.
+pub(super) fn lose(loss: Loss) {
+    if let Some(table) = recorded() {
+        table.lose(loss);
+    }
 }
 
 /// Maps the table in the file at `path`, and counts this process as one that records.

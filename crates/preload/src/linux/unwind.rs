@@ -14,8 +14,10 @@
 use core::ffi::c_void;
 use core::mem;
 
-use super::errno;
+use stanchion_competitive::waits::Loss;
+
 use super::frames::{FRAME_POINTER, Module, Rule, STACK_POINTER};
+use super::{errno, filter, table};
 
 /// The most calls of a path.
 const DEEPEST: usize = 20;
@@ -143,6 +145,8 @@ impl Stack {
 
     /// Reads words from `address` on. Behind a page that cannot be read there are none.
     fn look(&mut self, address: usize) {
+        (self.from, self.read) = (address, 0);
+        let Some(_permit) = filter::permit() else { return };
         let size = mem::size_of_val(&self.words);
         let here = libc::iovec { iov_base: self.words.as_mut_ptr().cast(), iov_len: size };
         let there = libc::iovec { iov_base: address as *mut c_void, iov_len: size };
@@ -156,8 +160,12 @@ impl Stack {
         let got = unsafe {
             libc::syscall(libc::SYS_process_vm_readv, process, here, one, there, one, flags)
         };
-        self.from = address;
-        self.read = usize::try_from(got).map_or(0, |bytes| bytes / mem::size_of::<usize>());
+        match usize::try_from(got) {
+            Ok(bytes) => self.read = bytes / mem::size_of::<usize>(),
+            // Memory that is not mapped ends a path, and is no loss.
+            Err(_) if errno::last() == libc::EFAULT => {}
+            Err(_) => table::lose(Loss::Stack),
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 //! like this:
 //!
 //! - It is contended if an attempt failed.
-//! - It blocked if the thread left its processor of its own will meanwhile (`ru_nvcsw`).
+//! - It blocked if the thread left its processor of its own will meanwhile (`ru_nvcsw`), or if that
+//!   is not known.
 //! - If it blocked, its length ends with the release that woke it. Otherwise it ends when the
 //!   thread has the mutex.
 //! - The wake latency is the time from that release on. It is recorded only if there is no doubt
@@ -32,13 +33,13 @@
 use core::ffi::{c_int, c_long};
 use core::mem;
 
-use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::current::Kind;
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_competitive::waits::{Loss, Observation};
 
 pub(super) use super::current::now;
 use super::current::{self, Place};
-use super::{Mutex, Site, errno, locks};
+use super::{Mutex, Site, errno, filter, locks, table};
 
 /// Calls `block` to wait for the mutex, after an attempt failed. If the wait ended with the mutex,
 /// counts it. `again` attempts once more.
@@ -69,8 +70,9 @@ pub(super) fn wait(
     let place = Place { kind: Kind::Mutex, address: mutex.addr(), name, since };
     let result = current::during(table, &place, block);
     let until = now();
-    let blocks = voluntary_switches().saturating_sub(switches);
-    let blocked = blocks > 0;
+    let blocks = switches_since(switches);
+    // An attempt failed, and the C library's locks block then.
+    let blocked = blocks != Some(0);
     let mut wait =
         Observation { length_ns: until - since, blocked, others, ..Observation::default() };
     if let Some(lock) = lock {
@@ -78,8 +80,11 @@ pub(super) fn wait(
         let seen = lock.releases().wrapping_sub(before);
         // The last release is the one that gave this thread the mutex.
         wait.holder_changes = seen.saturating_sub(1);
-        let turn =
-            if blocks == 1 { others.min(seen.saturating_sub(1)) } else { seen.saturating_sub(1) };
+        let turn = if blocks == Some(1) {
+            others.min(seen.saturating_sub(1))
+        } else {
+            seen.saturating_sub(1)
+        };
         if blocked
             && let Some(released) = lock.released_at(before.wrapping_add(turn))
             && (since..=until).contains(&released)
@@ -87,7 +92,7 @@ pub(super) fn wait(
             wait.length_ns = released - since;
             // If the thread waited alone and was woken once, it is certain which release woke it.
             // Otherwise it is not.
-            wait.wake_latency_ns = (blocks == 1 && others == 0).then_some(until - released);
+            wait.wake_latency_ns = (blocks == Some(1) && others == 0).then_some(until - released);
         }
     }
     if !blocked {
@@ -149,6 +154,9 @@ pub(super) fn futex(
     result
 }
 
+/// A call that takes at least so many nanoseconds is a wait if the thread's switches are not known.
+const LEAST_NS: u64 = 20_000;
+
 /// Calls `block` to wait in another function of the C library. If the thread left its processor,
 /// counts a wait at that place.
 #[cold]
@@ -157,7 +165,8 @@ pub(super) fn call(table: &Shared, place: &Place, block: impl FnOnce() -> c_int)
     let switches = voluntary_switches();
     let result = current::during(table, place, block);
     let length_ns = now().saturating_sub(place.since);
-    if voluntary_switches() > switches {
+    let blocks = switches_since(switches);
+    if blocks.map_or(length_ns >= LEAST_NS, |blocks| blocks > 0) {
         let others = Observation::UNKNOWN;
         let wait = Observation { length_ns, blocked: true, others, ..Observation::default() };
         table.add(place.name, &wait);
@@ -185,11 +194,21 @@ pub(super) fn releases(mutex: Mutex) {
     }
 }
 
-/// Returns how often this thread has left its processor to wait.
-fn voluntary_switches() -> libc::c_long {
+/// Returns how often this thread has left its processor to wait, if the kernel tells it.
+fn voluntary_switches() -> Option<libc::c_long> {
+    let _permit = filter::permit()?;
     // SAFETY: plain numbers, for which zeros are a value.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: writes to `usage`.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    usage.ru_nvcsw
+    let result = errno::kept(|| unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) });
+    if result != 0 {
+        table::lose(Loss::Switches);
+        return None;
+    }
+    Some(usage.ru_nvcsw)
+}
+
+/// Returns how often this thread has left its processor since it had done so `before` times.
+fn switches_since(before: Option<libc::c_long>) -> Option<libc::c_long> {
+    Some(voluntary_switches()?.saturating_sub(before?))
 }
