@@ -2,6 +2,7 @@
 
 mod entry;
 mod file;
+pub mod foreign;
 mod graph;
 mod identity;
 mod local;

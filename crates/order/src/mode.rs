@@ -64,6 +64,17 @@ impl Mode {
             Self::Upgradable => 4,
         }
     }
+
+    /// Returns the mode with that number.
+    pub(crate) const fn from_number(number: u64) -> Option<Self> {
+        Some(match number {
+            1 => Self::Exclusive,
+            2 => Self::Shared,
+            3 => Self::SharedRecursive,
+            4 => Self::Upgradable,
+            _ => return None,
+        })
+    }
 }
 
 impl fmt::Display for Mode {

@@ -19,6 +19,7 @@ crate-type = ["cdylib"]
 [dependencies]
 stanchion-machine = { version = "=VERSION", default-features = false, features = ["std"] }
 stanchion-competitive = "=VERSION"
+stanchion-order = "=VERSION"
 stanchion-spin = { version = "=VERSION", default-features = false, features = ["std"] }
 lock_api = { version = "0.5.0", default-features = false }
 libc = "0.2.191"
@@ -56,10 +57,12 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("linux/layout.rs", include_str!("../preload/linux/layout.rs")),
     ("linux/locks.rs", include_str!("../preload/linux/locks.rs")),
     ("linux/maps.rs", include_str!("../preload/linux/maps.rs")),
+    ("linux/marks.rs", include_str!("../preload/linux/marks.rs")),
     ("linux/message.rs", include_str!("../preload/linux/message.rs")),
     ("linux/mod.rs", include_str!("../preload/linux/mod.rs")),
     ("linux/module.rs", include_str!("../preload/linux/module.rs")),
     ("linux/mutex.rs", include_str!("../preload/linux/mutex.rs")),
+    ("linux/orders.rs", include_str!("../preload/linux/orders.rs")),
     ("linux/place.rs", include_str!("../preload/linux/place.rs")),
     ("linux/policies.rs", include_str!("../preload/linux/policies.rs")),
     ("linux/real.rs", include_str!("../preload/linux/real.rs")),

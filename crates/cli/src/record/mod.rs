@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 mod cost;
 pub(crate) mod names;
+mod orders;
 mod overhead;
 mod program;
 mod run;
@@ -97,20 +98,27 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let policy = options.lock.map(|policy| policy.name());
     let program_command = || run::command(&program, command, arguments);
     if let Some(pairs) = options.cost {
-        overhead::measure(pairs as usize, program_command, &shim, policy, command)?;
+        let orders = options.orders;
+        overhead::measure(pairs as usize, program_command, &shim, policy, orders, command)?;
         return Ok(0);
     }
     let made = check_output(&options.output)?;
-    let table = table::Table::new(cost::measured())?;
+    let table = table::Table::of_waits(cost::measured())?;
+    let orders = options.orders.then(table::Table::of_orders).transpose()?;
 
     stalls::listen(table.path(), options.stalls_after.map(Duration::from_secs));
     let began = Instant::now();
     let mut recorded = program_command();
     run::record(&mut recorded, &shim, table.path(), policy);
+    run::record_orders(&mut recorded, orders.as_ref().map(table::Table::path));
     let ended = run::run(recorded, &program)?;
     let elapsed = began.elapsed();
 
     let gathered = table.gather()?;
+    if let Some(orders) = orders {
+        let lines = orders::lines(&orders.orders()?, &file_name(command));
+        lines.iter().for_each(|line| Output::Stderr.line(format_args!("{line}")));
+    }
     let left = stalls::left(table.path());
     left.iter().for_each(|line| Output::Stderr.line(format_args!("{line}")));
     if let Some(reason) = summary::nothing(&gathered, &program, !left.is_empty()) {

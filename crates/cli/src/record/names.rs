@@ -106,6 +106,30 @@ impl<'t> Names<'t> {
     }
 }
 
+impl<'t> Names<'t> {
+    /// Returns the program's functions of a path of calls, the innermost first, with their lines as
+    /// far as they are known. If it has none, returns those of libraries.
+    pub(super) fn calls(&mut self, place: &'t str) -> Vec<String> {
+        let Some((_, path, offsets)) = parse(place) else { return Vec::new() };
+        let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
+        let symbols = self.0.entry(path).or_insert_with(|| Symbols::read(Path::new(path)));
+        let words = |at: u64, call: Call| match (call.function, call.line) {
+            (Some(function), Some(line)) => format!("{function} ({line})"),
+            (Some(function), None) => function,
+            (None, _) => format!("{file}+{at:#x}"),
+        };
+        let calls = offsets.iter().flat_map(|&at| {
+            let calls = symbols.calls(at);
+            calls.into_iter().map(move |call| (at, call))
+        });
+        let calls: Vec<(u64, Call)> = calls.collect();
+        let is_own = |(_, call): &(u64, Call)| calls::is_own(call.function.as_deref());
+        let has_own = calls.iter().any(is_own);
+        let shown = calls.into_iter().filter(|call| !has_own || is_own(call));
+        shown.map(|(at, call)| cut(&words(at, call))).collect()
+    }
+}
+
 /// Of printable characters, and as long as a recording's names may be.
 fn cut(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();

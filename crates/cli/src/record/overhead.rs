@@ -30,14 +30,17 @@ pub(super) fn measure(
     command: impl Fn() -> Command,
     shim: &Path,
     policy: Option<&str>,
+    orders: bool,
     name: &OsString,
 ) -> Result<(), Refusal> {
     let cost = cost::measured();
     let once = |recorded: bool| {
         let mut command = command();
-        let table = recorded.then(|| Table::new(cost)).transpose()?;
+        let table = recorded.then(|| Table::of_waits(cost)).transpose()?;
+        let ordered = (recorded && orders).then(Table::of_orders).transpose()?;
         if let Some(table) = &table {
             run::record(&mut command, shim, table.path(), policy);
+            run::record_orders(&mut command, ordered.as_ref().map(Table::path));
         }
         timed(command, name)
     };

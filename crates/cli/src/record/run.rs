@@ -52,6 +52,14 @@ pub(super) fn record(command: &mut Command, shim: &Path, table: &Path, policy: O
     };
 }
 
+/// Has the orders of the command's locks recorded in the table, if there is one.
+pub(super) fn record_orders(command: &mut Command, table: Option<&Path>) {
+    match table {
+        Some(table) => command.env("STANCHION_ORDER_TABLE", table),
+        None => command.env_remove("STANCHION_ORDER_TABLE"),
+    };
+}
+
 /// Returns the number of filters of system calls that this process runs under, if the kernel tells
 /// it.
 fn filters() -> Option<u32> {

@@ -1,4 +1,4 @@
-//! The file that all processes of the program count in.
+//! The files that all processes of the program write to.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -6,33 +6,58 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use stanchion_competitive::waits::shared::{self, Gathered, Shared};
+use stanchion_order::foreign::{self, Findings};
 
 use super::Refusal;
 
-/// Removed when dropped.
+/// A table for the program, removed when dropped.
 pub(super) struct Table {
     /// The file that the program maps.
     path: PathBuf,
 }
 
+/// The contents of a new file.
+struct Contents {
+    /// The end of its name.
+    kind: &'static str,
+    /// The first bytes.
+    header: Vec<u8>,
+    /// The length.
+    size: usize,
+}
+
 impl Table {
-    pub(super) fn new(cost_ns: u64) -> Result<Self, Refusal> {
+    /// Makes a table of waits.
+    pub(super) fn of_waits(cost_ns: u64) -> Result<Self, Refusal> {
+        let header = shared::header(cost_ns).to_vec();
+        Self::new(&Contents { kind: "waits", header, size: shared::SIZE })
+    }
+
+    /// Makes a table of lock orders.
+    pub(super) fn of_orders() -> Result<Self, Refusal> {
+        let header = foreign::header().to_vec();
+        Self::new(&Contents { kind: "orders", header, size: foreign::SIZE })
+    }
+
+    fn new(contents: &Contents) -> Result<Self, Refusal> {
         // In memory if there is such a place, so that nothing is written to a disk.
         let memory = Path::new("/dev/shm");
-        let in_memory = if memory.is_dir() { Some(Self::in_folder(memory, cost_ns)) } else { None };
+        let in_memory =
+            if memory.is_dir() { Some(Self::in_folder(memory, contents)) } else { None };
         match in_memory {
             Some(Ok(table)) => Ok(table),
             // It may be full: a container has 64 MB there by default.
-            _ => Self::in_folder(&std::env::temp_dir(), cost_ns),
+            _ => Self::in_folder(&std::env::temp_dir(), contents),
         }
     }
 
     /// Makes one in that folder.
-    fn in_folder(place: &Path, cost_ns: u64) -> Result<Self, Refusal> {
+    fn in_folder(place: &Path, contents: &Contents) -> Result<Self, Refusal> {
+        let kind = contents.kind;
         let mut number = 0_u32;
         loop {
-            let path = place.join(format!("stanchion-{}-{number}.waits", std::process::id()));
-            match without_size_signal(|| make(&path, cost_ns)) {
+            let path = place.join(format!("stanchion-{}-{number}.{kind}", std::process::id()));
+            match without_size_signal(|| make(&path, contents)) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1_000 =>
@@ -49,23 +74,33 @@ impl Table {
     }
 
     pub(super) fn gather(&self) -> Result<Gathered, Refusal> {
-        let damaged = |reason: String| Refusal::Damaged { path: self.path.clone(), reason };
-        let bytes = fs::read(&self.path).map_err(|error| damaged(error.to_string()))?;
-        // Aligned to 8.
-        let words: Vec<u64> = bytes
-            .chunks(8)
-            .map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u64::from_ne_bytes(word)
-            })
-            .collect();
-        let mut words = words;
+        let (mut words, length) = self.words()?;
         // SAFETY: this copy is as long as said, and this function alone has it.
-        let table = unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), bytes.len()) };
-        let gathered = table.map_err(|foreign| damaged(foreign.to_string()))?.gather();
-        drop(words);
-        Ok(gathered)
+        let table = unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), length) };
+        Ok(table.map_err(|foreign| self.damaged(&foreign))?.gather())
+    }
+
+    /// Returns the findings in a table of lock orders.
+    pub(super) fn orders(&self) -> Result<Findings, Refusal> {
+        let (mut words, length) = self.words()?;
+        // SAFETY: as above.
+        let table = unsafe { foreign::Table::at(words.as_mut_ptr().cast::<u8>(), length) };
+        Ok(table.map_err(|foreign| self.damaged(&foreign))?.findings())
+    }
+
+    /// Returns a copy of the file that is aligned to 8, and the length of the file.
+    fn words(&self) -> Result<(Vec<u64>, usize), Refusal> {
+        let bytes = fs::read(&self.path).map_err(|error| self.damaged(&error))?;
+        let word = |chunk: &[u8]| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        };
+        Ok((bytes.chunks(8).map(word).collect(), bytes.len()))
+    }
+
+    fn damaged(&self, reason: &dyn std::fmt::Display) -> Refusal {
+        Refusal::Damaged { path: self.path.clone(), reason: reason.to_string() }
     }
 }
 
@@ -75,13 +110,13 @@ impl Drop for Table {
     }
 }
 
-fn make(path: &Path, cost_ns: u64) -> std::io::Result<()> {
+fn make(path: &Path, contents: &Contents) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let filled = file
-        .write_all(&shared::header(cost_ns))
-        .and_then(|()| file.set_len(shared::SIZE as u64))
-        .and_then(|()| reserve(&file));
+        .write_all(&contents.header)
+        .and_then(|()| file.set_len(contents.size as u64))
+        .and_then(|()| reserve(&file, contents.size));
     if filled.is_err() {
         let _ = fs::remove_file(path);
     }
@@ -101,9 +136,9 @@ pub(super) fn without_size_signal<R>(write: impl FnOnce() -> R) -> R {
 
 /// Takes room on the disk for the whole table. If there were none for a page, a signal would end
 /// the program at its first wait.
-fn reserve(file: &File) -> std::io::Result<()> {
+fn reserve(file: &File, size: usize) -> std::io::Result<()> {
     // SAFETY: an open file.
-    let result = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, shared::SIZE as libc::off_t) };
+    let result = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size as libc::off_t) };
     match result {
         // The file system cannot, and has no bound then that is known before.
         0 | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL => Ok(()),
@@ -118,9 +153,11 @@ mod tests {
 
     #[test]
     fn a_table_has_its_room_before_the_program_runs() {
-        let table = Table::new(5_000).unwrap();
-        let about = fs::metadata(table.path()).unwrap();
-        assert_eq!(about.size(), shared::SIZE as u64);
-        assert!(about.blocks() * 512 >= about.size(), "{about:?}");
+        let tables = [Table::of_waits(5_000), Table::of_orders()];
+        for (table, size) in tables.into_iter().zip([shared::SIZE, foreign::SIZE]) {
+            let about = fs::metadata(table.unwrap().path()).unwrap();
+            assert_eq!(about.size(), size as u64);
+            assert!(about.blocks() * 512 >= about.size(), "{about:?}");
+        }
     }
 }

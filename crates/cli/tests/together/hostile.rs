@@ -46,6 +46,39 @@ fn lost_knowledge_is_said() {
 }
 
 #[test]
+fn possible_deadlocks_are_named_with_both_paths() {
+    let place = Place::new("orders");
+    let record = |what: &str| {
+        let command = ["record", "--orders", "--", &program("orders"), what];
+        let done = stanchion(&place, &command).output().unwrap();
+        let said = text(&done.stderr);
+        assert!(done.status.success() && text(&done.stdout) == "ok\n", "{what}: {said}");
+        said
+    };
+    let said = record("opposite");
+    for part in [
+        "1 possible deadlock of orders",
+        "(orders: FIRST), taken in ",
+        "(orders: SECOND), taken in ",
+        "called from orders::linux::forward (linux.rs:",
+        "called from orders::linux::backward (linux.rs:",
+        "2 pairs of a held and a taken lock were seen",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("std::") && !said.contains("not recorded:"), "{said}");
+    let said = record("gate");
+    assert!(said.contains("took no locks in orders that could deadlock"), "{said}");
+    let said = record("again");
+    assert!(said.contains("a thread blocks itself") && said.contains("took again lock"), "{said}");
+    assert!(record("handed-over").contains("not recorded: locks left the graph"));
+    let said = record("forked");
+    assert!(said.contains("1 possible deadlock of orders"), "{said}");
+    let both = ["record", "--orders", "--lock", "adaptive", "--", &program("orders"), "gate"];
+    assert_eq!(stanchion(&place, &both).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
 fn a_program_that_is_run_under_a_filter_is_not_recorded() {
     let place = Place::new("run-filtered");
     let command = ["record", "--", &program("hostile"), "run-filtered"];

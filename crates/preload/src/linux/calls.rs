@@ -6,14 +6,18 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use libc::{clockid_t, pthread_barrier_t, pthread_rwlock_t, pthread_t, sem_t, timespec};
+use libc::{clockid_t, pthread_barrier_t, pthread_t, sem_t, timespec};
 
 use stanchion_competitive::waits::current::Kind;
+use stanchion_machine::atomic::{AtomicPtr, Ordering};
 
 use super::current::Place;
+use super::marks::{Lock, RwLock};
+use super::orders::Wanted;
 use super::session::{self, Mode};
+use super::until::Until;
 use super::unwind::Registers;
-use super::{errno, futex, real, sampling, table, waits};
+use super::{Site, errno, futex, orders, real, sampling, table, waits};
 
 /// The letters of names, by what a thread waits for.
 mod kind {
@@ -107,7 +111,6 @@ with_registers! {
     sleep => seconds_sleep(seconds: c_uint) "rsi" "x1";
 }
 
-type RwLock = *mut pthread_rwlock_t;
 type Semaphore = *mut sem_t;
 type Time = *const timespec;
 type Out = *mut *mut c_void;
@@ -167,12 +170,6 @@ macro_rules! targets {
 }
 
 targets! {
-    read(lock: RwLock) = RW_LOCK at lock.addr(), || read_free(lock), rwlock_rdlock;
-    timed_read(lock: RwLock, until: Time) = RW_LOCK at lock.addr(), || at_a_time(until, || read_free(lock)), rwlock_timedrdlock;
-    clock_read(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK at lock.addr(), || by_a_clock(clock, until, || read_free(lock)), rwlock_clockrdlock;
-    write(lock: RwLock) = RW_LOCK at lock.addr(), || write_free(lock), rwlock_wrlock;
-    timed_write(lock: RwLock, until: Time) = RW_LOCK at lock.addr(), || at_a_time(until, || write_free(lock)), rwlock_timedwrlock;
-    clock_write(lock: RwLock, clock: clockid_t, until: Time) = RW_LOCK at lock.addr(), || by_a_clock(clock, until, || write_free(lock)), rwlock_clockwrlock;
     take(semaphore: Semaphore) = SEMAPHORE at semaphore.addr(), || take_free(semaphore), sem_wait;
     timed_take(semaphore: Semaphore, until: Time) = SEMAPHORE at semaphore.addr(), || at_a_time(until, || take_free(semaphore)), sem_timedwait;
     clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) = SEMAPHORE at semaphore.addr(), || by_a_clock(clock, until, || take_free(semaphore)), sem_clockwait;
@@ -184,6 +181,180 @@ targets! {
     clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) = SLEEP at 0, at_once, clock_nanosleep;
     micros_sleep(micros: c_uint) = SLEEP at 0, at_once, usleep;
     seconds_sleep(seconds: c_uint) = SLEEP at 0, at_once, sleep;
+}
+
+/// Defines targets of exported functions that take a read-write lock, for reading or for writing,
+/// until a time.
+macro_rules! lock_targets {
+    ($($target:ident($($argument:ident: $type:ty),*) = $access:ident, $until:expr, $real:ident;)*) => { $(
+        unsafe extern "C-unwind" fn $target(lock: RwLock, $($argument: $type,)* caller: Caller) -> c_int {
+            // SAFETY: the caller's promise.
+            let block = || unsafe { real::$real(lock, $($argument),*) };
+            // SAFETY: the caller's promise; the registers lie on the stack.
+            unsafe { lock_until(lock, Access::$access, $until, caller, block) }
+        }
+    )* };
+}
+
+lock_targets! {
+    read() = Read, Until::Ever, rwlock_rdlock;
+    timed_read(until: Time) = Read, Until::Time(until), rwlock_timedrdlock;
+    clock_read(clock: clockid_t, until: Time) = Read, Until::Clock(clock, until), rwlock_clockrdlock;
+    write() = Write, Until::Ever, rwlock_wrlock;
+    timed_write(until: Time) = Write, Until::Time(until), rwlock_timedwrlock;
+    clock_write(clock: clockid_t, until: Time) = Write, Until::Clock(clock, until), rwlock_clockwrlock;
+}
+
+/// Takes a read-write lock, by `block` if it is not free.
+///
+/// # Safety
+///
+/// `lock` must be one, and `caller` point to registers.
+unsafe fn lock_until(
+    lock: RwLock,
+    access: Access,
+    until: Until,
+    caller: Caller,
+    block: impl FnOnce() -> c_int,
+) -> c_int {
+    let free = || match access {
+        // SAFETY: the caller's promise.
+        Access::Read => unsafe { read_free(lock) },
+        // SAFETY: as above.
+        Access::Write => unsafe { write_free(lock) },
+    };
+    let attempt = || match until {
+        Until::Ever => free(),
+        Until::Time(until) => at_a_time(until, free),
+        Until::Clock(clock, until) => by_a_clock(clock, until, free),
+    };
+    // SAFETY: the caller's promise.
+    let take = || unsafe { call(kind::RW_LOCK, lock.addr(), caller, attempt, block) };
+    let blocks = matches!(until, Until::Ever);
+    // SAFETY: as above.
+    unsafe { ordered(lock, access, blocks, caller, take) }
+}
+
+/// The ways to take a read-write lock.
+#[derive(Clone, Copy)]
+enum Access {
+    /// Beside other readers.
+    Read,
+    /// Alone.
+    Write,
+}
+
+/// Calls `take` to take a lock, and records its order if orders are recorded.
+///
+/// # Safety
+///
+/// `lock` must be one, and `caller` point to registers.
+unsafe fn ordered(
+    lock: RwLock,
+    access: Access,
+    blocks: bool,
+    caller: Caller,
+    take: impl FnOnce() -> c_int,
+) -> c_int {
+    if !orders::is_on() {
+        return take();
+    }
+    let mode = match access {
+        // SAFETY: the caller's promise.
+        Access::Read => unsafe { Lock::reading(lock) },
+        Access::Write => stanchion_order::Mode::Exclusive,
+    };
+    let wanted = Wanted { lock: Lock::RwLock(lock), mode, blocks };
+    // SAFETY: the caller's promise.
+    let registers = unsafe { *caller };
+    // SAFETY: as above.
+    unsafe { orders::around(&wanted, registers, take) }
+}
+
+/// Defines exported functions that are needed for orders alone. Each jumps to its target, or to the
+/// C library's function once it is known that orders are not recorded. The address to which it
+/// returns is behind its argument.
+macro_rules! for_orders {
+    ($($name:ident => $target:ident, $pointer:ident;)*) => { $(
+        /// The function to jump to. `begin` writes it.
+        static $pointer: AtomicPtr<c_void> = AtomicPtr::new($target as *const () as *mut c_void);
+
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(lock: RwLock) -> c_int {
+            core::arch::naked_asm!(
+                "mov rsi, [rsp]",
+                "jmp qword ptr [rip + {pointer}]",
+                pointer = sym $pointer,
+            )
+        }
+
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(lock: RwLock) -> c_int {
+            core::arch::naked_asm!(
+                "mov x1, x30",
+                "adrp x16, {pointer}",
+                "ldr x16, [x16, :lo12:{pointer}]",
+                "br x16",
+                pointer = sym $pointer,
+            )
+        }
+    )*
+
+        /// Has these functions jump to the C library's, if orders are not recorded. Before `main`.
+        pub(super) fn begin() {
+            if matches!(session::mode(), Mode::Record(_)) && orders::is_on() {
+                return;
+            }
+            $(
+                let name = concat!(stringify!($name), "\0").as_ptr().cast();
+                // SAFETY: the name ends with a zero.
+                let real = unsafe { libc::dlsym(libc::RTLD_NEXT, name) };
+                if !real.is_null() {
+                    // Relaxed: either function will do.
+                    $pointer.store(real, Ordering::Relaxed);
+                }
+            )*
+        }
+    };
+}
+
+for_orders! {
+    pthread_rwlock_tryrdlock => try_read, TRY_READ;
+    pthread_rwlock_trywrlock => try_write, TRY_WRITE;
+    pthread_rwlock_unlock => unlock, UNLOCK;
+}
+
+unsafe extern "C-unwind" fn try_read(lock: RwLock, site: Site) -> c_int {
+    let registers = Registers::of_code(site);
+    // SAFETY: the caller's promise.
+    let take = || unsafe { real::rwlock_tryrdlock(lock) };
+    // SAFETY: as above.
+    unsafe { ordered(lock, Access::Read, false, &raw const registers, take) }
+}
+
+unsafe extern "C-unwind" fn try_write(lock: RwLock, site: Site) -> c_int {
+    let registers = Registers::of_code(site);
+    // SAFETY: the caller's promise.
+    let take = || unsafe { real::rwlock_trywrlock(lock) };
+    // SAFETY: as above.
+    unsafe { ordered(lock, Access::Write, false, &raw const registers, take) }
+}
+
+unsafe extern "C-unwind" fn unlock(lock: RwLock) -> c_int {
+    // SAFETY: the caller's promise.
+    let release = || unsafe { real::rwlock_unlock(lock) };
+    // The mode decides whether orders are recorded.
+    if matches!(session::mode(), Mode::Record(_)) && orders::is_on() {
+        // SAFETY: as above.
+        return unsafe { orders::release(Lock::RwLock(lock), release) };
+    }
+    release()
 }
 
 /// Makes the attempt if the time is one. If it is none, the function that waits refuses it.

@@ -69,6 +69,7 @@ use super::current::{self, Place};
 use super::deadline::Moment;
 use super::layout::{SHARED, is_shared};
 use super::until::Until;
+use super::unwind::Registers;
 use super::{Cond, Mutex, Site, dispatch, locks, real};
 
 /// The queue, in the memory of the program's condition variable.
@@ -276,7 +277,7 @@ pub(super) unsafe fn wait(
         return released;
     }
     // SAFETY: the caller's promise.
-    let locked = unsafe { dispatch::lock(mutex, site, Until::Ever) };
+    let locked = unsafe { dispatch::lock(mutex, Registers::of_code(site), Until::Ever) };
     match (locked, timed_out) {
         (0, true) => libc::ETIMEDOUT,
         (result, _) => result,
@@ -327,7 +328,7 @@ unsafe fn wait_shared(mutex: Mutex, site: Site) -> c_int {
     let soon = Deadline::after(core::time::Duration::from_millis(1));
     while park::wait(&word, 0, soon) != park::Woken::TimedOut {}
     // SAFETY: the caller's promise.
-    unsafe { dispatch::lock(mutex, site, Until::Ever) }
+    unsafe { dispatch::lock(mutex, Registers::of_code(site), Until::Ever) }
 }
 
 /// Wakes the thread that has waited longest.

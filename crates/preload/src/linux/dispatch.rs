@@ -6,13 +6,17 @@ use core::ffi::{c_int, c_long};
 use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::asymmetric;
 
+use super::marks::Lock;
+use super::orders::Wanted;
 use super::session::{self, Mode};
 use super::until::Until;
-use super::{Mutex, Site, filter, layout, mutex, real, table, waits};
+use super::unwind::Registers;
+use super::{Mutex, Site, filter, layout, mutex, orders, real, table, waits};
 
 /// Locks a mutex as the mode says: passes the call on, records the wait, or uses the replaced
 /// mutex.
-pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
+pub(super) unsafe fn lock(mutex: Mutex, registers: Registers, until: Until) -> c_int {
+    let site = registers.code;
     if let Until::Clock(clock, _) = until
         && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
     {
@@ -25,7 +29,13 @@ pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
         Mode::Record(table) => {
             table::count_locking_process(table);
             // SAFETY: the caller's promise.
-            unsafe { lock_recorded(table, mutex, site, until) }
+            let take = || unsafe { lock_recorded(table, mutex, site, until) };
+            if !orders::is_on() {
+                return take();
+            }
+            let wanted = wanted(mutex, matches!(until, Until::Ever));
+            // SAFETY: as above.
+            unsafe { orders::around(&wanted, registers, take) }
         }
         Mode::Replace(table, operations) => {
             table::count_locking_process(table);
@@ -38,6 +48,30 @@ pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
                 unsafe { lock_recorded(table, mutex, site, until) }
             }
         }
+    }
+}
+
+/// Returns an acquisition of a mutex.
+fn wanted(mutex: Mutex, blocks: bool) -> Wanted {
+    Wanted { lock: Lock::Mutex(mutex), mode: stanchion_order::Mode::Exclusive, blocks }
+}
+
+/// Tries to lock a mutex as the mode says.
+pub(super) unsafe fn try_lock(mutex: Mutex, registers: Registers) -> c_int {
+    // SAFETY: the caller's promise.
+    let take = || unsafe { real::mutex_trylock(mutex) };
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Replace(table, operations) if unsafe { layout::is_ours(mutex) } => {
+            table::count_locking_process(table);
+            // SAFETY: the caller's promise.
+            unsafe { mutex::try_lock(operations, mutex) }
+        }
+        Mode::Record(_) if orders::is_on() => {
+            // SAFETY: the caller's promise.
+            unsafe { orders::around(&wanted(mutex, false), registers, take) }
+        }
+        _ => take(),
     }
 }
 
@@ -69,7 +103,12 @@ pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
         Mode::Record(_) | Mode::Replace(..) => {
             waits::releases(mutex);
             // SAFETY: the caller's promise.
-            unsafe { real::mutex_unlock(mutex) }
+            let release = || unsafe { real::mutex_unlock(mutex) };
+            if orders::is_on() {
+                // SAFETY: as above.
+                return unsafe { orders::release(Lock::Mutex(mutex), release) };
+            }
+            release()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The functions that stand before those of the C library.
 //!
-//! Each looks up the mode and acts on it. A function that may make the program wait first stores
-//! the address that called it. Only assembly can read that address.
+//! Each looks up the mode and acts on it. A function that may make the program wait first passes on
+//! the registers of its caller. Only assembly can read them.
 
 use core::ffi::{c_int, c_ulong};
 
@@ -10,16 +10,19 @@ use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 use stanchion_competitive::waits::current::Kind;
 
 use super::current::Place;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use super::futex;
+use super::marks::Lock;
 use super::session::{self, Mode};
 use super::until::Until;
+use super::unwind::Registers;
 use super::{
-    Cond, Mutex, Site, cond, dispatch, errno, layout, locks, module, mutex, real, table, waits,
+    Cond, Mutex, Site, cond, dispatch, errno, layout, locks, module, mutex, orders, real, waits,
 };
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::{calls, futex};
 
 /// Waits for a condition variable as the mode says.
-unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
+unsafe fn wait(cond: Cond, mutex: Mutex, registers: Registers, until: Until) -> c_int {
+    let site = registers.code;
     match session::mode() {
         // SAFETY: the caller's promise.
         Mode::Replace(table, _) if unsafe { layout::is_ours_too(cond, mutex) } => {
@@ -31,6 +34,10 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
         Mode::Record(table) | Mode::Replace(table, _) => {
             let name = errno::kept(|| locks::condition(site, table));
             waits::releases(mutex);
+            if orders::is_on() {
+                // SAFETY: the caller's promise.
+                unsafe { orders::waits_with(mutex, registers) };
+            }
             let since = waits::now();
             let place = Place { kind: Kind::Condition, address: cond.addr(), name, since };
             // SAFETY: the caller's promise.
@@ -39,9 +46,10 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     }
 }
 
-/// Defines exported functions. Each passes its arguments and the address of its caller to another
-/// function.
-macro_rules! with_site {
+/// Defines exported functions. Each passes its arguments and the registers of its caller to another
+/// function: the address to which it returns, and the stack and frame pointers after the call. One
+/// with four arguments passes no frame pointer.
+macro_rules! with_registers {
     ($($name:ident => $target:ident($($argument:ident: $type:ty),*) $x86:literal $arm:literal;)*) => { $(
         #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
         #[unsafe(no_mangle)]
@@ -49,7 +57,7 @@ macro_rules! with_site {
         #[unsafe(naked)]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // The return address is on top of the stack. The arguments stay where they are.
-            core::arch::naked_asm!(concat!("mov ", $x86, ", [rsp]"), "jmp {target}", target = sym $target)
+            core::arch::naked_asm!($x86, "jmp {target}", target = sym $target)
         }
 
         #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
@@ -57,7 +65,7 @@ macro_rules! with_site {
         #[cfg(target_arch = "aarch64")]
         #[unsafe(naked)]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            core::arch::naked_asm!(concat!("mov ", $arm, ", x30"), "b {target}", target = sym $target)
+            core::arch::naked_asm!($arm, "b {target}", target = sym $target)
         }
 
         #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
@@ -65,57 +73,94 @@ macro_rules! with_site {
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the caller's promise.
-            unsafe { $target($($argument,)* 0) }
+            unsafe { $target($($argument,)* 0, 0, 0) }
         }
     )* };
 }
 
-with_site! {
-    pthread_mutex_lock => lock_from(mutex: Mutex) "rsi" "x1";
-    pthread_mutex_timedlock => timedlock_from(mutex: Mutex, until: *const timespec) "rdx" "x2";
-    pthread_mutex_clocklock => clocklock_from(mutex: Mutex, clock: clockid_t, until: *const timespec) "rcx" "x3";
-    pthread_cond_wait => wait_from(cond: Cond, mutex: Mutex) "rdx" "x2";
-    pthread_cond_timedwait => timedwait_from(cond: Cond, mutex: Mutex, until: *const timespec) "rcx" "x3";
-    pthread_cond_clockwait => clockwait_from(cond: Cond, mutex: Mutex, clock: clockid_t, until: *const timespec) "r8" "x4";
+with_registers! {
+    pthread_mutex_lock => lock_from(mutex: Mutex)
+        "mov rsi, [rsp]\nlea rdx, [rsp + 8]\nmov rcx, rbp" "mov x1, x30\nmov x2, sp\nmov x3, x29";
+    pthread_mutex_trylock => trylock_from(mutex: Mutex)
+        "mov rsi, [rsp]\nlea rdx, [rsp + 8]\nmov rcx, rbp" "mov x1, x30\nmov x2, sp\nmov x3, x29";
+    pthread_mutex_timedlock => timedlock_from(mutex: Mutex, until: *const timespec)
+        "mov rdx, [rsp]\nlea rcx, [rsp + 8]\nmov r8, rbp" "mov x2, x30\nmov x3, sp\nmov x4, x29";
+    pthread_mutex_clocklock => clocklock_from(mutex: Mutex, clock: clockid_t, until: *const timespec)
+        "mov rcx, [rsp]\nlea r8, [rsp + 8]\nmov r9, rbp" "mov x3, x30\nmov x4, sp\nmov x5, x29";
+    pthread_cond_wait => wait_from(cond: Cond, mutex: Mutex)
+        "mov rdx, [rsp]\nlea rcx, [rsp + 8]\nmov r8, rbp" "mov x2, x30\nmov x3, sp\nmov x4, x29";
+    pthread_cond_timedwait => timedwait_from(cond: Cond, mutex: Mutex, until: *const timespec)
+        "mov rcx, [rsp]\nlea r8, [rsp + 8]\nmov r9, rbp" "mov x3, x30\nmov x4, sp\nmov x5, x29";
+    // There is no register left for the frame pointer.
+    pthread_cond_clockwait => clockwait_from(cond: Cond, mutex: Mutex, clock: clockid_t, until: *const timespec)
+        "mov r8, [rsp]\nlea r9, [rsp + 8]" "mov x4, x30\nmov x5, sp";
 }
 
-unsafe extern "C-unwind" fn lock_from(mutex: Mutex, site: Site) -> c_int {
+unsafe extern "C-unwind" fn lock_from(
+    mutex: Mutex,
+    code: Site,
+    stack: usize,
+    frame: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { dispatch::lock(mutex, site, Until::Ever) }
+    unsafe { dispatch::lock(mutex, Registers { code, stack, frame }, Until::Ever) }
+}
+
+unsafe extern "C-unwind" fn trylock_from(
+    mutex: Mutex,
+    code: Site,
+    stack: usize,
+    frame: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { dispatch::try_lock(mutex, Registers { code, stack, frame }) }
 }
 
 unsafe extern "C-unwind" fn timedlock_from(
     mutex: Mutex,
     until: *const timespec,
-    site: Site,
+    code: Site,
+    stack: usize,
+    frame: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { dispatch::lock(mutex, site, Until::Time(until)) }
+    unsafe { dispatch::lock(mutex, Registers { code, stack, frame }, Until::Time(until)) }
 }
 
 unsafe extern "C-unwind" fn clocklock_from(
     mutex: Mutex,
     clock: clockid_t,
     until: *const timespec,
-    site: Site,
+    code: Site,
+    stack: usize,
+    frame: usize,
 ) -> c_int {
+    let until = Until::Clock(clock, until);
     // SAFETY: the caller's promise.
-    unsafe { dispatch::lock(mutex, site, Until::Clock(clock, until)) }
+    unsafe { dispatch::lock(mutex, Registers { code, stack, frame }, until) }
 }
 
-unsafe extern "C-unwind" fn wait_from(cond: Cond, mutex: Mutex, site: Site) -> c_int {
+unsafe extern "C-unwind" fn wait_from(
+    cond: Cond,
+    mutex: Mutex,
+    code: Site,
+    stack: usize,
+    frame: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { wait(cond, mutex, site, Until::Ever) }
+    unsafe { wait(cond, mutex, Registers { code, stack, frame }, Until::Ever) }
 }
 
 unsafe extern "C-unwind" fn timedwait_from(
     cond: Cond,
     mutex: Mutex,
     until: *const timespec,
-    site: Site,
+    code: Site,
+    stack: usize,
+    frame: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { wait(cond, mutex, site, Until::Time(until)) }
+    unsafe { wait(cond, mutex, Registers { code, stack, frame }, Until::Time(until)) }
 }
 
 unsafe extern "C-unwind" fn clockwait_from(
@@ -123,10 +168,12 @@ unsafe extern "C-unwind" fn clockwait_from(
     mutex: Mutex,
     clock: clockid_t,
     until: *const timespec,
-    site: Site,
+    code: Site,
+    stack: usize,
 ) -> c_int {
+    let registers = Registers { code, stack, frame: 0 };
     // SAFETY: the caller's promise.
-    unsafe { wait(cond, mutex, site, Until::Clock(clock, until)) }
+    unsafe { wait(cond, mutex, registers, Until::Clock(clock, until)) }
 }
 
 /// Defines exported functions with the signatures of the C library.
@@ -139,19 +186,6 @@ macro_rules! exported {
 }
 
 exported! {
-    fn pthread_mutex_trylock(mutex: Mutex) {
-        match session::mode() {
-            // SAFETY: the caller's promise.
-            Mode::Replace(table, operations) if unsafe { layout::is_ours(mutex) } => {
-                table::count_locking_process(table);
-                // SAFETY: the caller's promise.
-                unsafe { mutex::try_lock(operations, mutex) }
-            }
-            // SAFETY: the caller's promise.
-            _ => unsafe { real::mutex_trylock(mutex) },
-        }
-    }
-
     fn pthread_mutex_unlock(mutex: Mutex) {
         // SAFETY: the caller's promise.
         unsafe { dispatch::unlock(mutex) }
@@ -170,6 +204,10 @@ exported! {
         let mode = session::mode();
         if !matches!(mode, Mode::Off) {
             locks::forget(mutex.addr());
+        }
+        if orders::is_on() {
+            // SAFETY: the caller's promise.
+            unsafe { orders::ends(Lock::Mutex(mutex)) };
         }
         match mode {
             // SAFETY: the caller's promise.
@@ -241,7 +279,10 @@ fn warm_up() {
 /// Runs when the library is loaded, before `main`.
 extern "C" fn begin() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    futex::begin();
+    {
+        futex::begin();
+        calls::begin();
+    }
     if let Mode::Off = session::mode() {
         return;
     }

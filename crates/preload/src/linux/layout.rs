@@ -32,6 +32,8 @@ const KIND: usize = 16;
 const ELISION: u32 = 0x300;
 /// The kind of a normal mutex.
 const NORMAL: u32 = 0;
+/// The kind of a recursive mutex.
+const RECURSIVE: u32 = 1;
 /// The kind of an adaptive mutex.
 const ADAPTIVE: u32 = 3;
 /// The offset at which the C library keeps the bit of a shared condition variable.
@@ -60,6 +62,32 @@ pub(super) unsafe fn is_ours(mutex: Mutex) -> bool {
     // Relaxed: the kind was written when the mutex was made, and a thread that locks the mutex
     // knows of that.
     matches!(kind.load(Ordering::Relaxed) & !ELISION, NORMAL | ADAPTIVE)
+}
+
+/// Returns whether the mutex is of a kind for which the C library uses nothing but the kind and the
+/// words before it: normal, recursive, error-checking or adaptive, and private to the process.
+///
+/// # Safety
+///
+/// It must be a mutex.
+#[inline]
+pub(super) unsafe fn is_plain(mutex: Mutex) -> bool {
+    // SAFETY: the caller's promise.
+    let kind = unsafe { word(mutex, KIND) };
+    // Relaxed: as in `is_ours`.
+    kind.load(Ordering::Relaxed) & !ELISION <= ADAPTIVE
+}
+
+/// Returns whether the mutex is recursive, whatever else it is.
+///
+/// # Safety
+///
+/// It must be a mutex.
+pub(super) unsafe fn is_recursive(mutex: Mutex) -> bool {
+    // SAFETY: the caller's promise.
+    let kind = unsafe { word(mutex, KIND) };
+    // Relaxed: as in `is_ours`.
+    kind.load(Ordering::Relaxed) & 3 == RECURSIVE
 }
 
 /// Returns whether the shim does this wait.

@@ -13,9 +13,11 @@
 //! dispatch                     what a lock, an unlock and a filter do in each mode
 //! sampling                     names of waits by paths of calls
 //! session   waits              the mode of the process; measured waits
+//! orders                       the order in which threads take locks
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
 //! current                      where threads wait now, in the shared table
+//! marks                        numbers of locks
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
 //! unwind    place              paths of calls; names of locks
 //! frames                       the unwind tables of a module
@@ -71,9 +73,11 @@ mod interpose;
 mod layout;
 mod locks;
 mod maps;
+mod marks;
 mod message;
 mod module;
 mod mutex;
+mod orders;
 mod place;
 mod policies;
 mod real;

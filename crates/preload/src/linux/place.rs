@@ -116,9 +116,18 @@ pub(super) fn of_site(site: Site) -> Option<Name> {
 /// Returns the name of the calls that return to these addresses, the innermost first, for a wait of
 /// that kind. It ends with the first call of another file, or where there is no more room.
 pub(super) fn of_path(kind: u8, addresses: &[usize]) -> Option<Name> {
+    path(kind, addresses, name)
+}
+
+/// Does the work of `of_path`, with the function that finds the name of the first call.
+fn path(
+    kind: u8,
+    addresses: &[usize],
+    find: impl Fn(u8, usize, &mut Range<usize>) -> Option<(Name, usize)>,
+) -> Option<Name> {
     let (first, others) = addresses.split_first()?;
     let mut around = 0..0;
-    let (mut name, base) = name(kind, first.checked_sub(1)?, &mut around)?;
+    let (mut name, base) = find(kind, first.checked_sub(1)?, &mut around)?;
     for address in others.iter().filter_map(|address| address.checked_sub(1)) {
         if !around.contains(&address) || name.room() < LONGEST_OFFSET {
             break;
@@ -126,6 +135,17 @@ pub(super) fn of_path(kind: u8, addresses: &[usize]) -> Option<Name> {
         name.finish(address.wrapping_sub(base));
     }
     Some(name)
+}
+
+/// Returns the name of the static at `address`, without a system call.
+pub(super) fn static_of_module(address: usize) -> Option<Name> {
+    name_by_module(b'S', address, &mut (0..0)).map(|(name, _)| name)
+}
+
+/// Returns the name of the calls that return to these addresses, the innermost first, without a
+/// system call.
+pub(super) fn path_of_module(addresses: &[usize]) -> Option<Name> {
+    path(FUTEX, addresses, name_by_module)
 }
 
 /// Finds the name of `address` and the address at which its file begins. Stores the mapping that

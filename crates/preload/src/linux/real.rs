@@ -76,6 +76,7 @@ real! {
     rwlock_trywrlock = c"pthread_rwlock_trywrlock" (lock: *mut pthread_rwlock_t);
     rwlock_timedwrlock = c"pthread_rwlock_timedwrlock" (lock: *mut pthread_rwlock_t, until: *const timespec);
     rwlock_clockwrlock = c"pthread_rwlock_clockwrlock" (lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec);
+    rwlock_unlock = c"pthread_rwlock_unlock" (lock: *mut pthread_rwlock_t);
     sem_wait = c"sem_wait" (semaphore: *mut sem_t);
     sem_trywait = c"sem_trywait" (semaphore: *mut sem_t);
     sem_timedwait = c"sem_timedwait" (semaphore: *mut sem_t, until: *const timespec);

@@ -4,6 +4,8 @@
 //! - `STANCHION_FILTERS`: the number of filters of system calls under which `stanchion record` runs
 //!   itself. A program that runs under more of them is not recorded: a filter could kill it for a
 //!   call of the shim.
+//! - `STANCHION_ORDER_TABLE`: the file with the table of lock orders, if they are recorded
+//!   ([`orders`]).
 //! - `STANCHION_LOCK`: the policy of the locks that replace the program's locks, if they are to be
 //!   replaced.
 //!
@@ -18,7 +20,7 @@ use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::mutex::Operations;
-use super::{maps, message, policies, table};
+use super::{maps, message, orders, policies, table};
 
 /// The value of `MODE` before the first call.
 const UNDECIDED: u8 = 0;
@@ -97,6 +99,12 @@ fn decide() -> Mode {
             }
             Err(why) => message::say(&[b"locks of this process are not replaced: ", why]),
         }
+    }
+    if let (RECORD, Some(path)) = (mode, variable(c"STANCHION_ORDER_TABLE"))
+        && let Err(why) = orders::open(path)
+    {
+        let path = path.to_bytes();
+        message::say(&[b"orders of locks of this process are not recorded: ", path, b": ", why]);
     }
     // Release: pairs with the Acquire of `mode`, and shows what was stored above.
     MODE.store(mode, Ordering::Release);

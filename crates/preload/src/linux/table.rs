@@ -38,7 +38,10 @@ pub(super) fn lose(loss: Loss) {
 
 /// Maps the table in the file at `path`, and counts this process as one that records.
 pub(super) fn open(path: &CStr) -> Result<(), &'static [u8]> {
-    let table = map(path)?;
+    let start = map(path, shared::SIZE)?;
+    // SAFETY: mapped for good. All processes use it only through tables like this one.
+    let table = unsafe { Shared::at(start, shared::SIZE) }
+        .map_err(|_| &b"it is not a table of waits of this version"[..])?;
     COUNTED.store(generation(), Ordering::Relaxed);
     table.process_begins();
     clear_waits(table);
@@ -104,8 +107,8 @@ fn count_first_lock(table: &Shared) {
     table.process_locks();
 }
 
-/// Maps the shared table in the file at `path`.
-fn map(path: &CStr) -> Result<&'static Shared, &'static [u8]> {
+/// Maps a table of `size` bytes in the file at `path`, for good.
+pub(super) fn map(path: &CStr, size: usize) -> Result<*const u8, &'static [u8]> {
     // SAFETY: the path ends with a zero.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
     if file < 0 {
@@ -113,13 +116,13 @@ fn map(path: &CStr) -> Result<&'static Shared, &'static [u8]> {
     }
     // SAFETY: an open file. If it does not have the size of the table, it is refused below.
     let length = unsafe { libc::lseek(file, 0, libc::SEEK_END) };
-    let fits = usize::try_from(length).is_ok_and(|length| length == shared::SIZE);
+    let fits = usize::try_from(length).is_ok_and(|length| length == size);
     let start = if fits {
         // SAFETY: new memory anywhere, over the whole of an open file.
         unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                shared::SIZE,
+                size,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 file,
@@ -132,12 +135,10 @@ fn map(path: &CStr) -> Result<&'static Shared, &'static [u8]> {
     // SAFETY: opened above; the mapping stays.
     unsafe { libc::close(file) };
     if !fits {
-        return Err(b"it is not a table of waits of this version's size");
+        return Err(b"it is not a table of this version's size");
     }
     if start == libc::MAP_FAILED {
         return Err(b"it cannot be mapped");
     }
-    // SAFETY: mapped for good. All processes use it only through tables like this one.
-    unsafe { Shared::at(start.cast_const().cast(), shared::SIZE) }
-        .map_err(|_| &b"it is not a table of waits of this version"[..])
+    Ok(start.cast_const().cast())
 }

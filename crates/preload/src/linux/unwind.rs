@@ -40,6 +40,13 @@ pub(super) struct Registers {
     pub(super) frame: usize,
 }
 
+impl Registers {
+    /// Returns registers of which only the address is known.
+    pub(super) fn of_code(code: usize) -> Self {
+        Self { code, stack: 0, frame: 0 }
+    }
+}
+
 /// The return addresses of calls, the innermost first.
 pub(super) struct Path {
     /// The addresses. The first `length` of them are in use.

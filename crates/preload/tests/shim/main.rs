@@ -7,6 +7,7 @@ mod common;
 #[path = "../../examples/hostile/filter.rs"]
 mod filter;
 mod hostile;
+mod orders;
 mod refused;
 
 use std::fs;
@@ -259,7 +260,7 @@ fn without_a_table_the_program_runs_as_ever() {
     let table = Table::new("no-policy");
     for (path, policy, says) in [
         (Path::new("/nowhere/at/all"), "random-walk", "it cannot be opened"),
-        (&foreign.0, "random-walk", "not a table of waits"),
+        (&foreign.0, "random-walk", "not a table of this version"),
         (&table.0, "lottery", "there is no policy of that name"),
     ] {
         let output = preloaded(path, policy);
