@@ -2,7 +2,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use crate::common::{Place, text};
 use crate::record::built;
@@ -76,6 +77,25 @@ fn possible_deadlocks_are_named_with_both_paths() {
     assert!(said.contains("1 possible deadlock of orders"), "{said}");
     let both = ["record", "--orders", "--lock", "adaptive", "--", &program("orders"), "gate"];
     assert_eq!(stanchion(&place, &both).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn a_deadlock_that_happens_is_named_when_the_program_is_ended() {
+    let place = Place::new("deadlocked");
+    let command = ["record", "--orders", "--", &program("orders"), "deadlocked"];
+    let mut command = stanchion(&place, &command);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting\n");
+    let sent = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(sent.unwrap().success());
+    let done = child.wait_with_output().unwrap();
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(128 + libc::SIGTERM), "{said}");
+    assert!(said.contains("1 possible deadlock of orders"), "{said}");
+    assert!(said.contains("linux::deadlocked::take (linux.rs:"), "{said}");
 }
 
 #[test]

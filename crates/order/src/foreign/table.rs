@@ -3,7 +3,7 @@
 //! ```text
 //! magic | processes | losses, one count each | number of lost locks
 //! 512 × (process | lost lock)
-//! 4096 × (state | process | key | taken lock | path | number of held locks | held locks | threads)
+//! 16384 × (state | process | key | taken lock | path | number of held locks | held locks | threads)
 //! 2048 × (state | text)
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::mode::Mode;
 /// The first word.
 const MAGIC: u64 = u64::from_le_bytes(*b"stanch\x01o");
 /// The number of acquisitions that are kept.
-const ENTRIES: usize = 4096;
+const ENTRIES: usize = 16_384;
 /// The number of entries, from that of the key on, in which an acquisition may be.
 const NEAR: usize = 64;
 /// The number of names.
@@ -306,6 +306,23 @@ impl Table {
             }
         }
         false
+    }
+
+    /// Returns true if there is room for an acquisition with that key, as far as is known: a caller
+    /// need not look up its names otherwise. Costs a few loads, and never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::foreign::{SIZE, Table, header};
+    /// # let mut memory = vec![0_u64; SIZE / 8];
+    /// # memory[0] = u64::from_ne_bytes(header());
+    /// # // SAFETY: only this table uses the memory.
+    /// # let table = unsafe { Table::at(memory.as_mut_ptr().cast(), SIZE) }.unwrap();
+    /// assert!(table.has_room(42));
+    /// ```
+    #[must_use]
+    pub fn has_room(&self, key: u64) -> bool {
+        // Relaxed: a hint.
+        self.near(key).any(|entry| entry.state.load(Ordering::Relaxed) == 0)
     }
 
     /// Adds an acquisition. One that does not fit is counted. Costs some stores, and never panics.

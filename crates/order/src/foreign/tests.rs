@@ -130,6 +130,7 @@ fn what_does_not_fit_is_counted() {
         let taken = exclusive(2);
         table.add(&Acquisition { process: 1, thread: 1, key: 42, held, taken, path: None });
     });
+    assert!(!table.has_room(42) && table.has_room(1 << 40));
     table.lose(Loss::Identity);
     let losses = table.findings().losses;
     assert_eq!((losses.too_deep, losses.unidentified), (1, 1));
@@ -142,6 +143,34 @@ fn what_does_not_fit_is_counted() {
     let names = (0..3_000).filter_map(|name| table.name(format!("name {name}").as_bytes()));
     assert_eq!(names.count(), 2048);
     assert!(table.name(b"name 7").is_some(), "those that are there are found");
+}
+
+#[test]
+fn threads_that_add_at_once_lose_nothing() {
+    let mut memory = Memory::new();
+    let table = memory.table();
+    std::thread::scope(|scope| {
+        for thread in 1..=4 {
+            scope.spawn(move || {
+                for pair in 1..500 {
+                    let name = table.name(format!("lock {}", pair % 7).as_bytes());
+                    let first = Hold { name, ..exclusive(pair) };
+                    add(table, thread, &[first], exclusive(pair + 1));
+                }
+            });
+        }
+    });
+    let findings = table.findings();
+    assert_eq!((findings.pairs, findings.cycles.len()), (499, 0));
+    assert_eq!(findings.losses, Losses::default());
+    let all = table.acquisitions();
+    // The same pair may have two entries, by threads that came at once.
+    let threads = all.iter().map(|seen| seen.threads.len()).sum::<usize>();
+    assert_eq!(threads, 4 * 499, "each thread of each pair");
+    for seen in &all {
+        let name = table.text(seen.held[0].name.unwrap()).unwrap();
+        assert_eq!(name, format!("lock {}", seen.held[0].lock % 7));
+    }
 }
 
 #[test]

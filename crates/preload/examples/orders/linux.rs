@@ -3,6 +3,8 @@
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -287,6 +289,31 @@ fn forked() {
     assert_eq!(status, 0);
 }
 
+/// Two threads block each other for ever. Prints `waiting` when they do.
+fn deadlocked() {
+    static BOTH: Barrier = Barrier::new(3);
+    #[inline(never)]
+    fn take(outer: &Mutex, inner: &Mutex) {
+        assert_eq!(outer.lock(), 0);
+        BOTH.wait();
+        assert_eq!(inner.lock(), 0);
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| take(&FIRST, &SECOND));
+        scope.spawn(|| take(&SECOND, &FIRST));
+        BOTH.wait();
+        // The first word of a mutex of the C library is 2 while a thread waits for it.
+        let is_waited_for = |mutex: &Mutex| {
+            // SAFETY: the word lies in the mutex, and is only used as an atomic one.
+            unsafe { AtomicU32::from_ptr(mutex.0.get().cast()) }.load(Ordering::Relaxed) == 2
+        };
+        while ![&FIRST, &SECOND].into_iter().all(is_waited_for) {
+            thread::yield_now();
+        }
+        println!("waiting");
+    });
+}
+
 /// Threads take many pairs of mutexes at once, in one order.
 fn many() {
     let mutexes: Vec<Mutex> = (0..100).map(|_| Mutex::new()).collect();
@@ -351,6 +378,7 @@ pub(crate) fn main() {
         Some("deep") => deep(),
         Some("forked") => forked(),
         Some("many") => many(),
+        Some("deadlocked") => deadlocked(),
         Some("cost") => cost(arguments.next().unwrap().parse().unwrap()),
         other => panic!("there is no {other:?}"),
     }

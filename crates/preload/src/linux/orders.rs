@@ -317,6 +317,9 @@ impl Local {
         if table.add_thread(process, key, thread) {
             return;
         }
+        if !table.has_room(key) {
+            return table.lose(Loss::Entry);
+        }
         let name = |name: Option<place::Name>| table.name(name?.as_bytes());
         let hold = |lock: Lock, number, mode, site: usize| Hold {
             lock: number,
