@@ -3,7 +3,7 @@
 //! ```text
 //! magic | processes | losses, one count each | number of lost locks
 //! 512 × (process | lost lock)
-//! 16384 × (state | process | key | taken lock | path | number of held locks | held locks | threads)
+//! 16384 × (state | process | key | taken lock | path | held locks and their number | threads)
 //! 2048 × (state | text)
 //! ```
 //!
