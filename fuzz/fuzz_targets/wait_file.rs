@@ -1,5 +1,5 @@
-//! Gives any bytes to the readers of recorded waits and of thresholds. They never panic. They write
-//! an accepted input so that it reads the same again.
+//! Gives any bytes to the readers of recorded waits, of single waits and of thresholds. They never
+//! panic. They write an accepted input so that it reads the same again.
 //!
 //! `cargo +nightly fuzz run wait_file`. The same property runs over changed and cut recordings in
 //! every `cargo test` (`crates/competitive/tests/wait_files.rs`).
@@ -7,6 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use stanchion_competitive::waits::events::Events;
 use stanchion_competitive::waits::{Recording, Thresholds};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,6 +26,17 @@ fuzz_target!(|bytes: &[u8]| {
             for (_, waits) in &recording.locks {
                 let _ = waits.table();
                 assert_eq!(waits.points().map(|(_, count)| count).sum::<u64>(), waits.count());
+            }
+        }
+    }
+    match Events::from_json(bytes) {
+        Err(error) => assert!(error.line() >= 1 && error.to_string().len() < 4_096, "{error}"),
+        Ok(None) => {}
+        Ok(Some(events)) => {
+            let _ = events.to_json();
+            for wait in &events.waits {
+                assert!(events.thread_of(wait).is_some(), "{wait:?}");
+                assert_eq!(wait.waker.is_some(), events.waker_of(wait).is_some());
             }
         }
     }

@@ -232,7 +232,9 @@ fn other_files_are_told_what_was_expected() {
     assert!(binary.to_string().contains("not text"), "{binary}");
     let mut long = GOOD.as_bytes().to_vec();
     long.resize((64 << 20) + 1, b' ');
-    assert!(Recording::from_json(&long).unwrap_err().to_string().contains("at most 67108864"));
+    assert!(Thresholds::from_json(&long).unwrap_err().to_string().contains("at most 67108864"));
+    let many = GOOD.replacen("\n{", &format!("\n{}{{", "1,".repeat(100_001)), 1);
+    assert!(refused(&many).to_string().contains("a list of more than 100000"));
     let wide = GOOD.replace("holder_changes", &"x".repeat(1 << 20));
     assert!(refused(&wide).to_string().len() < 1_000);
     let deep = format!("{}{}", GOOD.trim_end().trim_end_matches("]}"), "[".repeat(100_000));

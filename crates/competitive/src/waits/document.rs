@@ -6,11 +6,12 @@
 //! from a correct one.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::str;
 use std::collections::HashSet;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
@@ -23,10 +24,10 @@ pub struct FileError {
     problem: String,
 }
 
-/// A longer file is refused, in bytes.
-const LONGEST: usize = 64 << 20;
 /// More locks are refused.
 const MOST_LOCKS: usize = 100_000;
+/// A longer text of one lock is refused, in bytes.
+const LONGEST_LOCK: usize = 1 << 20;
 /// A longer name is refused, in bytes.
 const LONGEST_NAME: usize = 1_000;
 
@@ -58,6 +59,8 @@ pub(super) struct Kind {
     pub(super) version: u64,
     /// A description of it, and of where it comes from.
     pub(super) what: &'static str,
+    /// A longer file is refused, in bytes.
+    pub(super) longest: usize,
 }
 
 /// A file of the right kind and version: the data at its top, and its locks, still text.
@@ -65,9 +68,38 @@ pub(super) struct Document<'t, H> {
     /// The data at its top.
     pub(super) head: H,
     /// The whole text.
-    text: &'t str,
+    pub(super) text: &'t str,
     /// The text of each lock.
     locks: Vec<&'t RawValue>,
+}
+
+/// A list of which no more than `MOST` elements are read, so that a file cannot take much more
+/// memory than it is long.
+pub(super) struct AtMost<T, const MOST: usize>(pub(super) Vec<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Elements<T, MOST> {
+            type Value = AtMost<T, MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {MOST}")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut elements = Vec::new();
+                while let Some(element) = list.next_element()? {
+                    if elements.len() == MOST {
+                        return Err(A::Error::custom(format_args!("a list of more than {MOST}")));
+                    }
+                    elements.push(element);
+                }
+                Ok(AtMost(elements))
+            }
+        }
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
 }
 
 #[derive(Deserialize)]
@@ -82,7 +114,7 @@ struct Label {
 struct Locks<'t> {
     #[serde(borrow)]
     /// The text of each lock.
-    locks: Vec<&'t RawValue>,
+    locks: AtMost<&'t RawValue, MOST_LOCKS>,
 }
 
 impl Kind {
@@ -110,8 +142,9 @@ impl Kind {
         &self,
         bytes: &'t [u8],
     ) -> Result<Document<'t, H>, FileError> {
-        if bytes.len() > LONGEST {
-            let problem = format!("{} bytes: {} has at most {LONGEST}", bytes.len(), self.what);
+        if bytes.len() > self.longest {
+            let Self { what, longest, .. } = self;
+            let problem = format!("{} bytes: {what} has at most {longest}", bytes.len());
             return Err(FileError::new(1, problem));
         }
         let text = str::from_utf8(bytes).map_err(|error| {
@@ -123,11 +156,8 @@ impl Kind {
         }
         self.check_label(text)?;
         let head = serde_json::from_str(text).map_err(|error| located(&error, 1))?;
-        let Locks { locks } = serde_json::from_str(text).map_err(|error| located(&error, 1))?;
-        if locks.len() > MOST_LOCKS {
-            let problem = format!("{} locks: at most {MOST_LOCKS} are read", locks.len());
-            return Err(FileError::new(1, problem));
-        }
+        let Locks { locks: AtMost(locks) } =
+            serde_json::from_str(text).map_err(|error| located(&error, 1))?;
         Ok(Document { head, text, locks })
     }
 
@@ -170,12 +200,19 @@ impl Kind {
     }
 
     fn expected(&self) -> String {
-        let Self { format, version, what } = self;
+        let Self { format, version, what, .. } = self;
         format!("expected {what}, which begins {{\"format\": \"{format}\", \"version\": {version}")
     }
 }
 
 impl<H> Document<'_, H> {
+    /// Returns the line on which a part of the text begins.
+    pub(super) fn line_of(&self, part: &RawValue) -> usize {
+        // The value is a part of the text, so its address says where it is.
+        let at = (part.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        1 + newlines(&self.text.as_bytes()[..at.min(self.text.len())])
+    }
+
     /// Reads each lock by `read`, which returns its name, or the fault. Each name may come once.
     pub(super) fn locks<L: DeserializeOwned, T>(
         &self,
@@ -184,9 +221,12 @@ impl<H> Document<'_, H> {
         let mut names = HashSet::new();
         let mut locks = Vec::with_capacity(self.locks.len());
         for raw in &self.locks {
-            // The value is a part of the text, so its address says where it is.
-            let at = (raw.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-            let line = 1 + newlines(&self.text.as_bytes()[..at.min(self.text.len())]);
+            let line = self.line_of(raw);
+            if raw.get().len() > LONGEST_LOCK {
+                let problem =
+                    format!("a lock of {} bytes: expected at most {LONGEST_LOCK}", raw.get().len());
+                return Err(FileError::new(line, problem));
+            }
             let lock = serde_json::from_str(raw.get()).map_err(|error| located(&error, line))?;
             let lock = read(lock).map_err(|problem| FileError::new(line, problem))?;
             if !names.insert(lock.0.clone()) {
@@ -222,7 +262,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// Returns the error of `serde`, in terms of the file. The part began on `line`.
-fn located(error: &serde_json::Error, line: usize) -> FileError {
+pub(super) fn located(error: &serde_json::Error, line: usize) -> FileError {
     let said = error.to_string();
     let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
     let said = shortened(said, 200);

@@ -39,6 +39,9 @@ pub mod current;
 mod distribution;
 #[cfg(feature = "wait_files")]
 mod document;
+pub mod events;
+#[cfg(feature = "wait_files")]
+mod events_file;
 mod loss;
 mod record;
 mod recorder;

@@ -14,7 +14,8 @@
 //! mutexes it had. `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and a count.
 //! Buckets are those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits
 //! that found no other waiter. In a file each lock stands on one line. After the locks may come
-//! `paths`, which is not read here: `stanchion record` adds all waits by their paths of calls.
+//! `paths`, which is not read here: `stanchion record` adds all waits by their paths of calls. Last
+//! may come `events`, single waits ([`events_file`](super::events_file)).
 
 use core::fmt::Write as _;
 
@@ -25,10 +26,13 @@ use super::distribution::{Counts, Distribution, MOST, sum};
 use super::document::{FileError, Kind, check_name, quoted};
 use super::recording::Recording;
 
-const KIND: Kind = Kind {
+/// The version stayed 1 when `paths` and `events` came, because no other had been released.
+pub(super) const KIND: Kind = Kind {
     format: "stanchion waits",
     version: 1,
     what: "a recording of waits as stanchion writes it",
+    // `record --limit` allows 1 GB of single waits; the rest is much less.
+    longest: (1 << 30) + (64 << 20),
 };
 
 /// A longer C is refused.
@@ -36,7 +40,7 @@ const MOST_COST_NS: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+pub(super) struct Head {
     #[serde(rename = "format")]
     /// The kind of file; checked before.
     _format: String,
@@ -61,6 +65,9 @@ struct Head {
     #[serde(rename = "paths")]
     /// The waits by path of calls, which `stanchion record` adds; not read here.
     _paths: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "events")]
+    /// Single waits; read for themselves.
+    _events: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]

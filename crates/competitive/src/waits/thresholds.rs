@@ -19,6 +19,7 @@ const KIND: Kind = Kind {
     format: "stanchion thresholds",
     version: 1,
     what: "a file of thresholds as `stanchion advise --thresholds` writes it",
+    longest: 64 << 20,
 };
 
 /// The time to spin for each named lock, in nanoseconds: the row *Opt-known* of the paper's tables
