@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::json::{self, Orders};
 use crate::report::Report;
 use crate::{process, switch};
 
@@ -21,12 +22,14 @@ pub(crate) fn begin(file: OsString, at_exit: extern "C" fn()) {
     }
 }
 
-/// Appends findings to the file, if one was named. Keeps the reason if that fails: a library
-/// prints nothing.
-pub(crate) fn append(report: &Report) {
+/// Appends findings to the file, if one was named: for a person, then on one line for tools. At the
+/// end of the process it gets the orders too. Keeps the reason if that fails: a library prints
+/// nothing.
+pub(crate) fn append(report: &Report, orders: Option<&Orders>) {
     let Some(path) = FILE.get() else { return };
     // A program and its children may have the same file.
-    let text = format!("process {}\n{report}", std::process::id());
+    let line = json::line(report, orders);
+    let text = format!("process {}\n{report}{line}\n", std::process::id());
     let opened = OpenOptions::new().create(true).append(true).open(path);
     if let Err(error) = opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         let remedy = format!("{} names a file that can be written", switch::VARIABLE);

@@ -274,7 +274,7 @@ fn begin(named: OsString) {
 
 /// Appends findings to the file of the variable, if there is one.
 fn append(news: &Report) {
-    file::append(news);
+    file::append(news, None);
 }
 
 /// Appends the numbers and the losses when the process ends.
@@ -285,7 +285,8 @@ extern "C" fn at_exit() {
     }
     local::enter(|_| {
         let Report { losses, locks, pairs, .. } = recorder::report();
-        append(&Report { losses, locks, pairs, ..Report::default() });
+        let counts = Report { losses, locks, pairs, ..Report::default() };
+        file::append(&counts, Some(&recorder::orders()));
     });
 }
 

@@ -5,6 +5,7 @@ mod file;
 pub mod foreign;
 mod graph;
 mod identity;
+mod json;
 mod local;
 mod mode;
 mod path;

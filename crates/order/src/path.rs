@@ -122,7 +122,12 @@ impl CallPath {
     /// assert!(path.first_outside().is_some());
     /// ```
     pub fn first_outside(&self) -> Option<&Frame> {
-        self.frames().iter().find(|frame| frame.is_outside())
+        self.outside().next()
+    }
+
+    /// Returns the frames outside of these crates, the innermost first.
+    pub(crate) fn outside(&self) -> impl Iterator<Item = &Frame> {
+        self.frames().iter().filter(|frame| frame.is_outside())
     }
 }
 
@@ -135,7 +140,7 @@ impl fmt::Debug for CallPath {
 /// Shows the program's frames, one a line.
 impl fmt::Display for CallPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut outside = self.frames().iter().filter(|frame| frame.is_outside());
+        let mut outside = self.outside();
         for frame in outside.by_ref().take(SHOWN) {
             writeln!(f, "        {frame}")?;
         }

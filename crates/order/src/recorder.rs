@@ -5,11 +5,13 @@
 //! lock is free, because taking one may wait for another thread's backtrace.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::entry::LockEntry;
-use crate::graph::{self, Graph, Hold, Pair};
+use crate::graph::{self, Graph, Hold, Link, Pair};
+use crate::json::Orders;
 use crate::local::{Held, Local};
 use crate::mode::{Mode, Wanted};
 use crate::path::CallPath;
@@ -17,6 +19,9 @@ use crate::report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};
 
 /// The most findings of each kind that are kept.
 const FINDINGS: usize = 256;
+
+/// The most orders of locks that are kept for the file.
+const ORDERS: usize = 256;
 
 /// The note of a pair, made when it is seen for the first time.
 struct Sighting {
@@ -40,6 +45,11 @@ struct Record {
     classes: Graph<Sighting>,
     /// The number of each place of creation.
     class_of: BTreeMap<CallSite, u64>,
+    /// Pairs of locks that have ended, by the numbers of their places of creation: one for each
+    /// pair of places, and at most [`ORDERS`].
+    ended: BTreeMap<(u64, u64), Link<Sighting>>,
+    /// The number of pairs that are not in `ended` because it was full.
+    cut_orders: u64,
     /// The locks that have not ended, by number.
     locks: BTreeMap<u64, Lock>,
     /// Entries of locks that have ended.
@@ -56,6 +66,8 @@ static RECORD: Mutex<Record> = Mutex::new(Record {
     graph: Graph::new(),
     classes: Graph::new(),
     class_of: BTreeMap::new(),
+    ended: BTreeMap::new(),
+    cut_orders: 0,
     locks: BTreeMap::new(),
     free: Vec::new(),
     count: 0,
@@ -114,7 +126,9 @@ pub(crate) fn end(local: &Local, entry: &'static LockEntry) {
         record.found.losses.unseen_releases += 1;
     }
     let number = entry.number();
-    record.graph.remove(number);
+    for pair in record.graph.remove(number) {
+        record.keep(pair);
+    }
     record.locks.remove(&number);
     entry.give(0);
     record.free.push(entry);
@@ -248,7 +262,8 @@ fn lose(local: &Local, entry: &'static LockEntry) {
     let mut record = record();
     if entry.lose() {
         let number = entry.number();
-        record.graph.remove(number);
+        // What was seen of a lock whose release was not seen may be wrong: it is not kept.
+        drop(record.graph.remove(number));
         record.found.losses.unseen_releases += 1;
         // The thread has not blocked itself: it did not hold the lock any more.
         record.found.recursions.retain(|found| found.lock.number != number || !found.is_fatal());
@@ -262,6 +277,22 @@ pub(crate) fn report() -> Report {
     let mut report = record.found.clone();
     record.count_into(&mut report);
     report
+}
+
+/// Returns the orders of locks: of those that live, and of those that have ended.
+pub(crate) fn orders() -> Orders {
+    let record = record();
+    let mut orders = Orders { seen: Vec::new(), cut: record.cut_orders };
+    let mut add = |pair: &Link<Sighting>| {
+        if orders.seen.len() < ORDERS {
+            orders.seen.push(record.step(pair));
+        } else {
+            orders.cut += 1;
+        }
+    };
+    record.graph.first_seen().for_each(|pair| add(&pair));
+    record.ended.values().for_each(add);
+    orders
 }
 
 /// Returns the name and number of the calling thread.
@@ -325,27 +356,44 @@ impl Record {
 
     /// Writes a cycle for the reader.
     fn told(&self, cycle: &graph::Cycle<Sighting>) -> Cycle {
-        let step = |link: &graph::Link<Sighting>| {
-            let seen = &link.note;
-            let thread = if link.thread == seen.number {
-                seen.thread.clone()
-            } else {
-                let name = self.names.get(&link.thread).cloned();
-                let name = name.unwrap_or_else(|| link.thread.to_string());
-                format!("{name} (first seen in thread {})", seen.thread)
-            };
-            Step {
-                thread,
-                held: seen.held.0,
-                held_mode: link.held.1,
-                held_place: seen.held.1,
-                taken: seen.taken.0,
-                taken_mode: link.taken.1,
-                taken_place: seen.taken.1,
-                path: Arc::clone(&seen.path),
-            }
+        let steps = cycle.links.iter().map(|link| self.step(link)).collect();
+        Cycle { steps, needs_writer: !cycle.firm }
+    }
+
+    /// Writes a step for the reader.
+    fn step(&self, link: &Link<Sighting>) -> Step {
+        let seen = &link.note;
+        let thread = if link.thread == seen.number {
+            seen.thread.clone()
+        } else {
+            let name = self.names.get(&link.thread).cloned();
+            let name = name.unwrap_or_else(|| link.thread.to_string());
+            format!("{name} (first seen in thread {})", seen.thread)
         };
-        Cycle { steps: cycle.links.iter().map(step).collect(), needs_writer: !cycle.firm }
+        Step {
+            thread,
+            held: seen.held.0,
+            held_mode: link.held.1,
+            held_place: seen.held.1,
+            taken: seen.taken.0,
+            taken_mode: link.taken.1,
+            taken_place: seen.taken.1,
+            path: Arc::clone(&seen.path),
+        }
+    }
+
+    /// Keeps a pair of a lock that ends, if it is the first of its places.
+    fn keep(&mut self, pair: Link<Sighting>) {
+        let [held, taken] =
+            [pair.note.held.0, pair.note.taken.0].map(|lock| self.class(lock.place));
+        let is_full = self.ended.len() >= ORDERS;
+        match self.ended.entry((held, taken)) {
+            Entry::Occupied(_) => {}
+            Entry::Vacant(_) if is_full => self.cut_orders += 1,
+            Entry::Vacant(entry) => {
+                entry.insert(pair);
+            }
+        }
     }
 
     /// Returns a thread's second acquisition of a lock, if these two places are new.

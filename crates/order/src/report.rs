@@ -11,7 +11,7 @@ use crate::path::CallPath;
 pub type CallSite = &'static Location<'static>;
 
 /// Shows a place without the folder of the registry before the crate's name.
-struct Short(CallSite);
+pub(crate) struct Short(pub(crate) CallSite);
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

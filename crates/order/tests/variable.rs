@@ -8,6 +8,9 @@ use stanchion_order::{Identity, Mode, is_switched_on, report};
 
 const VARIABLE: &str = "STANCHION_ORDERS";
 
+/// The beginning of the lines for tools.
+const JSON: &str = "{\"format\": \"stanchion orders\", \"version\": 1, ";
+
 /// Runs `body` in a child with the variable set, and returns the file's text to the parent.
 fn with_file(test: &str, body: impl FnOnce(&Path)) -> Option<String> {
     let file = std::env::var_os(VARIABLE).map_or_else(
@@ -77,7 +80,41 @@ fn with_the_variable_a_cycle_is_in_the_file() {
     assert_eq!(text.matches("process ").count(), 2, "a finding, and the end:\n{text}");
     assert_eq!(text.matches("possible deadlock of 2 threads").count(), 1, "{text}");
     assert_eq!(text.matches("in variable::opposite_orders").count(), 2, "{text}");
-    assert!(text.ends_with("locks recorded: 2; pairs of a held and a taken lock: 0\n"), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    let [.., counts, last] = lines[..] else { panic!("{text}") };
+    assert_eq!(counts, "locks recorded: 2; pairs of a held and a taken lock: 0");
+    // For tools: the finding when it is made, and both orders of the locks, which have ended.
+    let made: Vec<_> = lines.iter().filter(|line| line.starts_with(JSON)).collect();
+    assert_eq!(made.len(), 2, "{text}");
+    assert!(made[0].contains("\"ended\": false") && made[0].contains("\"orders\": []"), "{text}");
+    assert_eq!(made[0].matches("\"held_at\": ").count(), 2, "the steps of the cycle: {text}");
+    assert!(last.contains("\"ended\": true") && last.contains("\"cycles\": []"), "{text}");
+    let (_, orders) = last.split_once("\"orders\": ").expect("it has the field");
+    for held in ["{\"number\": 1, ", "{\"number\": 2, "].map(|lock| format!("\"held\": {lock}")) {
+        assert_eq!(orders.matches(&held).count(), 1, "{orders}");
+    }
+    assert!(orders.contains("variable::opposite_orders"), "{orders}");
+    assert!(orders.contains("\"held_at\": \"crates/order/tests/variable.rs:"), "{orders}");
+}
+
+#[test]
+fn locks_of_one_place_that_have_ended_are_one_order_in_the_file() {
+    let test = "locks_of_one_place_that_have_ended_are_one_order_in_the_file";
+    let Some(text) = with_file(test, |_| {
+        for _ in 0..1_000 {
+            let (one, two) = (Identity::new(), Identity::new());
+            for lock in [&one, &two] {
+                lock.acquiring(Mode::Exclusive);
+                lock.acquired(Mode::Exclusive);
+            }
+            [two, one].iter().for_each(|lock| lock.released(Mode::Exclusive));
+        }
+    }) else {
+        return;
+    };
+    let line = text.lines().last().unwrap_or_default();
+    assert_eq!(line.matches("\"held_at\": ").count(), 1, "{line}");
+    assert!(line.contains("\"locks\": 2000, ") && line.contains("\"cut_orders\": 0"), "{line}");
 }
 
 #[test]
@@ -118,6 +155,8 @@ fn a_program_without_findings_says_what_was_recorded() {
     let losses = "not recorded: locks that left the graph, because a release was not seen: 1\n";
     let (process, text) = text.split_once('\n').expect("the first line names the process");
     assert!(process.starts_with("process "));
+    let (text, line) = text.split_once('{').expect("the last line is for tools");
+    assert!(line.contains("\"unseen_releases\": 1, "), "{line}");
     assert_eq!(text, format!("locks recorded: 1; pairs of a held and a taken lock: 0\n{losses}"));
 }
 

@@ -80,6 +80,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("order/src/graph/tests/mod.rs", include_str!("../sources/order/graph/tests/mod.rs")),
     ("order/src/graph/tests/random.rs", include_str!("../sources/order/graph/tests/random.rs")),
     ("order/src/identity.rs", include_str!("../sources/order/identity.rs")),
+    ("order/src/json.rs", include_str!("../sources/order/json.rs")),
     ("order/src/lib.rs", include_str!("../sources/order/lib.rs")),
     ("order/src/local.rs", include_str!("../sources/order/local.rs")),
     ("order/src/mode.rs", include_str!("../sources/order/mode.rs")),

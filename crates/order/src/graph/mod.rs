@@ -179,10 +179,13 @@ impl<P> Graph<P> {
         self.close(pair, note)
     }
 
-    /// Forgets a lock, all its pairs and its cycles. A number is never given to another lock.
-    pub(crate) fn remove(&mut self, lock: u64) {
+    /// Forgets a lock, all its pairs and its cycles. Returns the pairs, each as it was seen first. A
+    /// number is never given to another lock.
+    pub(crate) fn remove(&mut self, lock: u64) -> Vec<Link<P>> {
+        let mut removed = Vec::new();
         self.found.retain(|locks, _| !locks.contains(&lock));
-        for taken in self.pairs.remove(&lock).into_iter().flat_map(BTreeMap::into_keys) {
+        for (taken, contexts) in self.pairs.remove(&lock).into_iter().flatten() {
+            removed.extend(first_of(lock, taken, &contexts));
             if let Some(before) = self.before.get_mut(&taken) {
                 before.remove(&lock);
                 if before.is_empty() {
@@ -192,12 +195,25 @@ impl<P> Graph<P> {
         }
         for held in self.before.remove(&lock).into_iter().flatten() {
             if let Some(of) = self.pairs.get_mut(&held) {
-                of.remove(&lock);
+                let contexts = of.remove(&lock);
+                removed.extend(contexts.and_then(|contexts| first_of(held, lock, &contexts)));
                 if of.is_empty() {
                     self.pairs.remove(&held);
                 }
             }
         }
+        removed
+    }
+
+    /// Returns each pair as it was seen first.
+    pub(crate) fn first_seen(&self) -> impl Iterator<Item = Link<P>> {
+        let of = |(&held, taken): (&u64, &'_ BTreeMap<u64, Vec<Context<P>>>)| {
+            taken
+                .iter()
+                .filter_map(move |(&taken, contexts)| first_of(held, taken, contexts))
+                .collect::<Vec<_>>()
+        };
+        self.pairs.iter().flat_map(of)
     }
 
     /// Returns the number of pairs.
@@ -209,4 +225,15 @@ impl<P> Graph<P> {
     pub(crate) fn cuts(&self) -> Cuts {
         self.cuts
     }
+}
+
+/// Returns a pair as it was seen first.
+fn first_of<P>(held: u64, taken: u64, contexts: &[Context<P>]) -> Option<Link<P>> {
+    let context = contexts.first()?;
+    Some(Link {
+        thread: *context.threads.first()?,
+        held: (held, context.held),
+        taken: (taken, context.taken),
+        note: Arc::clone(&context.note),
+    })
 }
