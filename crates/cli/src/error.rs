@@ -27,6 +27,12 @@ pub(crate) enum Error {
     #[error("cannot report {}: {reason}", path.display())]
     Profile { path: PathBuf, reason: crate::paths::NotRead },
 
+    #[error("cannot report {}: {reason}", path.display())]
+    Orders { path: PathBuf, reason: crate::orders::NotRead },
+
+    #[error("two files are reported together if one is a recording and one has orders of locks: {} is neither, or of the same kind as the other", .0.display())]
+    Together(PathBuf),
+
     #[error(
         "--judge takes two files, one for the answers and one for the cells that judge them; there are {0}"
     )]
@@ -88,6 +94,8 @@ impl Error {
             | Self::OnlyForTables
             | Self::OnlyForRecordings(_)
             | Self::Profile { .. }
+            | Self::Orders { .. }
+            | Self::Together(_)
             | Self::JudgesTwo(_)
             | Self::Regret(_)
             | Self::Random(_)

@@ -17,6 +17,7 @@ mod advise;
 mod args;
 mod calibrate;
 mod error;
+mod orders;
 mod patch;
 mod paths;
 mod profile;

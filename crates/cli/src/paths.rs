@@ -172,6 +172,9 @@ impl Profile {
         profile.paths.iter().try_fold(0, total).ok_or(NotRead::TooLong)?;
         let number = |sum: u64, waits: &Waits| sum.checked_add(waits.waits);
         profile.paths.iter().try_fold(0, number).ok_or(NotRead::TooLong)?;
+        if profile.paths.is_empty() {
+            return Err(NotRead::NoPaths);
+        }
         for waits in &profile.paths {
             if waits.calls.len() > DEEPEST {
                 return Err(NotRead::TooDeep(waits.calls.len()));

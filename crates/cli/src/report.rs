@@ -1,33 +1,84 @@
-//! `stanchion report`: the page of a study's results, or of a recording.
+//! `stanchion report`: the page of a study's results, or of a recording and of orders of locks.
 
 use std::path::{Path, PathBuf};
 
 use crate::args::ReportOptions;
 use crate::error::Error;
-use crate::profile;
+use crate::orders::Orders;
+use crate::paths::Profile;
+use crate::profile::{self, Subject};
 use stanchion_study::output::Output;
 use stanchion_study::report;
 
-/// Writes the page of the file, whichever kind it is.
+/// Writes the page of the files, whichever kinds they are.
 pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
-    let folder = |default| options.output.clone().unwrap_or_else(|| PathBuf::from(default));
-    if let Some(text) = recording(&options.file) {
-        let folded = options.folded.as_deref();
-        return profile::report(&options.file, &text, &folder("waits"), folded, !options.anonymous);
+    let mut subject = Subject::default();
+    for path in &options.files {
+        match read(path)? {
+            File::Recording(profile) if subject.profile.is_none() => {
+                subject.profile = Some(*profile);
+            }
+            File::Orders(orders) if subject.orders.is_none() => subject.orders = Some(orders),
+            File::Other if options.files.len() == 1 => return study(options, path),
+            File::Recording(_) | File::Orders(_) | File::Other => {
+                return Err(Error::Together(path.clone()));
+            }
+        }
     }
+    if subject.profile.is_none() && options.folded.is_some() {
+        return Err(Error::OnlyForRecordings("--folded"));
+    }
+    if options.anonymous {
+        subject.hide_names();
+    }
+    let default = if subject.profile.is_some() { "waits" } else { "orders" };
+    let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(default));
+    profile::report(&subject, &folder, options.folded.as_deref())
+}
+
+/// Writes the page of a study again.
+fn study(options: &ReportOptions, path: &Path) -> Result<(), Error> {
     if options.anonymous {
         return Err(Error::OnlyForRecordings("--anonymous"));
     }
     if options.folded.is_some() {
         return Err(Error::OnlyForRecordings("--folded"));
     }
-    let page = report::again(&options.file, &folder("study"))?;
+    let folder = options.output.clone().unwrap_or_else(|| PathBuf::from("study"));
+    let page = report::again(path, &folder)?;
     Output::Stdout.line(format_args!("report: {}", page.display()));
     Ok(())
 }
 
-/// Returns the text of the file, if it is a recording.
-fn recording(path: &Path) -> Option<String> {
+/// The content of a file.
+enum File {
+    /// The recording of a program.
+    Recording(Box<Profile>),
+    /// The orders of a program's locks.
+    Orders(Orders),
+    /// Another file: the results of a study, or a mistake.
+    Other,
+}
+
+/// Reads a file, if it is a recording or has orders of locks.
+fn read(path: &Path) -> Result<File, Error> {
+    // One that cannot be read is none of a study either, which says why.
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(File::Other) };
+    let path = || path.to_owned();
+    if is_recording(&text) {
+        let profile = Profile::read(&text);
+        let profile = profile.map_err(|reason| Error::Profile { path: path(), reason })?;
+        return Ok(File::Recording(Box::new(profile)));
+    }
+    if Orders::is_in(&text) {
+        let orders = Orders::read(&text);
+        return orders.map(File::Orders).map_err(|reason| Error::Orders { path: path(), reason });
+    }
+    Ok(File::Other)
+}
+
+/// Returns true if the text is a recording.
+fn is_recording(text: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Label {
         /// The kind of file.
@@ -35,9 +86,6 @@ fn recording(path: &Path) -> Option<String> {
     }
     // A recording that was cut is one still.
     const BEGINS: &str = "{\"format\": \"stanchion waits\"";
-    let text = std::fs::read_to_string(path).ok()?;
-    let label = serde_json::from_str::<Label>(&text);
-    let is_recording =
-        label.map_or(text.starts_with(BEGINS), |label| label.format == "stanchion waits");
-    is_recording.then_some(text)
+    let label = serde_json::from_str::<Label>(text);
+    label.map_or(text.starts_with(BEGINS), |label| label.format == "stanchion waits")
 }

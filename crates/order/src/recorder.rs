@@ -262,7 +262,7 @@ fn lose(local: &Local, entry: &'static LockEntry) {
     let mut record = record();
     if entry.lose() {
         let number = entry.number();
-        // What was seen of a lock whose release was not seen may be wrong: it is not kept.
+        // Its release was not seen, so what was seen of it may be wrong: it is not kept.
         drop(record.graph.remove(number));
         record.found.losses.unseen_releases += 1;
         // The thread has not blocked itself: it did not hold the lock any more.

@@ -203,14 +203,18 @@ Examples:
                                          what another computer has measured
   stanchion report waits.json            where the threads of a recorded program waited, as waits/report.html
   stanchion report waits.json --anonymous --folded stacks.txt
+  stanchion report orders.txt            the orders in which locks were taken, with possible deadlocks in red, as orders/report.html
+  stanchion report waits.json orders.txt both on one page
+
+orders.txt is what a program with recorded locks has appended to the file of STANCHION_ORDERS: see `stanchion patch --help`.
 
 Shows beside a study's results what DIR has of simulated machines.
 
 Exit codes:
   0  written
   1  the page could not be written
-  2  wrong command line, FILE is cut, of another version, no results and no recording, or DIR
-     cannot be written";
+  2  wrong command line, a FILE is cut, of another version, or none of these, two FILEs are not a recording and
+     orders of locks, or DIR cannot be written";
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -362,17 +366,20 @@ impl StudyOptions {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportOptions {
-    #[arg(value_name = "FILE", default_value = "study/results.json")]
-    /// The results of a study (`results.json` or `simulated.json`, or what its --json wrote), or a
-    /// recording of `stanchion record`.
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", default_value = "study/results.json", num_args = 1..=2)]
+    /// The results of a study (`results.json` or `simulated.json`, or what its --json wrote), a
+    /// recording of `stanchion record`, or a file of STANCHION_ORDERS. Of the last two both may be
+    /// given, for one page.
+    pub(crate) files: Vec<PathBuf>,
 
     #[arg(long, alias = "out", value_name = "DIR")]
-    /// Where the page goes; created if it is not there [default: study, or waits for a recording].
+    /// Where the page goes; created if it is not there [default: study, waits for a recording, or
+    /// orders for orders of locks alone].
     pub(crate) output: Option<PathBuf>,
 
     #[arg(long)]
-    /// For a recording: leave out the names of the program and of its functions.
+    /// For a recording and orders of locks: leave out the names of the program, of its files and of
+    /// its functions.
     pub(crate) anonymous: bool,
 
     #[arg(long, value_name = "FILE")]

@@ -1,4 +1,5 @@
-//! `stanchion report` for a recording: where a program's threads waited, by path of calls.
+//! `stanchion report` for a recording and for orders of locks: where a program's threads waited,
+//! and in which orders they took locks.
 //!
 //! ```text
 //! record ──▶ Profile in waits.json ──▶ report.html, text, folded stacks
@@ -11,40 +12,50 @@ mod text;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::paths::{NotRead, Profile};
+use crate::orders::{self, Orders};
+use crate::paths::Profile;
 use stanchion_study::files;
 use stanchion_study::output::Output;
 
-/// Writes the page of a recording to `folder`, and its folded stacks to `folded`, if that is asked
-/// for. Prints the tables. Without `named`, nothing in them tells the program's functions.
-pub(crate) fn report(
-    path: &Path,
-    text: &str,
-    folder: &Path,
-    folded: Option<&Path>,
-    named: bool,
-) -> Result<(), Error> {
-    let not_read = |reason| Error::Profile { path: path.to_owned(), reason };
-    let mut profile = Profile::read(text).map_err(not_read)?;
-    if profile.paths.is_empty() {
-        return Err(not_read(NotRead::NoPaths));
+/// The subject of a report.
+#[derive(Debug, Default)]
+pub(crate) struct Subject {
+    /// The waits of a program, if a recording was given.
+    pub(crate) profile: Option<Profile>,
+    /// The orders of its locks, if such a file was given.
+    pub(crate) orders: Option<Orders>,
+}
+
+impl Subject {
+    /// Replaces the names of the program, of its files and of its functions by numbers.
+    pub(crate) fn hide_names(&mut self) {
+        self.profile.iter_mut().for_each(Profile::hide_names);
+        self.orders.iter_mut().for_each(Orders::hide_names);
     }
-    if !named {
-        profile.hide_names();
-    }
+}
+
+/// Writes the page to `folder`, and the folded stacks of a recording to `folded`, if that is asked
+/// for. Prints the tables.
+pub(crate) fn report(subject: &Subject, folder: &Path, folded: Option<&Path>) -> Result<(), Error> {
     files::make_directory(folder, "--output DIR")?;
     let page = folder.join("report.html");
     files::probe_for(&page, "--output DIR")?;
     if let Some(folded) = folded {
         files::probe_for(folded, "--folded FILE")?;
     }
-    files::replace(&page, page::page(&profile).as_bytes())?;
-    for line in text::lines(&profile) {
-        Output::Stdout.line(format_args!("{line}"));
+    files::replace(&page, page::page(subject).as_bytes())?;
+    let print = |lines: &[String]| {
+        lines.iter().for_each(|line| Output::Stdout.line(format_args!("{line}")));
+    };
+    if let Some(profile) = &subject.profile {
+        print(&text::lines(profile));
+    }
+    if let Some(orders) = &subject.orders {
+        print(&orders::lines(orders));
     }
     Output::Stdout.line(format_args!("report: {}", page.display()));
-    if let Some(folded) = folded {
-        files::replace(folded, text::folded(&profile).as_bytes())?;
+    if let (Some(profile), Some(folded)) = (&subject.profile, folded) {
+        files::replace(folded, text::folded(profile).as_bytes())?;
         Output::Stdout.line(format_args!("folded stacks: {}", folded.display()));
     }
     Ok(())

@@ -4,29 +4,53 @@ use stanchion_study::report::markup::Markup;
 use stanchion_study::report::parts::{finish, start};
 use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 
+use super::Subject;
 use super::flame::{self, Call};
+use crate::orders;
 use crate::paths::{Profile, Waits};
 
 /// The number of names in the table, and of paths.
 const SHOWN: usize = 200;
 
 /// Returns the whole document.
-pub(super) fn page(profile: &Profile) -> String {
+pub(super) fn page(subject: &Subject) -> String {
     let mut page = Markup::default();
-    start(&mut page, "Where threads waited");
+    match &subject.profile {
+        Some(profile) => {
+            start(&mut page, "Where threads waited");
+            waits(&mut page, profile);
+        }
+        None => {
+            start(&mut page, "Orders of locks");
+            page.element("h1", "In which orders threads took locks");
+            page.element(
+                "p class=\"lead\"",
+                "Two threads that take two locks in opposite orders can block each other forever, also if they did not in this run.",
+            );
+        }
+    }
+    if let Some(orders) = &subject.orders {
+        orders::write(&mut page, orders);
+    }
+    if let Some(profile) = &subject.profile {
+        notes(&mut page, profile);
+    }
+    finish(&mut page);
+    page.finish()
+}
+
+/// Writes the part on a recording.
+fn waits(page: &mut Markup, profile: &Profile) {
     page.element("h1", &format!("Where the threads of {} waited", profile.program));
     page.element(
         "p class=\"lead\"",
         "The time that its threads were asleep, by what they waited for and by the calls that led there. \
          Several threads may wait at once, so the times can add up to more than the program ran.",
     );
-    facts(&mut page, profile);
-    classes(&mut page, profile);
-    pictures(&mut page, profile);
-    paths(&mut page, profile);
-    notes(&mut page, profile);
-    finish(&mut page);
-    page.finish()
+    facts(page, profile);
+    classes(page, profile);
+    pictures(page, profile);
+    paths(page, profile);
 }
 
 fn facts(page: &mut Markup, profile: &Profile) {
@@ -168,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_page_has_kinds_pictures_and_paths() {
-        let page = page(&example());
+        let page = page(&Subject { profile: Some(example()), orders: None });
         for part in [
             "<h1>Where the threads of s waited</h1>",
             "<h2>For locks, by path of calls</h2>",

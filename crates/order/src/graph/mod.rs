@@ -179,8 +179,8 @@ impl<P> Graph<P> {
         self.close(pair, note)
     }
 
-    /// Forgets a lock, all its pairs and its cycles. Returns the pairs, each as it was seen first. A
-    /// number is never given to another lock.
+    /// Forgets a lock, all its pairs and its cycles. Returns the pairs, each as it was seen first.
+    /// A number is never given to another lock.
     pub(crate) fn remove(&mut self, lock: u64) -> Vec<Link<P>> {
         let mut removed = Vec::new();
         self.found.retain(|locks, _| !locks.contains(&lock));
