@@ -87,6 +87,10 @@ pub(crate) struct Sum {
     pub(crate) total_ns: u64,
     /// The longest.
     pub(crate) max_ns: u64,
+    /// The length that one in a hundred exceeds.
+    pub(crate) p99_ns: u64,
+    /// True if that is only known to be no longer: the greatest of several paths.
+    pub(crate) is_bound: bool,
 }
 
 /// The most calls of a path that is read. The inlined ones of each recorded call are among them.
@@ -116,6 +120,9 @@ pub(crate) enum NotRead {
 
     #[error("a name in it has a control character: it was edited")]
     NoText,
+
+    #[error(transparent)]
+    File(stanchion_competitive::waits::FileError),
 }
 
 impl Waits {
@@ -214,6 +221,8 @@ impl Profile {
             sum.waits = sum.waits.saturating_add(waits.waits);
             sum.total_ns += waits.total_ns;
             sum.max_ns = sum.max_ns.max(waits.max_ns);
+            sum.is_bound = sum.waits > waits.waits;
+            sum.p99_ns = sum.p99_ns.max(waits.p99_ns);
         }
         let mut names: Vec<_> =
             names.into_iter().map(|((class, name), sum)| (class, name, sum)).collect();
@@ -228,11 +237,14 @@ impl Profile {
         paths
     }
 
-    /// Replaces the names of the program and of its functions by numbers.
-    pub(crate) fn hide_names(&mut self) {
+    /// Replaces the names of the program and of its functions by numbers. Returns the new name of
+    /// each kind and name.
+    pub(crate) fn hide_names(&mut self) -> BTreeMap<(String, String), String> {
+        let mut names = BTreeMap::new();
         let mut numbers = BTreeMap::<String, usize>::new();
         "program".clone_into(&mut self.program);
         for (index, waits) in self.paths.iter_mut().enumerate() {
+            let name = (waits.class.clone(), waits.name.clone());
             // The name of a library's function may have types of the program.
             if waits.way.starts_with("futex by ") {
                 "futex".clone_into(&mut waits.way);
@@ -249,7 +261,10 @@ impl Profile {
             } else {
                 waits.name = format!("{}{last}", waits.way);
             }
+            // Paths of one name stay paths of one name.
+            waits.name.clone_from(names.entry(name).or_insert(waits.name.clone()));
         }
+        names
     }
 }
 
@@ -260,6 +275,11 @@ pub(crate) mod tests {
 
     /// Two ways to wait for a lock, and a sleep.
     pub(crate) fn example() -> Profile {
+        Profile::read(&example_text()).unwrap()
+    }
+
+    /// The text of its file.
+    pub(crate) fn example_text() -> String {
         let waits = |number: u64, length_ns| {
             let mut waits = Distribution::new(400);
             let wait = Observation { length_ns, blocked: true, ..Observation::default() };
@@ -276,7 +296,10 @@ pub(crate) mod tests {
             cost_ns: 5_000,
             unit_ns: 400,
             elapsed_ns: 1_000_000,
-            locks: vec![("s: std Mutex in get".to_owned(), waits(6, 20_000))],
+            locks: vec![
+                ("s: STATIC".to_owned(), waits(1, 1_000)),
+                ("s: std Mutex in get".to_owned(), waits(6, 20_000)),
+            ],
             overflow: 0,
         };
         let paths = [
@@ -287,7 +310,7 @@ pub(crate) mod tests {
         ];
         let text = write(&recording, &paths, 2);
         assert_eq!(Recording::from_json(text.as_bytes()), Ok(recording), "it is a recording still");
-        Profile::read(&text).unwrap()
+        text
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::args::ReportOptions;
 use crate::error::Error;
 use crate::orders::Orders;
-use crate::paths::Profile;
-use crate::profile::{self, Subject};
+use crate::profile::{self, Recorded, Subject};
 use stanchion_study::output::Output;
 use stanchion_study::report;
 
@@ -15,8 +14,8 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
     let mut subject = Subject::default();
     for path in &options.files {
         match read(path)? {
-            File::Recording(profile) if subject.profile.is_none() => {
-                subject.profile = Some(*profile);
+            File::Recording(recorded) if subject.recorded.is_none() => {
+                subject.recorded = Some(*recorded);
             }
             File::Orders(orders) if subject.orders.is_none() => subject.orders = Some(orders),
             File::Other if options.files.len() == 1 => return study(options, path),
@@ -25,13 +24,13 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
             }
         }
     }
-    if subject.profile.is_none() && options.folded.is_some() {
+    if subject.recorded.is_none() && options.folded.is_some() {
         return Err(Error::OnlyForRecordings("--folded"));
     }
     if options.anonymous {
         subject.hide_names();
     }
-    let default = if subject.profile.is_some() { "waits" } else { "orders" };
+    let default = if subject.recorded.is_some() { "waits" } else { "orders" };
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(default));
     profile::report(&subject, &folder, options.folded.as_deref())
 }
@@ -53,7 +52,7 @@ fn study(options: &ReportOptions, path: &Path) -> Result<(), Error> {
 /// The content of a file.
 enum File {
     /// The recording of a program.
-    Recording(Box<Profile>),
+    Recording(Box<Recorded>),
     /// The orders of a program's locks.
     Orders(Orders),
     /// Another file: the results of a study, or a mistake.
@@ -64,15 +63,14 @@ enum File {
 fn read(path: &Path) -> Result<File, Error> {
     // One that cannot be read is none of a study either, which says why.
     let Ok(text) = std::fs::read_to_string(path) else { return Ok(File::Other) };
-    let path = || path.to_owned();
     if is_recording(&text) {
-        let profile = Profile::read(&text);
-        let profile = profile.map_err(|reason| Error::Profile { path: path(), reason })?;
-        return Ok(File::Recording(Box::new(profile)));
+        return Ok(File::Recording(Box::new(Recorded::read(path, &text)?)));
     }
     if Orders::is_in(&text) {
         let orders = Orders::read(&text);
-        return orders.map(File::Orders).map_err(|reason| Error::Orders { path: path(), reason });
+        return orders
+            .map(File::Orders)
+            .map_err(|reason| Error::Orders { path: path.to_owned(), reason });
     }
     Ok(File::Other)
 }

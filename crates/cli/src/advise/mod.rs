@@ -11,8 +11,8 @@
 mod change;
 mod demo;
 mod had;
-mod page;
-mod text;
+pub(crate) mod page;
+pub(crate) mod text;
 mod verdicts;
 mod words;
 
@@ -165,6 +165,19 @@ impl Advice {
             let measured = self.measured.iter().find(|measured| measured.0 == lock.name)?.1;
             Some((lock.name.as_str(), found.judged.costs[0].relative()[DEFAULT], measured))
         })
+    }
+
+    /// Replaces the names of programs and locks. `hidden` has the new name of each lock.
+    pub(crate) fn hide_names(&mut self, hidden: impl Fn(&str) -> String) {
+        const PROGRAM: &str = "program";
+        self.pool.programs = vec![PROGRAM.to_owned()];
+        for lock in &mut self.pool.locks {
+            lock.name = hidden(&lock.name);
+            lock.own_name.clone_from(&lock.name);
+            PROGRAM.clone_into(&mut lock.program);
+        }
+        // They name locks and programs.
+        self.changes = change::changes(self);
     }
 
     fn thresholds(&self) -> Thresholds {

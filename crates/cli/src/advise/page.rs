@@ -82,17 +82,7 @@ pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> String {
         "What the waits for a program's locks were, and what each way of spinning and blocking would have cost on them.",
     );
     facts(&mut page, advice);
-    page.raw("<h2>What is best</h2>\n<div class=\"prose\">");
-    let rows: Vec<_> = advice
-        .each()
-        .map(|(lock, found)| vec![lock.name.clone(), found.words.replace('`', "")])
-        .collect();
-    page.table(&["lock", "advice"].map(str::to_owned), &rows).raw("</div>");
-    page.raw("<h2>What to change</h2>\n<div class=\"prose\">");
-    let rows: Vec<_> =
-        advice.changes.iter().map(|change| vec![change.of.clone(), change.what.clone()]).collect();
-    page.table(&["lock or program", "line of code, or command"].map(str::to_owned), &rows);
-    page.raw("</div>");
+    sentences(&mut page, advice, usize::MAX);
     tables(&mut page, advice);
     page.raw("<section><h2>What the paper says</h2>\n<ul class=\"summary\">");
     for claim in &advice.claims {
@@ -113,6 +103,20 @@ pub(crate) fn page(advice: &Advice, pictures: &[Drawn]) -> String {
     notes(&mut page);
     finish(&mut page);
     page.finish()
+}
+
+/// Writes what is best for each lock, and what to change, of at most `shown` locks each.
+pub(crate) fn sentences(page: &mut Markup, advice: &Advice, shown: usize) {
+    page.raw("<h2>What is best</h2>\n<div class=\"prose\">");
+    let best = advice.each().take(shown);
+    let rows: Vec<_> =
+        best.map(|(lock, found)| vec![lock.name.clone(), found.words.replace('`', "")]).collect();
+    page.table(&["lock", "advice"].map(str::to_owned), &rows).raw("</div>");
+    page.raw("<h2>What to change</h2>\n<div class=\"prose\">");
+    let changes = advice.changes.iter().take(shown);
+    let rows: Vec<_> = changes.map(|change| vec![change.of.clone(), change.what.clone()]).collect();
+    page.table(&["lock or program", "line of code, or command"].map(str::to_owned), &rows);
+    page.raw("</div>");
 }
 
 fn facts(page: &mut Markup, advice: &Advice) {
@@ -145,10 +149,11 @@ fn facts(page: &mut Markup, advice: &Advice) {
     page.raw("</dl>\n");
 }
 
-/// Table 1 of the paper, at each C.
-fn tables(page: &mut Markup, advice: &Advice) {
+/// Writes table 1 of the paper, at each of the first `factors` multiples of C, for at most `shown`
+/// locks.
+pub(crate) fn costs(page: &mut Markup, advice: &Advice, factors: usize, shown: usize) {
     let cost = advice.pool.cost;
-    page.raw("<section><h2>What each policy would have cost</h2>\n");
+    page.element("h2", "What each policy would have cost");
     page.element(
         "p class=\"unit\"",
         "In multiples of the cost of a policy that knows each wait beforehand: table 1 of Karlin, Li, Manasse and Owicki (1991). The last three columns \
@@ -156,13 +161,14 @@ fn tables(page: &mut Markup, advice: &Advice) {
     );
     let mut head = vec!["lock".to_owned()];
     head.extend(COLUMNS.iter().map(|column| column.policy.to_owned()));
-    for (index, factor) in FACTORS.iter().enumerate() {
+    for (index, factor) in FACTORS.iter().enumerate().take(factors) {
         let row = |name: &str, costs: &Costs| {
             let cells = costs.relative().map(super::text::multiple);
             std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>()
         };
         let mut rows: Vec<_> = advice
             .each()
+            .take(shown)
             .map(|(lock, found)| row(&lock.name, &found.judged.costs[index]))
             .collect();
         rows.push(row("all together", &advice.all[index]));
@@ -170,6 +176,12 @@ fn tables(page: &mut Markup, advice: &Advice) {
         page.table(&head, &rows);
     }
     page.element("p class=\"unit\"", &lacks!().replace('`', ""));
+}
+
+/// Writes the costs at each C, and those that were measured.
+fn tables(page: &mut Markup, advice: &Advice) {
+    page.raw("<section>");
+    costs(page, advice, FACTORS.len(), usize::MAX);
     let checked: Vec<_> = advice
         .checked()
         .map(|(name, computed, measured)| {

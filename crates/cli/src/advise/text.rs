@@ -38,14 +38,9 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
     }
     lines.push(String::new());
     waits(advice, &mut lines);
-    for (index, factor) in FACTORS.iter().enumerate() {
+    for index in 0..FACTORS.len() {
         lines.push(String::new());
-        let cost = nanos(factor * pool.cost);
-        lines.push(match index {
-            0 => format!("What each policy would have cost, in multiples of the off-line optimum, with C = {cost}:"),
-            _ => format!("The same if C were {factor} times that, {cost}:"),
-        });
-        costs(advice, index, &mut lines);
+        lines.extend(costs(advice, index));
     }
     lines.extend([String::new(), lacks!().to_owned()]);
     lines.push(format!(
@@ -60,16 +55,21 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
         ));
     }
     lines.push(String::new());
-    for (lock, found) in advice.each().take(LOCKS) {
-        lines.push(format!("{}: {}", lock.name, found.words));
-    }
-    left(advice, &mut lines);
+    lines.extend(sentences(advice));
     lines.push(String::new());
     for claim in &advice.claims {
         let verdict = &claim.verdict;
         lines.push(format!("{:10} {}: {}", verdict.name(), claim.claim, verdict.because()));
     }
     lines.push(String::new());
+    lines
+}
+
+/// Returns what is best for each lock.
+pub(crate) fn sentences(advice: &Advice) -> Vec<String> {
+    let of = |(lock, found): (&Lock, &super::LockAdvice)| format!("{}: {}", lock.name, found.words);
+    let mut lines: Vec<String> = advice.each().take(LOCKS).map(of).collect();
+    left(advice, &mut lines);
     lines
 }
 
@@ -119,8 +119,17 @@ fn waits(advice: &Advice, lines: &mut Vec<String>) {
     }
 }
 
-/// Table 1 of the paper for these locks. The name of a policy takes two lines.
-fn costs(advice: &Advice, factor: usize, lines: &mut Vec<String>) {
+/// Returns table 1 of the paper for these locks, at one of the multiples of C. The name of a policy
+/// takes two lines.
+pub(crate) fn costs(advice: &Advice, factor: usize) -> Vec<String> {
+    let times = FACTORS[factor];
+    let cost = nanos(times * advice.pool.cost);
+    let mut lines = vec![match factor {
+        0 => format!(
+            "What each policy would have cost, in multiples of the off-line optimum, with C = {cost}:"
+        ),
+        _ => format!("The same if C were {times} times that, {cost}:"),
+    }];
     let width = width(advice);
     let heads = COLUMNS.map(|column| halves(column.policy));
     let widths = heads.map(|halves| 2 + halves.map(str::len).into_iter().fold(9, usize::max));
@@ -138,6 +147,7 @@ fn costs(advice: &Advice, factor: usize, lines: &mut Vec<String>) {
         lines.push(row(&short(lock), &found.judged.costs[factor]));
     }
     lines.push(row("all together", &advice.all[factor]));
+    lines
 }
 
 /// Parts the name of a type before one of its capitals, so that neither part is longer than it

@@ -7,21 +7,24 @@
 
 mod flame;
 mod page;
+mod recorded;
 mod text;
 
 use std::path::Path;
 
 use crate::error::Error;
 use crate::orders::{self, Orders};
-use crate::paths::Profile;
+
 use stanchion_study::files;
 use stanchion_study::output::Output;
+
+pub(crate) use recorded::Recorded;
 
 /// The subject of a report.
 #[derive(Debug, Default)]
 pub(crate) struct Subject {
     /// The waits of a program, if a recording was given.
-    pub(crate) profile: Option<Profile>,
+    pub(crate) recorded: Option<Recorded>,
     /// The orders of its locks, if such a file was given.
     pub(crate) orders: Option<Orders>,
 }
@@ -29,7 +32,7 @@ pub(crate) struct Subject {
 impl Subject {
     /// Replaces the names of the program, of its files and of its functions by numbers.
     pub(crate) fn hide_names(&mut self) {
-        self.profile.iter_mut().for_each(Profile::hide_names);
+        self.recorded.iter_mut().for_each(Recorded::hide_names);
         self.orders.iter_mut().for_each(Orders::hide_names);
     }
 }
@@ -47,16 +50,20 @@ pub(crate) fn report(subject: &Subject, folder: &Path, folded: Option<&Path>) ->
     let print = |lines: &[String]| {
         lines.iter().for_each(|line| Output::Stdout.line(format_args!("{line}")));
     };
-    if let Some(profile) = &subject.profile {
-        print(&text::lines(profile));
+    if let Some(recorded) = &subject.recorded {
+        print(&text::lines(recorded));
     }
     if let Some(orders) = &subject.orders {
         print(&orders::lines(orders));
     }
     Output::Stdout.line(format_args!("report: {}", page.display()));
-    if let (Some(profile), Some(folded)) = (&subject.profile, folded) {
-        files::replace(folded, text::folded(profile).as_bytes())?;
+    if let (Some(recorded), Some(folded)) = (&subject.recorded, folded) {
+        files::replace(folded, text::folded(&recorded.profile).as_bytes())?;
         Output::Stdout.line(format_args!("folded stacks: {}", folded.display()));
     }
-    Ok(())
+    let advice = subject.recorded.as_ref().and_then(|recorded| recorded.advice.as_ref());
+    match advice.map(|advice| &advice.broken) {
+        Some(broken) if !broken.is_empty() => Err(Error::Theorem(broken.join("; "))),
+        _ => Ok(()),
+    }
 }

@@ -6,19 +6,28 @@ use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 
 use super::Subject;
 use super::flame::{self, Call};
+use super::recorded::Recorded;
+use crate::advise;
 use crate::orders;
 use crate::paths::{Profile, Waits};
 
 /// The number of names in the table, and of paths.
 const SHOWN: usize = 200;
 
+/// The number of locks with advice.
+const LOCKS: usize = 50;
+
+/// The explanation of the table of threads that ended waits.
+const WAKERS: &str = "If it ran, the lock was held for long. If it was preempted, it had work and no processor. If it was blocked, it waited in the \
+    kernel itself. In the last column is the share of the waits for which this is known.";
+
 /// Returns the whole document.
 pub(super) fn page(subject: &Subject) -> String {
     let mut page = Markup::default();
-    match &subject.profile {
-        Some(profile) => {
+    match &subject.recorded {
+        Some(recorded) => {
             start(&mut page, "Where threads waited");
-            waits(&mut page, profile);
+            waits(&mut page, recorded);
         }
         None => {
             start(&mut page, "Orders of locks");
@@ -32,15 +41,16 @@ pub(super) fn page(subject: &Subject) -> String {
     if let Some(orders) = &subject.orders {
         orders::write(&mut page, orders);
     }
-    if let Some(profile) = &subject.profile {
-        notes(&mut page, profile);
+    if let Some(recorded) = &subject.recorded {
+        notes(&mut page, &recorded.profile);
     }
     finish(&mut page);
     page.finish()
 }
 
 /// Writes the part on a recording.
-fn waits(page: &mut Markup, profile: &Profile) {
+fn waits(page: &mut Markup, recorded: &Recorded) {
+    let profile = &recorded.profile;
     page.element("h1", &format!("Where the threads of {} waited", profile.program));
     page.element(
         "p class=\"lead\"",
@@ -50,6 +60,14 @@ fn waits(page: &mut Markup, profile: &Profile) {
     facts(page, profile);
     classes(page, profile);
     pictures(page, profile);
+    names(page, recorded);
+    if let Some(advice) = &recorded.advice {
+        page.raw("<section>");
+        advise::page::sentences(page, advice, LOCKS);
+        page.raw("</section>\n<section>");
+        advise::page::costs(page, advice, 1, LOCKS);
+        page.raw("</section>\n");
+    }
     paths(page, profile);
 }
 
@@ -119,11 +137,11 @@ fn pictures(page: &mut Markup, profile: &Profile) {
     }
 }
 
-/// Writes the waits by name, then each path of calls, folded to one line.
-fn paths(page: &mut Markup, profile: &Profile) {
-    let total = profile.total_ns().max(1) as f64;
+/// Writes the waits by name, and the state of the threads that ended them.
+fn names(page: &mut Markup, recorded: &Recorded) {
+    let total = recorded.profile.total_ns().max(1) as f64;
     page.raw("<section>").element("h2", "By name");
-    let named = profile.named();
+    let named = recorded.named();
     let rows = named.iter().take(SHOWN).map(|(class, name, waits)| {
         vec![
             (*name).to_owned(),
@@ -132,12 +150,44 @@ fn paths(page: &mut Markup, profile: &Profile) {
             nanos(waits.total_ns as f64),
             grouped(waits.waits),
             nanos(waits.total_ns as f64 / waits.waits.max(1) as f64),
+            super::text::p99(waits),
             nanos(waits.max_ns as f64),
         ]
     });
-    let head = ["name", "kind", "share", "waited", "waits", "mean", "longest"];
+    let head = ["name", "kind", "share", "waited", "waits", "mean", "p99", "longest"];
     page.table(&head.map(str::to_owned), &rows.collect::<Vec<_>>());
-    page.raw("</section>\n<section>").element("h2", "By path of calls");
+    if named.iter().any(|(.., waits)| waits.is_bound) {
+        let words =
+            "≤: the waits have several paths, and the figure is that of the one with the greatest.";
+        page.element("p class=\"unit\"", words);
+    }
+    let wakers = recorded.wakers();
+    let rows = named.iter().take(SHOWN).filter_map(|&(class, name, _)| {
+        let waker = wakers.get(&(class, name))?;
+        let [ran, preempted, blocked] = waker.shares().map(percent);
+        Some(vec![
+            name.to_owned(),
+            class.to_owned(),
+            ran,
+            preempted,
+            blocked,
+            percent(waker.covered()),
+        ])
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        page.element("h3", "The thread that ended a wait, while it lasted");
+        page.element("p class=\"unit\"", WAKERS);
+        let head = ["name", "kind", "ran", "preempted", "blocked", "of the waits"];
+        page.table(&head.map(str::to_owned), &rows);
+    }
+    page.raw("</section>\n");
+}
+
+/// Writes each path of calls, folded to one line.
+fn paths(page: &mut Markup, profile: &Profile) {
+    let total = profile.total_ns().max(1) as f64;
+    page.raw("<section>").element("h2", "By path of calls");
     let longest = profile.longest();
     for waits in longest.iter().take(SHOWN) {
         page.raw("<details>");
@@ -176,7 +226,6 @@ fn notes(page: &mut Markup, profile: &Profile) {
         "A wait is a call in which a thread slept: in a function of the C library for threads and time, or in the system call futex. Waits for \
          files and sockets are not seen, nor is the spinning before a wait.",
         "Which thread held a lock is not known: the locks of Rust store no owner.",
-        "stanchion advise says for each lock what other ways of waiting would have cost.",
     ];
     let sampled = (profile.unwalked > 0).then_some(unwalked.as_str());
     for note in sampled.into_iter().chain(notes) {
@@ -187,17 +236,20 @@ fn notes(page: &mut Markup, profile: &Profile) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::recorded::tests::example;
     use super::*;
-    use crate::paths::tests::example;
 
     #[test]
     fn the_page_has_kinds_pictures_and_paths() {
-        let page = page(&Subject { profile: Some(example()), orders: None });
+        let page = page(&Subject { recorded: Some(example()), orders: None });
         for part in [
             "<h1>Where the threads of s waited</h1>",
             "<h2>For locks, by path of calls</h2>",
             "<th scope=\"row\">s: STATIC</th>",
             "2 of the waits came too fast",
+            "<td>60.0\u{a0}%</td><td>30.0\u{a0}%</td><td>10.0\u{a0}%</td><td>50.0\u{a0}%</td>",
+            "<th scope=\"row\">s: STATIC</th><td>too few waits (1) for advice</td>",
+            "<h2>What each policy would have cost</h2>",
             "<li><code>main</code></li><li><code>&lt;secret&gt;::serve</code></li>",
         ] {
             assert!(page.contains(part), "{part}: {page}");

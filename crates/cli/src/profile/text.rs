@@ -2,13 +2,16 @@
 
 use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 
-use crate::paths::Profile;
+use super::recorded::Recorded;
+use crate::advise;
+use crate::paths::{Profile, Sum};
 
 /// The number of names that are printed.
 const SHOWN: usize = 20;
 
 /// Returns the lines of the tables.
-pub(super) fn lines(profile: &Profile) -> Vec<String> {
+pub(super) fn lines(recorded: &Recorded) -> Vec<String> {
+    let profile = &recorded.profile;
     let total = profile.total_ns().max(1) as f64;
     let share = |part: u64| percent(part as f64 / total);
     let waits = profile.paths.iter().map(|waits| waits.waits).sum();
@@ -26,17 +29,18 @@ pub(super) fn lines(profile: &Profile) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push(format!(
-        "{:<11}{:>12}{:>12}{:>10}{:>11}{:>11}  name",
-        "kind", "waits", "waited", "share", "mean", "longest"
+        "{:<11}{:>12}{:>12}{:>10}{:>11}{:>13}{:>11}  name",
+        "kind", "waits", "waited", "share", "mean", "p99", "longest"
     ));
-    let named = profile.named();
+    let named = recorded.named();
     for (class, name, waits) in named.iter().take(SHOWN) {
         lines.push(format!(
-            "{class:<11}{:>12}{:>12}{:>10}{:>11}{:>11}  {name}",
+            "{class:<11}{:>12}{:>12}{:>10}{:>11}{:>13}{:>11}  {name}",
             grouped(waits.waits),
             nanos(waits.total_ns as f64),
             share(waits.total_ns),
             nanos(waits.total_ns as f64 / waits.waits.max(1) as f64),
+            p99(waits),
             nanos(waits.max_ns as f64),
         ));
     }
@@ -44,7 +48,38 @@ pub(super) fn lines(profile: &Profile) -> Vec<String> {
     if more > 0 {
         lines.push(format!("and {more} more, which the page has"));
     }
+    wakers(recorded, &named, &mut lines);
+    if let Some(advice) = &recorded.advice {
+        lines.push(String::new());
+        lines.extend(advise::text::costs(advice, 0));
+        lines.push(String::new());
+        lines.extend(advise::text::sentences(advice));
+        lines.extend(advise::text::changes(advice));
+    }
     lines
+}
+
+/// Formats the length that one wait in a hundred exceeds, which may be known as a bound only.
+pub(super) fn p99(waits: &Sum) -> String {
+    let bound = if waits.is_bound { "≤\u{a0}" } else { "" };
+    format!("{bound}{}", nanos(waits.p99_ns as f64))
+}
+
+/// Adds what the threads did that ended waits.
+fn wakers(recorded: &Recorded, named: &[(&str, &str, Sum)], lines: &mut Vec<String>) {
+    let wakers = recorded.wakers();
+    if wakers.is_empty() {
+        return;
+    }
+    lines.push(String::new());
+    for &(class, name, _) in named.iter().take(SHOWN) {
+        let Some(waker) = wakers.get(&(class, name)) else { continue };
+        let [ran, preempted, blocked] = waker.shares().map(percent);
+        lines.push(format!(
+            "{name}: during these waits the waker ran {ran}, was preempted {preempted}, blocked {blocked}; covers {} of the waits",
+            percent(waker.covered())
+        ));
+    }
 }
 
 /// Returns a line for each path: its calls, the outermost first, and the microseconds of its waits.
@@ -62,8 +97,8 @@ pub(super) fn folded(profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::recorded::tests::example;
     use super::*;
-    use crate::paths::tests::example;
 
     #[test]
     fn the_longest_waits_come_first() {
@@ -72,12 +107,19 @@ mod tests {
         assert!(lines[2].starts_with("lock") && lines[2].ends_with("75.2\u{a0}%"), "{lines:#?}");
         // Two paths of one name.
         assert!(lines[6].starts_with("lock") && lines[6].contains("120\u{a0}µs"), "{lines:#?}");
-        assert!(lines[6].ends_with("  s: std Mutex in get") && lines.len() == 9, "{lines:#?}");
+        assert!(lines[6].ends_with("  s: std Mutex in get"), "{lines:#?}");
+        assert!(
+            lines[10]
+                .starts_with("s: std Mutex in get: during these waits the waker ran 60.0\u{a0}%")
+        );
+        assert!(lines[10].ends_with("covers 50.0\u{a0}% of the waits"), "{lines:#?}");
+        assert!(lines.iter().any(|line| line == "s: STATIC: too few waits (1) for advice"));
+        assert_eq!(lines.last().map(String::as_str), Some("no change"));
     }
 
     #[test]
     fn folded_stacks_have_the_way_last() {
-        let folded = folded(&example());
+        let folded = folded(&example().profile);
         assert_eq!(folded.lines().nth(1), Some("main;get;std Mutex 60"));
         assert_eq!(folded.lines().last(), Some("s: STATIC 1"));
     }

@@ -1,0 +1,86 @@
+//! A recording that is made up.
+
+use std::path::Path;
+
+use stanchion_competitive::waits::events::{Events, Meanwhile, Thread};
+
+use super::*;
+use crate::paths;
+
+/// Reads the text of a recording.
+pub(crate) fn read(text: &str) -> Recorded {
+    Recorded::read(Path::new("waits.json"), text).unwrap()
+}
+
+/// The text of the recording of [`paths::tests::example_text`] with single waits.
+pub(crate) fn text(events: &Events) -> String {
+    let text = paths::tests::example_text();
+    format!("{},\n\"events\": {}}}\n", text.trim_end().strip_suffix('}').unwrap(), events.to_json())
+}
+
+/// Two waits for a lock, one of which has its waker's times, and a sleep. A fifth of the waits was
+/// kept.
+pub(crate) fn events() -> Events {
+    let thread = |thread, name: &str| Thread { process: 71, thread, name: name.to_owned() };
+    let wait = |start_ns, length_ns, thread, path| Event {
+        start_ns,
+        length_ns,
+        thread,
+        lock: None,
+        path: Some(path),
+        waker: None,
+        meanwhile: None,
+    };
+    let meanwhile = Some(Meanwhile { ran_ns: 12_000, preempted_ns: 6_000, blocked_ns: 2_000 });
+    let waits = vec![
+        Event { lock: Some(1), waker: Some(0), meanwhile, ..wait(100_000, 20_000, 1, 0) },
+        Event { lock: Some(1), ..wait(200_000, 20_000, 1, 1) },
+        wait(300_000, 40_000, 0, 2),
+    ];
+    let threads = vec![thread(71, "secret-main"), thread(72, "<b>secret</b>")];
+    Events { seen: 15, threads, waits }
+}
+
+/// Two ways to wait for a lock, and a sleep, with single waits.
+pub(crate) fn example() -> Recorded {
+    read(&text(&events()))
+}
+
+#[test]
+fn the_state_of_wakers_is_told_for_each_name() {
+    let recorded = example();
+    let wakers = recorded.wakers();
+    assert_eq!(wakers.len(), 1);
+    let lock = wakers[&("lock", "s: std Mutex in get")];
+    assert_eq!((lock.shares(), lock.covered()), ([0.6, 0.3, 0.1], 0.5));
+}
+
+#[test]
+fn a_name_of_several_paths_has_a_bound_unless_it_is_a_lock() {
+    let mut recorded = example();
+    let named = recorded.named();
+    assert_eq!((named[0].1, named[0].2.is_bound), ("s: std Mutex in get", false));
+    recorded.advice = None;
+    let named = recorded.named();
+    assert!(named[0].2.is_bound && !named[1].2.is_bound);
+}
+
+#[test]
+fn without_names_all_parts_have_the_same_numbers() {
+    let mut recorded = example();
+    recorded.hide_names();
+    let text = format!("{recorded:?}");
+    for name in ["secret", "STATIC", "in get", "\"s\"", ": 71,", ": 72,"] {
+        assert!(!text.contains(name), "{name}: {text}");
+    }
+    let (_, name, _) = recorded.named()[0];
+    assert_eq!(name, "std Mutex in function 3");
+    let advised = recorded.advice.as_ref().unwrap().each().next().unwrap().0;
+    assert_eq!(advised.name, name);
+    assert_eq!(recorded.of(&recorded.events.as_ref().unwrap().waits[0]), ("lock", name));
+    let threads: Vec<_> = recorded.events.as_ref().unwrap().threads.iter().collect();
+    assert_eq!(
+        (threads[0].process, threads[1].thread, threads[1].name.as_str()),
+        (1, 2, "thread 2")
+    );
+}
