@@ -93,6 +93,9 @@ pub(crate) struct Sum {
     pub(crate) is_bound: bool,
 }
 
+/// The kinds of waits, as `record` prints them.
+const CLASSES: [&str; 7] = ["lock", "condition", "park", "join", "sleep", "idle", "unknown"];
+
 /// The most calls of a path that is read. The inlined ones of each recorded call are among them.
 const DEEPEST: usize = 1_000;
 
@@ -245,6 +248,10 @@ impl Profile {
         "program".clone_into(&mut self.program);
         for (index, waits) in self.paths.iter_mut().enumerate() {
             let name = (waits.class.clone(), waits.name.clone());
+            // A file that was edited may have any text there.
+            if !CLASSES.contains(&waits.class.as_str()) {
+                "unknown".clone_into(&mut waits.class);
+            }
             // The name of a library's function may have types of the program.
             if waits.way.starts_with("futex by ") {
                 "futex".clone_into(&mut waits.way);
@@ -327,6 +334,7 @@ pub(crate) mod tests {
     fn names_can_be_hidden() {
         let mut profile = example();
         profile.paths[2].way = "futex by lib::wait::<secret::Type>".to_owned();
+        "secret".clone_into(&mut profile.paths[0].class);
         profile.hide_names();
         let text = format!("{profile:?}");
         assert!(!text.contains("secret") && !text.contains("STATIC") && !text.contains("get"));
@@ -334,6 +342,7 @@ pub(crate) mod tests {
             profile.paths[0].calls[2], profile.paths[1].calls[1],
             "one function, one number"
         );
+        assert_eq!(profile.paths[0].class, "unknown");
         assert_eq!(profile.paths[1].name, "std Mutex in function 3");
         assert_eq!(profile.paths[3].name, "lock 4");
     }

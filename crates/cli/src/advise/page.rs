@@ -173,7 +173,7 @@ pub(crate) fn costs(page: &mut Markup, advice: &Advice, factors: usize, shown: u
             .collect();
         rows.push(row("all together", &advice.all[index]));
         page.element("h3", &format!("C = {}, {factor} times as measured", nanos(factor * cost)));
-        page.table(&head, &rows);
+        page.raw("<div class=\"names\">").table(&head, &rows).raw("</div>");
     }
     page.element("p class=\"unit\"", &lacks!().replace('`', ""));
 }

@@ -106,12 +106,14 @@ fn draw(bars: &mut String, name: &str, call: &Call<'_>, all: u64, (x, y, width):
 }
 
 /// Returns the colour of a kind of waits, and of a call.
-fn colour(class: Option<&str>) -> &'static str {
+pub(super) fn colour(class: Option<&str>) -> &'static str {
     match class {
         Some("lock") => "class=\"f2\"",
         Some("condition") => "class=\"f4\"",
         Some("park") => "class=\"f1\"",
         Some("join") => "class=\"f6\"",
+        // A thread that rests is no trouble.
+        Some("idle" | "sleep") => "class=\"fsoft\"",
         Some(_) => "class=\"f5\"",
         None => "style=\"fill: var(--shade)\"",
     }

@@ -6,9 +6,11 @@
 //! ```
 
 mod flame;
+mod lanes;
 mod page;
 mod recorded;
 mod text;
+mod timeline;
 
 use std::path::Path;
 

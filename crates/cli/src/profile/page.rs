@@ -6,7 +6,9 @@ use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 
 use super::Subject;
 use super::flame::{self, Call};
+use super::lanes;
 use super::recorded::Recorded;
+use super::timeline::Timeline;
 use crate::advise;
 use crate::orders;
 use crate::paths::{Profile, Waits};
@@ -59,6 +61,9 @@ fn waits(page: &mut Markup, recorded: &Recorded) {
     );
     facts(page, profile);
     classes(page, profile);
+    if let Some(timeline) = Timeline::of(recorded) {
+        lanes::write(page, &timeline);
+    }
     pictures(page, profile);
     names(page, recorded);
     if let Some(advice) = &recorded.advice {
@@ -155,7 +160,8 @@ fn names(page: &mut Markup, recorded: &Recorded) {
         ]
     });
     let head = ["name", "kind", "share", "waited", "waits", "mean", "p99", "longest"];
-    page.table(&head.map(str::to_owned), &rows.collect::<Vec<_>>());
+    page.raw("<div class=\"names\">");
+    page.table(&head.map(str::to_owned), &rows.collect::<Vec<_>>()).raw("</div>");
     if named.iter().any(|(.., waits)| waits.is_bound) {
         let words =
             "≤: the waits have several paths, and the figure is that of the one with the greatest.";
@@ -179,7 +185,8 @@ fn names(page: &mut Markup, recorded: &Recorded) {
         page.element("h3", "The thread that ended a wait, while it lasted");
         page.element("p class=\"unit\"", WAKERS);
         let head = ["name", "kind", "ran", "preempted", "blocked", "of the waits"];
-        page.table(&head.map(str::to_owned), &rows);
+        page.raw("<div class=\"names\">");
+        page.table(&head.map(str::to_owned), &rows).raw("</div>");
     }
     page.raw("</section>\n");
 }

@@ -3,6 +3,7 @@
 use stanchion_study::units::{grouped, grouped_count, nanos, percent};
 
 use super::recorded::Recorded;
+use super::timeline::Timeline;
 use crate::advise;
 use crate::paths::{Profile, Sum};
 
@@ -26,6 +27,9 @@ pub(super) fn lines(recorded: &Recorded) -> Vec<String> {
     for (class, waits, part) in profile.classes() {
         let (waits, time) = (grouped(waits), nanos(part as f64));
         lines.push(format!("{class:<11}{waits:>12}{time:>12}{:>10}", share(part)));
+    }
+    if let Some(timeline) = Timeline::of(recorded) {
+        threads(&timeline, &mut lines);
     }
     lines.push(String::new());
     lines.push(format!(
@@ -63,6 +67,34 @@ pub(super) fn lines(recorded: &Recorded) -> Vec<String> {
 pub(super) fn p99(waits: &Sum) -> String {
     let bound = if waits.is_bound { "≤\u{a0}" } else { "" };
     format!("{bound}{}", nanos(waits.p99_ns as f64))
+}
+
+/// The number of threads that are printed, and the columns of each.
+const THREADS: (usize, usize) = (16, 60);
+
+/// Adds a line for each thread, with the share of the time that it waited.
+fn threads(timeline: &Timeline<'_>, lines: &mut Vec<String>) {
+    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const LABEL: usize = 20;
+    let (shown, columns) = THREADS;
+    let [first, last] = [timeline.first_ns, timeline.last_ns].map(|time| nanos(time as f64));
+    let column = nanos((timeline.last_ns - timeline.first_ns) as f64 / columns as f64);
+    let share = percent(timeline.events.share_kept());
+    lines.push(String::new());
+    lines.push(format!(
+        "Threads from {first} to {last}; a column is {column}, as high as the share that was waited; {share} of the waits are shown"
+    ));
+    for row in timeline.rows.iter().take(shown) {
+        let label: String = row.label.chars().take(LABEL).collect();
+        let columns = timeline.columns(row.waits.iter(), columns);
+        let height = |share: f64| HEIGHTS[((share * 8.0 - 1e-3).ceil() as usize).min(8)];
+        let bars: String = columns.iter().map(|column| height(column.share)).collect();
+        lines.push(format!("{label:<LABEL$} |{bars}|"));
+    }
+    let more = timeline.threads.saturating_sub(shown);
+    if more > 0 {
+        lines.push(format!("and {}", grouped_count(more as u64, "more thread")));
+    }
 }
 
 /// Adds what the threads did that ended waits.
@@ -106,6 +138,10 @@ mod tests {
         assert_eq!(lines[0], "s: 8 waits in 1.00\u{a0}ms, which waited for 161\u{a0}µs together");
         assert!(lines[2].starts_with("lock") && lines[2].ends_with("75.2\u{a0}%"), "{lines:#?}");
         // Two paths of one name.
+        assert!(lines[5].ends_with("20.0\u{a0}% of the waits are shown"), "{lines:#?}");
+        let sleeps = format!("secret-main          |{}{}|", " ".repeat(50), "█".repeat(10));
+        assert_eq!(lines[6], sleeps);
+        let lines = &lines[4..];
         assert!(lines[6].starts_with("lock") && lines[6].contains("120\u{a0}µs"), "{lines:#?}");
         assert!(lines[6].ends_with("  s: std Mutex in get"), "{lines:#?}");
         assert!(
