@@ -126,6 +126,11 @@ pub(crate) enum NotRead {
 
     #[error(transparent)]
     File(stanchion_competitive::waits::FileError),
+
+    #[error(
+        "it has no single waits, of which --perfetto makes a trace: record again by this version's `stanchion record`"
+    )]
+    NoEvents,
 }
 
 impl Waits {

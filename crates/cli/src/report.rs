@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::args::ReportOptions;
 use crate::error::Error;
 use crate::orders::Orders;
-use crate::profile::{self, Recorded, Subject};
+use crate::paths::NotRead;
+use crate::profile::{self, Others, Recorded, Subject};
 use stanchion_study::output::Output;
 use stanchion_study::report;
 
@@ -15,6 +16,10 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
     for path in &options.files {
         match read(path)? {
             File::Recording(recorded) if subject.recorded.is_none() => {
+                if options.perfetto.is_some() && recorded.events.is_none() {
+                    let (path, reason) = (path.clone(), NotRead::NoEvents);
+                    return Err(Error::Profile { path, reason });
+                }
                 subject.recorded = Some(*recorded);
             }
             File::Orders(orders) if subject.orders.is_none() => subject.orders = Some(orders),
@@ -24,24 +29,24 @@ pub(crate) fn run(options: &ReportOptions) -> Result<(), Error> {
             }
         }
     }
-    if subject.recorded.is_none() && options.folded.is_some() {
-        return Err(Error::OnlyForRecordings("--folded"));
+    if let Some(option) = options.only_for_waits().filter(|_| subject.recorded.is_none()) {
+        return Err(Error::OnlyForRecordings(option));
     }
     if options.anonymous {
         subject.hide_names();
     }
     let default = if subject.recorded.is_some() { "waits" } else { "orders" };
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(default));
-    profile::report(&subject, &folder, options.folded.as_deref())
+    let [folded, perfetto] = [&options.folded, &options.perfetto].map(Option::as_deref);
+    profile::report(&subject, &folder, &Others { folded, perfetto })
 }
 
 /// Writes the page of a study again.
 fn study(options: &ReportOptions, path: &Path) -> Result<(), Error> {
-    if options.anonymous {
-        return Err(Error::OnlyForRecordings("--anonymous"));
-    }
-    if options.folded.is_some() {
-        return Err(Error::OnlyForRecordings("--folded"));
+    let anonymous = options.anonymous.then_some("--anonymous");
+    // That a file is missing is more important.
+    if let Some(option) = anonymous.or(options.only_for_waits()).filter(|_| path.exists()) {
+        return Err(Error::OnlyForRecordings(option));
     }
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from("study"));
     let page = report::again(path, &folder)?;

@@ -203,6 +203,8 @@ Examples:
                                          what another computer has measured
   stanchion report waits.json            where the threads of a recorded program waited, as waits/report.html
   stanchion report waits.json --anonymous --folded stacks.txt
+  stanchion report waits.json --perfetto trace.json
+                                         also the single waits, for ui.perfetto.dev: an arrow leads from a thread to the wait that it ended
   stanchion report orders.txt            the orders in which locks were taken, with possible deadlocks in red, as orders/report.html
   stanchion report waits.json orders.txt both on one page
 
@@ -385,6 +387,19 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     /// For a recording: also write folded stacks, which tools for flame graphs read.
     pub(crate) folded: Option<PathBuf>,
+
+    #[arg(long, value_name = "FILE")]
+    /// For a recording with single waits: also write a trace of them, which ui.perfetto.dev and
+    /// chrome://tracing show.
+    pub(crate) perfetto: Option<PathBuf>,
+}
+
+impl ReportOptions {
+    /// The first option given that only a recording of waits has a use for.
+    pub(crate) fn only_for_waits(&self) -> Option<&'static str> {
+        let given = [(&self.folded, "--folded"), (&self.perfetto, "--perfetto")];
+        given.into_iter().find_map(|(given, option)| given.is_some().then_some(option))
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -48,7 +48,7 @@ pub(super) fn summary(orders: &Orders) -> String {
         number => format!("{number} processes"),
     };
     format!(
-        "{} recorded in {processes}; {} drawn; {}, {} and {} found",
+        "{} recorded in {processes}; {}; {}, {} and {} found",
         grouped_count(orders.locks, "lock"),
         count(orders.pairs.len(), "order"),
         count(orders.cycles.len(), "cycle"),

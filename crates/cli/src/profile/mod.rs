@@ -8,6 +8,7 @@
 mod flame;
 mod lanes;
 mod page;
+mod perfetto;
 mod recorded;
 mod text;
 mod timeline;
@@ -19,6 +20,7 @@ use crate::orders::{self, Orders};
 
 use stanchion_study::files;
 use stanchion_study::output::Output;
+use stanchion_study::units::grouped_count;
 
 pub(crate) use recorded::Recorded;
 
@@ -39,14 +41,27 @@ impl Subject {
     }
 }
 
-/// Writes the page to `folder`, and the folded stacks of a recording to `folded`, if that is asked
-/// for. Prints the tables.
-pub(crate) fn report(subject: &Subject, folder: &Path, folded: Option<&Path>) -> Result<(), Error> {
+/// The files that a recording is written to beside the page.
+#[derive(Debug, Default)]
+pub(crate) struct Others<'p> {
+    /// The file of folded stacks.
+    pub(crate) folded: Option<&'p Path>,
+    /// The file of the trace, which is for a recording with single waits only.
+    pub(crate) perfetto: Option<&'p Path>,
+}
+
+/// Writes the page to `folder`, and a recording to the other files that are asked for. Prints the
+/// tables.
+pub(crate) fn report(subject: &Subject, folder: &Path, others: &Others<'_>) -> Result<(), Error> {
+    let Others { folded, perfetto } = *others;
     files::make_directory(folder, "--output DIR")?;
     let page = folder.join("report.html");
     files::probe_for(&page, "--output DIR")?;
     if let Some(folded) = folded {
         files::probe_for(folded, "--folded FILE")?;
+    }
+    if let Some(perfetto) = perfetto {
+        files::probe_for(perfetto, "--perfetto FILE")?;
     }
     files::replace(&page, page::page(subject).as_bytes())?;
     let print = |lines: &[String]| {
@@ -62,6 +77,17 @@ pub(crate) fn report(subject: &Subject, folder: &Path, folded: Option<&Path>) ->
     if let (Some(recorded), Some(folded)) = (&subject.recorded, folded) {
         files::replace(folded, text::folded(&recorded.profile).as_bytes())?;
         Output::Stdout.line(format_args!("folded stacks: {}", folded.display()));
+    }
+    let recorded = subject.recorded.as_ref();
+    let events = recorded.and_then(|recorded| recorded.events.as_ref());
+    if let (Some(recorded), Some(events), Some(perfetto)) = (recorded, events, perfetto) {
+        let trace = perfetto::trace(recorded, events);
+        files::replace(perfetto, trace.text.as_bytes())?;
+        Output::Stdout.line(format_args!("trace for ui.perfetto.dev: {}", perfetto.display()));
+        if trace.left_out > 0 {
+            let left_out = grouped_count(trace.left_out as u64, "wait");
+            Output::Stdout.line(format_args!("the trace lacks the shortest waits: {left_out}"));
+        }
     }
     let advice = subject.recorded.as_ref().and_then(|recorded| recorded.advice.as_ref());
     match advice.map(|advice| &advice.broken) {

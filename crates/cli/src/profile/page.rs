@@ -16,6 +16,9 @@ use crate::paths::{Profile, Waits};
 /// The number of names in the table, and of paths.
 const SHOWN: usize = 200;
 
+/// The number of calls of a path, the innermost ones.
+const CALLS: usize = 64;
+
 /// The number of locks with advice.
 const LOCKS: usize = 50;
 
@@ -211,7 +214,14 @@ fn paths(page: &mut Markup, profile: &Profile) {
             nanos(waits.max_ns as f64),
         );
         page.element("p class=\"unit\"", &lengths).raw("<ol>");
-        for call in &waits.calls {
+        let left_out = waits.calls.len().saturating_sub(CALLS);
+        if left_out > 0 {
+            page.element(
+                "li",
+                &format!("{}, not shown", grouped_count(left_out as u64, "outer call")),
+            );
+        }
+        for call in &waits.calls[left_out..] {
             page.raw("<li>").element("code", call).raw("</li>");
         }
         page.raw("</ol></details>\n");

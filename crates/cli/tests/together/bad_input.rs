@@ -149,39 +149,3 @@ fn printed_commands_begin_as_the_command_was_run() {
         assert!(said.contains("`stanchion study --list`"), "{said}");
     }
 }
-
-/// A file of `STANCHION_ORDERS` with two locks in both orders.
-const ORDERS: &str = include_str!("orders.txt");
-
-#[test]
-fn orders_of_locks_are_drawn_alone_and_refused_beside_others_of_their_kind() {
-    let place = Place::new("orders");
-    let (orders, out) = (place.path("orders.txt"), place.path("out"));
-    fs::write(&orders, ORDERS).unwrap();
-    let done = stanchion(&["report", &orders, "--output", &out]);
-    let said = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(said.contains("Possible deadlock of 2 threads"), "{said}");
-    assert_eq!(said.matches("\n      secret::transfer at ./src/secret.rs:").count(), 2, "{said}");
-    let page = fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
-    assert_eq!(page.matches("class=\"sred\"").count(), 4, "two arrows at two widths: {page}");
-
-    let hidden = stanchion(&["report", &orders, "--output", &out, "--anonymous"]);
-    let page = fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
-    assert!(hidden.status.success() && page.contains("function 1"), "{page}");
-    assert!(!page.contains("secret") && !text(&hidden.stdout).contains("secret"), "{page}");
-
-    for (arguments, why) in [
-        (&[orders.as_str(), orders.as_str()][..], "is neither, or of the same kind"),
-        (&[orders.as_str(), "missing.json"], "missing.json is neither"),
-        (&[orders.as_str(), "--folded", "stacks.txt"], "--folded is for a recording"),
-    ] {
-        let done = stanchion(&[&["report", "--output", &out], arguments].concat());
-        let said = text(&done.stderr);
-        assert!(done.status.code() == Some(2) && said.contains(why), "{said}");
-    }
-    fs::write(&orders, &ORDERS[..ORDERS.len() - 40]).unwrap();
-    let done = stanchion(&["report", &orders, "--output", &out]);
-    let said = text(&done.stderr);
-    assert!(done.status.code() == Some(2) && said.contains("orders.txt: line "), "{said}");
-}

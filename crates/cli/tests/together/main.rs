@@ -11,6 +11,7 @@ mod patch;
 mod projections;
 mod random;
 mod record;
+mod report;
 mod resume;
 mod share;
 mod stalls;

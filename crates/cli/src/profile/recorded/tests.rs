@@ -84,3 +84,38 @@ fn without_names_all_parts_have_the_same_numbers() {
         (1, 2, "thread 2")
     );
 }
+
+#[test]
+fn a_recording_that_cannot_be_is_refused_with_its_line() {
+    let good = text(&events());
+    let row = "[100000, 20000, 1, 1, 0, 12000, 6000, 2000, 0]";
+    assert_eq!(good.matches(row).count(), 1);
+    let refused = |text: &str| match Recorded::read(Path::new("waits.json"), text) {
+        Err(error) => (error.exit_code(), error.to_string()),
+        Ok(_) => panic!("it was read: {text}"),
+    };
+    for wrong in [
+        "[-1, 20000, 1, 1, 0, 12000, 6000, 2000, 0]",
+        "[1e400, 20000, 1, 1, 0, 12000, 6000, 2000, 0]",
+        "[NaN, 20000, 1, 1, 0, 12000, 6000, 2000, 0]",
+        "[100000.5, 20000, 1, 1, 0, 12000, 6000, 2000, 0]",
+        "[100000, 18446744073709551616, 1, 1, 0, 12000, 6000, 2000, 0]",
+        "[100000, 20000, 2, 1, 0, 12000, 6000, 2000, 0]",
+        "[100000, 20000, 1, 1, 0, 12000, 6000, 2001, 0]",
+        "[100000, 20000, 1, 1, 0, 12000, 6000, 2000, 4]",
+        "[100000, 20000, 1]",
+        "null",
+    ] {
+        let (code, said) = refused(&good.replace(row, wrong));
+        assert!(code == 2 && said.contains("waits.json: ") && said.contains("line "), "{said}");
+    }
+    for (field, wrong) in
+        [("\"total_ns\":60000", "\"total_ns\":-1"), ("\"cost_ns\": ", "\"cost_ns\": 1e99")]
+    {
+        assert!(good.contains(field));
+        assert_eq!(refused(&good.replacen(field, wrong, 1)).0, 2, "{wrong}");
+    }
+    for length in (1..good.len() - 2).step_by(97) {
+        assert_eq!(refused(&good[..length]).0, 2, "cut after {length}");
+    }
+}
