@@ -62,14 +62,14 @@ fn stanchion(arguments: &[&str]) -> Output {
 }
 
 /// Returns the name of a browser that runs.
-fn browser() -> Option<&'static str> {
+pub(crate) fn browser() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
         Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success())
     })
 }
 
 /// Opens `page` in frames of both widths, by a link to `anchor`, and returns what each found.
-fn measured(browser: &str, place: &Place, page: &str, anchor: &str) -> Vec<String> {
+pub(crate) fn measured(browser: &str, place: &Place, page: &str, anchor: &str) -> Vec<String> {
     let page = fs::read_to_string(page).unwrap().replace("</body>", &format!("{MEASURE}</body>"));
     fs::write(place.path("measured.html"), page).unwrap();
     let frame = |width: u32, height: u32| {

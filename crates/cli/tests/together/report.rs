@@ -2,6 +2,7 @@
 //! is a lot of them.
 
 use std::fs;
+use std::io::Write as _;
 use std::process::{Command, Output};
 
 use serde_json::json;
@@ -9,6 +10,7 @@ use stanchion_competitive::waits::events::{Event, Events, Meanwhile, Thread};
 use stanchion_competitive::waits::{Distribution, Observation, Recording};
 
 use crate::common::{Place, text};
+use crate::page::{browser, measured};
 
 /// A file of `STANCHION_ORDERS` with two locks in both orders.
 const ORDERS: &str = include_str!("orders.txt");
@@ -146,4 +148,51 @@ fn orders_of_locks_are_drawn_alone_and_refused_beside_others_of_their_kind() {
     let done = place.report(&["orders.txt"]);
     let said = text(&done.stderr);
     assert!(done.status.code() == Some(2) && said.contains("orders.txt: line "), "{said}");
+}
+
+/// Thirty locks with every order of a lower before a higher one, and a cycle through all.
+fn thirty_locks() -> String {
+    let lock = |number: u64| {
+        let place = format!("crates/server/src/a_folder/of_a_long/name/table.rs:{number}:15");
+        json!({"number": number, "place": place, "created": true})
+    };
+    let step = |held: u64, taken: u64| {
+        json!({
+            "thread": HOSTILE, "held": lock(held), "held_mode": "exclusive", "held_at": HOSTILE,
+            "taken": lock(taken), "taken_mode": "shared", "taken_at": HOSTILE,
+            "calls": [HOSTILE, "server::a_long_name::of_a_function::without::any_blank::in_it"],
+        })
+    };
+    let orders = (1..=30).flat_map(|held| (held + 1..=30).map(move |taken| (held, taken)));
+    let orders: Vec<_> = orders.map(|(held, taken)| step(held, taken)).collect();
+    let around: Vec<_> = (1..=30).map(|held| step(held, held % 30 + 1)).collect();
+    let line = json!({
+        "version": 1, "process": 71, "ended": true, "locks": 30,
+        "losses": {"unseen_releases": 1, "too_deep": 0, "cut_searches": 0, "cut_contexts": 0,
+            "cut_findings": 0, "cut_orders": 0},
+        "cycles": [{"needs_writer": true, "steps": around}], "hints": [],
+        "recursions": [step(7, 7)], "orders": orders,
+    });
+    format!("{{\"format\": \"stanchion orders\", {}\n", &line.to_string()[1..])
+}
+
+#[test]
+fn the_page_of_a_recording_and_of_orders_fits_both_windows() {
+    let Some(browser) = browser() else {
+        // The harness captures `eprintln!`, and this must be seen.
+        let said = b"SKIPPED: the page of a recording in a browser: no Chromium is installed\n";
+        std::io::stderr().write_all(said).unwrap();
+        return;
+    };
+    let place = Place::new("windows");
+    fs::write(place.path("waits.json"), recording(2_000, 70)).unwrap();
+    fs::write(place.path("orders.txt"), thirty_locks()).unwrap();
+    let done = place.report(&["waits.json", "orders.txt"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let found = measured(browser, &place, &place.path("waits/report.html"), "");
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (found, width) in found.iter().zip(["1440 px", "390 px"]) {
+        assert!(found.starts_with(width) && found.ends_with(": sound"), "{found}");
+        assert!(found.contains(" 1 charts"), "{found}");
+    }
 }
