@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::json::{self, Orders};
+use crate::json::{self, Pairs};
 use crate::report::Report;
 use crate::{process, switch};
 
@@ -23,12 +23,12 @@ pub(crate) fn begin(file: OsString, at_exit: extern "C" fn()) {
 }
 
 /// Appends findings to the file, if one was named: for a person, then on one line for tools. At the
-/// end of the process it gets the orders too. Keeps the reason if that fails: a library prints
+/// end of the process it gets the pairs too. Keeps the reason if that fails: a library prints
 /// nothing.
-pub(crate) fn append(report: &Report, orders: Option<&Orders>) {
+pub(crate) fn append(report: &Report, pairs: Option<&Pairs>) {
     let Some(path) = FILE.get() else { return };
     // A program and its children may have the same file.
-    let line = json::line(report, orders);
+    let line = json::line(report, pairs);
     let text = format!("process {}\n{report}{line}\n", std::process::id());
     let opened = OpenOptions::new().create(true).append(true).open(path);
     if let Err(error) = opened.and_then(|mut file| file.write_all(text.as_bytes())) {

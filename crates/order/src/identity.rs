@@ -286,7 +286,7 @@ extern "C" fn at_exit() {
     local::enter(|_| {
         let Report { losses, locks, pairs, .. } = recorder::report();
         let counts = Report { losses, locks, pairs, ..Report::default() };
-        file::append(&counts, Some(&recorder::orders()));
+        file::append(&counts, Some(&recorder::pairs()));
     });
 }
 

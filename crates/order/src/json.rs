@@ -2,10 +2,10 @@
 //!
 //! ```json
 //! {"format": "stanchion orders", "version": 1, "process": 4711, "ended": true,
-//!  "locks": 2, "pairs": 2, "losses": {"unseen_releases": 0, "too_deep": 0, "cut_searches": 0,
-//!  "cut_contexts": 0, "cut_findings": 0, "cut_orders": 0},
+//!  "locks": 2, "live_pairs": 2, "losses": {"unseen_releases": 0, "too_deep": 0, "cut_searches": 0,
+//!  "cut_contexts": 0, "cut_findings": 0, "cut_pairs": 0},
 //!  "cycles": [{"needs_writer": false, "steps": [STEP, STEP]}], "hints": [], "recursions": [STEP],
-//!  "orders": [STEP, STEP]}
+//!  "pairs": [STEP, STEP]}
 //! ```
 //!
 //! Each `STEP` is on one line with all others:
@@ -18,7 +18,7 @@
 //! ```
 //!
 //! `calls` has the program's functions, the outermost first. In a recursion `taken` is the held
-//! lock again. `orders` and the counts are whole only in a line with `"ended": true`.
+//! lock again. `pairs` and the counts are whole only in a line with `"ended": true`.
 
 use std::fmt::{self, Write as _};
 
@@ -28,40 +28,40 @@ use crate::report::{Cycle, Lock, Recursion, Report, Short, Step};
 /// The most functions of a call path that are written.
 const CALLS: usize = 32;
 
-/// The orders of locks at the end of a process.
+/// The pairs of a held and a taken lock at the end of a process.
 #[cfg_attr(test, derive(Default))]
-pub(crate) struct Orders {
+pub(crate) struct Pairs {
     /// Each pair of a held and a taken lock, as it was seen first.
     pub(crate) seen: Vec<Step>,
     /// The number of pairs beyond those that are kept.
     pub(crate) cut: u64,
 }
 
-/// Returns the line for a report, without its end. `orders` are given at the end of the process.
-pub(crate) fn line(report: &Report, orders: Option<&Orders>) -> String {
+/// Returns the line for a report, without its end. `pairs` are given at the end of the process.
+pub(crate) fn line(report: &Report, pairs: Option<&Pairs>) -> String {
     let mut text = String::new();
-    let all = Line { report, orders };
+    let all = Line { report, pairs };
     // Writing to a string does not fail.
     let _ = write!(text, "{all}");
     text
 }
 
-/// A report and the orders, to be shown as a line.
+/// A report and the pairs, to be shown as a line.
 struct Line<'a> {
     /// The findings and the counts.
     report: &'a Report,
-    /// The orders, if the process ends.
-    orders: Option<&'a Orders>,
+    /// The pairs, if the process ends.
+    pairs: Option<&'a Pairs>,
 }
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { cycles, hints, recursions, losses, locks, pairs } = self.report;
-        let (process, ended) = (std::process::id(), self.orders.is_some());
+        let (process, ended) = (std::process::id(), self.pairs.is_some());
         write!(
             f,
             "{{\"format\": \"stanchion orders\", \"version\": 1, \"process\": {process}, \
-             \"ended\": {ended}, \"locks\": {locks}, \"pairs\": {pairs}, \"losses\": {{"
+             \"ended\": {ended}, \"locks\": {locks}, \"live_pairs\": {pairs}, \"losses\": {{"
         )?;
         for (name, count) in [
             ("unseen_releases", losses.unseen_releases),
@@ -72,11 +72,11 @@ impl fmt::Display for Line<'_> {
         ] {
             write!(f, "\"{name}\": {count}, ")?;
         }
-        write!(f, "\"cut_orders\": {}}}", self.orders.map_or(0, |orders| orders.cut))?;
+        write!(f, "\"cut_pairs\": {}}}", self.pairs.map_or(0, |pairs| pairs.cut))?;
         list(f, "cycles", cycles, cycle)?;
         list(f, "hints", hints, cycle)?;
         list(f, "recursions", recursions, recursion)?;
-        list(f, "orders", self.orders.map_or(&[], |orders| &orders.seen), step)?;
+        list(f, "pairs", self.pairs.map_or(&[], |pairs| &pairs.seen), step)?;
         f.write_char('}')
     }
 }
@@ -183,12 +183,12 @@ mod tests {
             text,
             format!(
                 "{{\"format\": \"stanchion orders\", \"version\": 1, \"process\": {process}, \
-                 \"ended\": false, \"locks\": 0, \"pairs\": 0, \"losses\": {{\
+                 \"ended\": false, \"locks\": 0, \"live_pairs\": 0, \"losses\": {{\
                  \"unseen_releases\": 0, \"too_deep\": 0, \"cut_searches\": 0, \
-                 \"cut_contexts\": 0, \"cut_findings\": 0, \"cut_orders\": 0}}, \
-                 \"cycles\": [], \"hints\": [], \"recursions\": [], \"orders\": []}}"
+                 \"cut_contexts\": 0, \"cut_findings\": 0, \"cut_pairs\": 0}}, \
+                 \"cycles\": [], \"hints\": [], \"recursions\": [], \"pairs\": []}}"
             )
         );
-        assert!(line(&Report::default(), Some(&Orders::default())).contains("\"ended\": true"));
+        assert!(line(&Report::default(), Some(&Pairs::default())).contains("\"ended\": true"));
     }
 }

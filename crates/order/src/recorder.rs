@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::entry::LockEntry;
 use crate::graph::{self, Graph, Hold, Link, Pair};
-use crate::json::Orders;
+use crate::json::Pairs;
 use crate::local::{Held, Local};
 use crate::mode::{Mode, Wanted};
 use crate::path::CallPath;
@@ -20,8 +20,8 @@ use crate::report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};
 /// The most findings of each kind that are kept.
 const FINDINGS: usize = 256;
 
-/// The most orders of locks that are kept for the file.
-const ORDERS: usize = 256;
+/// The most pairs that are kept for the file.
+const PAIRS: usize = 256;
 
 /// The note of a pair, made when it is seen for the first time.
 struct Sighting {
@@ -46,10 +46,10 @@ struct Record {
     /// The number of each place of creation.
     class_of: BTreeMap<CallSite, u64>,
     /// Pairs of locks that have ended, by the numbers of their places of creation: one for each
-    /// pair of places, and at most [`ORDERS`].
+    /// pair of places, and at most [`PAIRS`].
     ended: BTreeMap<(u64, u64), Link<Sighting>>,
     /// The number of pairs that are not in `ended` because it was full.
-    cut_orders: u64,
+    cut_pairs: u64,
     /// The locks that have not ended, by number.
     locks: BTreeMap<u64, Lock>,
     /// Entries of locks that have ended.
@@ -67,7 +67,7 @@ static RECORD: Mutex<Record> = Mutex::new(Record {
     classes: Graph::new(),
     class_of: BTreeMap::new(),
     ended: BTreeMap::new(),
-    cut_orders: 0,
+    cut_pairs: 0,
     locks: BTreeMap::new(),
     free: Vec::new(),
     count: 0,
@@ -279,20 +279,20 @@ pub(crate) fn report() -> Report {
     report
 }
 
-/// Returns the orders of locks: of those that live, and of those that have ended.
-pub(crate) fn orders() -> Orders {
+/// Returns the pairs of locks that live, and of those that have ended.
+pub(crate) fn pairs() -> Pairs {
     let record = record();
-    let mut orders = Orders { seen: Vec::new(), cut: record.cut_orders };
+    let mut pairs = Pairs { seen: Vec::new(), cut: record.cut_pairs };
     let mut add = |pair: &Link<Sighting>| {
-        if orders.seen.len() < ORDERS {
-            orders.seen.push(record.step(pair));
+        if pairs.seen.len() < PAIRS {
+            pairs.seen.push(record.step(pair));
         } else {
-            orders.cut += 1;
+            pairs.cut += 1;
         }
     };
     record.graph.first_seen().for_each(|pair| add(&pair));
     record.ended.values().for_each(add);
-    orders
+    pairs
 }
 
 /// Returns the name and number of the calling thread.
@@ -386,10 +386,10 @@ impl Record {
     fn keep(&mut self, pair: Link<Sighting>) {
         let [held, taken] =
             [pair.note.held.0, pair.note.taken.0].map(|lock| self.class(lock.place));
-        let is_full = self.ended.len() >= ORDERS;
+        let is_full = self.ended.len() >= PAIRS;
         match self.ended.entry((held, taken)) {
             Entry::Occupied(_) => {}
-            Entry::Vacant(_) if is_full => self.cut_orders += 1,
+            Entry::Vacant(_) if is_full => self.cut_pairs += 1,
             Entry::Vacant(entry) => {
                 entry.insert(pair);
             }

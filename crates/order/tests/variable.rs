@@ -86,20 +86,20 @@ fn with_the_variable_a_cycle_is_in_the_file() {
     // For tools: the finding when it is made, and both orders of the locks, which have ended.
     let made: Vec<_> = lines.iter().filter(|line| line.starts_with(JSON)).collect();
     assert_eq!(made.len(), 2, "{text}");
-    assert!(made[0].contains("\"ended\": false") && made[0].contains("\"orders\": []"), "{text}");
+    assert!(made[0].contains("\"ended\": false") && made[0].contains("\"pairs\": []"), "{text}");
     assert_eq!(made[0].matches("\"held_at\": ").count(), 2, "the steps of the cycle: {text}");
     assert!(last.contains("\"ended\": true") && last.contains("\"cycles\": []"), "{text}");
-    let (_, orders) = last.split_once("\"orders\": ").expect("it has the field");
+    let (_, pairs) = last.split_once("\"pairs\": ").expect("it has the field");
     for held in ["{\"number\": 1, ", "{\"number\": 2, "].map(|lock| format!("\"held\": {lock}")) {
-        assert_eq!(orders.matches(&held).count(), 1, "{orders}");
+        assert_eq!(pairs.matches(&held).count(), 1, "{pairs}");
     }
-    assert!(orders.contains("variable::opposite_orders"), "{orders}");
-    assert!(orders.contains("\"held_at\": \"crates/order/tests/variable.rs:"), "{orders}");
+    assert!(pairs.contains("variable::opposite_orders"), "{pairs}");
+    assert!(pairs.contains("\"held_at\": \"crates/order/tests/variable.rs:"), "{pairs}");
 }
 
 #[test]
-fn locks_of_one_place_that_have_ended_are_one_order_in_the_file() {
-    let test = "locks_of_one_place_that_have_ended_are_one_order_in_the_file";
+fn locks_of_one_place_that_have_ended_are_one_pair_in_the_file() {
+    let test = "locks_of_one_place_that_have_ended_are_one_pair_in_the_file";
     let Some(text) = with_file(test, |_| {
         for _ in 0..1_000 {
             let (one, two) = (Identity::new(), Identity::new());
@@ -114,7 +114,7 @@ fn locks_of_one_place_that_have_ended_are_one_order_in_the_file() {
     };
     let line = text.lines().last().unwrap_or_default();
     assert_eq!(line.matches("\"held_at\": ").count(), 1, "{line}");
-    assert!(line.contains("\"locks\": 2000, ") && line.contains("\"cut_orders\": 0"), "{line}");
+    assert!(line.contains("\"locks\": 2000, ") && line.contains("\"cut_pairs\": 0"), "{line}");
 }
 
 #[test]

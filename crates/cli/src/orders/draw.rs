@@ -1,11 +1,11 @@
-//! Draws the orders of locks: each lock has a row, and an order is an arc from the held lock to
+//! Draws the orders of locks: each lock has a row, and a pair is an arc from the held lock to
 //! the taken one. Arcs to a lower row are left of the locks, those to a higher row right of them.
-//! So names and locks never overlap, whichever orders there are.
+//! So names and locks never overlap, whichever pairs there are.
 
 use stanchion_study::report::markup::Markup;
 
 use super::graph::Graph;
-use super::{Order, Orders};
+use super::{Orders, Pair};
 
 /// The height of a row: two lines of text.
 const ROW: f64 = 40.0;
@@ -41,14 +41,14 @@ pub(super) fn write(page: &mut Markup, graph: &Graph<'_>, orders: &Orders) {
         ));
         // Cycles are drawn last, over the others.
         for is_in_cycle in [false, true] {
-            let drawn = graph.orders.iter().filter(|(.., pair)| pair.is_in_cycle == is_in_cycle);
+            let drawn = graph.pairs.iter().filter(|(.., pair)| pair.is_in_cycle == is_in_cycle);
             drawn.for_each(|order| arc(page, widths, graph.locks.len(), order, orders));
         }
         for (row, lock) in graph.locks.iter().enumerate() {
-            let is_red = |&(from, to, pair): &(usize, usize, &Order)| {
+            let is_red = |&(from, to, pair): &(usize, usize, &Pair)| {
                 pair.is_in_cycle && (from == row || to == row)
             };
-            let fill = if graph.orders.iter().any(is_red) { "fred" } else { "ftext" };
+            let fill = if graph.pairs.iter().any(is_red) { "fred" } else { "ftext" };
             let (x, y) = (widths.down, (row as f64 + 0.5) * ROW);
             let left = x + widths.up;
             let letters = ((widths.all - left) / 6.6) as usize;
@@ -67,12 +67,12 @@ pub(super) fn write(page: &mut Markup, graph: &Graph<'_>, orders: &Orders) {
     }
 }
 
-/// Draws an order.
+/// Draws a pair.
 fn arc(
     page: &mut Markup,
     widths: &Widths,
     rows: usize,
-    &(from, to, pair): &(usize, usize, &Order),
+    &(from, to, pair): &(usize, usize, &Pair),
     orders: &Orders,
 ) {
     let centre = |row: usize| (row as f64 + 0.5) * ROW;

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Lock, Order, Orders};
+use super::{Lock, Orders, Pair};
 
 /// The most locks that are drawn.
 pub(super) const MOST: usize = 30;
 
-/// The locks and orders of a picture.
+/// The locks and pairs of a picture.
 pub(super) struct Graph<'o> {
     /// The locks, from the one that is taken first down.
     pub(super) locks: Vec<&'o Lock>,
-    /// The orders: the rows of the held and of the taken lock.
-    pub(super) orders: Vec<(usize, usize, &'o Order)>,
-    /// The number of locks that any order has.
+    /// The pairs: the rows of the held and of the taken lock.
+    pub(super) pairs: Vec<(usize, usize, &'o Pair)>,
+    /// The number of locks that any pair has.
     pub(super) all: usize,
     /// True if a drawn lock is in a cycle.
     pub(super) has_cycle: bool,
@@ -31,7 +31,7 @@ impl<'o> Graph<'o> {
             })
         };
         let pairs = orders.pairs.iter();
-        let edges: Vec<(usize, usize, &Order)> =
+        let edges: Vec<(usize, usize, &Pair)> =
             pairs.map(|pair| (node(&pair.step.held), node(&pair.step.taken), pair)).collect();
         let chosen = choose(locks.len(), &edges);
         let edges: Vec<_> =
@@ -44,15 +44,15 @@ impl<'o> Graph<'o> {
         Self {
             all: locks.len(),
             locks: rows.iter().map(|&lock| locks[lock]).collect(),
-            orders: edges.into_iter().map(place).collect(),
+            pairs: edges.into_iter().map(place).collect(),
             has_cycle,
         }
     }
 }
 
 /// Returns which locks are drawn: all, or those in cycles first, then their neighbours, or without
-/// cycles those with the most orders.
-fn choose(locks: usize, edges: &[(usize, usize, &Order)]) -> Vec<bool> {
+/// cycles those with the most pairs.
+fn choose(locks: usize, edges: &[(usize, usize, &Pair)]) -> Vec<bool> {
     if locks <= MOST {
         return vec![true; locks];
     }
@@ -87,10 +87,10 @@ fn choose(locks: usize, edges: &[(usize, usize, &Order)]) -> Vec<bool> {
     chosen
 }
 
-/// Returns the locks from the first row down, so that few orders lead up. Where no lock is left
+/// Returns the locks from the first row down, so that few pairs lead up. Where no lock is left
 /// that is only taken first, the one comes next that is most of all taken before others: the
 /// heuristic of Eades, Lin and Smyth (1993).
-fn rows(chosen: &[bool], edges: &[(usize, usize, &Order)]) -> Vec<usize> {
+fn rows(chosen: &[bool], edges: &[(usize, usize, &Pair)]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..chosen.len()).filter(|&lock| chosen[lock]).collect();
     let mut rows = Vec::with_capacity(left.len());
     while !left.is_empty() {

@@ -37,14 +37,14 @@ pub(crate) struct Orders {
     /// Locks that a thread took while it held them: held and taken lock are the same.
     pub(crate) recursions: Vec<Step>,
     /// The pairs of locks, the ones of cycles among them.
-    pub(crate) pairs: Vec<Order>,
+    pub(crate) pairs: Vec<Pair>,
     /// The counts of what was not recorded.
     pub(crate) losses: Losses,
 }
 
 /// A held and a taken lock.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct Pair {
     /// The step, as it was seen first.
     pub(crate) step: Step,
     /// True if it is a part of a cycle.
@@ -112,7 +112,7 @@ pub(crate) struct Losses {
     /// Findings beyond those that are kept.
     pub(crate) cut_findings: u64,
     /// Pairs beyond those that are kept.
-    pub(crate) cut_orders: u64,
+    pub(crate) cut_pairs: u64,
 }
 
 /// The reason why a file of orders cannot be reported.
@@ -207,7 +207,7 @@ impl Losses {
             (self.cut_searches, "searches for cycles that ended early"),
             (self.cut_contexts, "pairs under more sets of held locks than are kept"),
             (self.cut_findings, "findings beyond those that are kept"),
-            (self.cut_orders, "pairs of locks beyond those that are kept"),
+            (self.cut_pairs, "pairs of locks beyond those that are kept"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -6,7 +6,7 @@ use stanchion_study::units::{count, grouped_count};
 use super::graph::{Graph, MOST};
 use super::{Cycle, Orders, Step, draw};
 
-/// The most findings of each kind that are written, and the most orders.
+/// The most findings of each kind that are written, and the most pairs.
 const SHOWN: usize = 100;
 
 /// Writes the section.
@@ -64,7 +64,7 @@ fn picture(page: &mut Markup, orders: &Orders) {
         let which = if graph.has_cycle {
             "those in cycles and their neighbours"
         } else {
-            "those with the most orders, for there are no cycles"
+            "those with the most pairs, for there are no cycles"
         };
         words += &format!(
             " Of {} locks {} are drawn, which is at most {MOST}: {which}.",
@@ -114,14 +114,14 @@ fn more(page: &mut Markup, all: usize) {
     }
 }
 
-/// Writes all orders as a table.
+/// Writes all pairs as a table.
 fn pairs(page: &mut Markup, orders: &Orders) {
     if orders.pairs.is_empty() {
         return;
     }
     page.raw("<details>");
-    page.element("summary", &format!("All {}", count(orders.pairs.len(), "order")));
-    let row = |pair: &super::Order| {
+    page.element("summary", &format!("All {}", count(orders.pairs.len(), "pair")));
+    let row = |pair: &super::Pair| {
         let Step { held, taken, thread, .. } = &pair.step;
         let [held, taken] = [held, taken].map(|lock| lock.words(orders));
         let cycle = if pair.is_in_cycle { "in a cycle" } else { "" };

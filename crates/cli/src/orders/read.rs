@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::{Cycle, Lock, Losses, NotRead, Order, Orders, Step, merge};
+use super::{Cycle, Lock, Losses, NotRead, Orders, Pair, Step, merge};
 
 /// The beginning of a line for tools.
 const BEGINS: &str = "{\"format\": \"stanchion orders\"";
@@ -39,8 +39,8 @@ struct Line {
     hints: Vec<Cycle>,
     /// New recursions.
     recursions: Vec<Step>,
-    /// All orders, at the end.
-    orders: Vec<Step>,
+    /// All pairs, at the end.
+    pairs: Vec<Step>,
 }
 
 /// A process, as far as its lines were read.
@@ -84,12 +84,12 @@ impl Orders {
             }
             let all = read.cycles.iter_mut().chain(&mut read.hints);
             let all = all.flat_map(|cycle| &mut cycle.steps);
-            let all = all.chain(&mut read.recursions).chain(&mut read.orders);
+            let all = all.chain(&mut read.recursions).chain(&mut read.pairs);
             all.for_each(|step| clean(step, index));
             cycles.extend(read.cycles);
             orders.hints.extend(read.hints);
             orders.recursions.extend(read.recursions);
-            steps.extend(read.orders);
+            steps.extend(read.pairs);
         }
         if processes.is_empty() {
             return Err(NotRead::TextOnly);
@@ -129,7 +129,7 @@ fn parse(line: usize, text: &str) -> Result<Line, NotRead> {
         }
     }
     let steps = read.cycles.iter().chain(&read.hints).flat_map(|cycle| &cycle.steps);
-    if steps.chain(&read.recursions).chain(&read.orders).any(|step| step.calls.len() > DEEPEST) {
+    if steps.chain(&read.recursions).chain(&read.pairs).any(|step| step.calls.len() > DEEPEST) {
         return Err(NotRead::Wrong(line, "a path of too many calls"));
     }
     Ok(read)
@@ -150,14 +150,14 @@ fn clean(step: &mut Step, process: usize) {
 
 /// Returns the pairs of locks, each once. One with the places of a pair of an earlier process is
 /// left out, unless a new cycle has it.
-fn pairs(cycles: &[Cycle], orders: Vec<Step>) -> Vec<Order> {
+fn pairs(cycles: &[Cycle], steps: Vec<Step>) -> Vec<Pair> {
     let mut known = BTreeMap::<[String; 6], usize>::new();
     let mut by_locks = BTreeSet::new();
     let mut pairs = Vec::new();
     let mut add = |step: &Step, is_in_cycle: bool| {
         let of = |lock: &Lock| (lock.process, lock.number);
         if by_locks.insert((of(&step.held), of(&step.taken))) {
-            pairs.push(Order { step: step.clone(), is_in_cycle });
+            pairs.push(Pair { step: step.clone(), is_in_cycle });
         }
     };
     let mut found = BTreeMap::<Vec<String>, usize>::new();
@@ -172,7 +172,7 @@ fn pairs(cycles: &[Cycle], orders: Vec<Step>) -> Vec<Order> {
             }
         }
     }
-    for step in orders {
+    for step in steps {
         let process = step.held.process;
         if *known.entry(step.places().map(str::to_owned)).or_insert(process) == process {
             add(&step, false);
@@ -184,21 +184,15 @@ fn pairs(cycles: &[Cycle], orders: Vec<Step>) -> Vec<Order> {
 impl Losses {
     /// Adds those of another process.
     fn add(&mut self, other: &Self) {
-        let Self {
-            unseen_releases,
-            too_deep,
-            cut_searches,
-            cut_contexts,
-            cut_findings,
-            cut_orders,
-        } = self;
+        let Self { unseen_releases, too_deep, cut_searches, cut_contexts, cut_findings, cut_pairs } =
+            self;
         for (sum, more) in [
             (unseen_releases, other.unseen_releases),
             (too_deep, other.too_deep),
             (cut_searches, other.cut_searches),
             (cut_contexts, other.cut_contexts),
             (cut_findings, other.cut_findings),
-            (cut_orders, other.cut_orders),
+            (cut_pairs, other.cut_pairs),
         ] {
             *sum = sum.saturating_add(more);
         }

@@ -22,14 +22,14 @@ fn step(thread: &str, held: u64, taken: u64) -> Value {
 }
 
 /// A line of a process that has ended.
-fn line(process: u64, cycles: &[Vec<Value>], orders: &[Value]) -> String {
+fn line(process: u64, cycles: &[Vec<Value>], pairs: &[Value]) -> String {
     let cycle = |steps: &Vec<Value>| json!({"needs_writer": false, "steps": steps});
     let fields = json!({
         "version": 1, "process": process, "ended": true, "locks": 2, "pairs": 0,
         "losses": {"unseen_releases": 0, "too_deep": 0, "cut_searches": 0, "cut_contexts": 0,
-            "cut_findings": 0, "cut_orders": 3},
+            "cut_findings": 0, "cut_pairs": 3},
         "cycles": cycles.iter().map(cycle).collect::<Vec<_>>(), "hints": [], "recursions": [],
-        "orders": orders,
+        "pairs": pairs,
     });
     let fields = fields.to_string();
     format!(
@@ -56,7 +56,7 @@ fn a_cycle_is_told_with_both_call_paths() {
     assert!(Orders::is_in(&text));
     let orders = Orders::read(&text).unwrap();
     let lines = lines(&orders);
-    let first = "2 locks recorded in 1 process; 3 orders; 1 cycle, 0 recursions and 0 hints found";
+    let first = "2 locks recorded in 1 process; 3 pairs; 1 cycle, 0 recursions and 0 hints found";
     assert_eq!(lines[0], first);
     assert_eq!(
         lines[2..12],
@@ -118,22 +118,22 @@ fn another_run_of_the_program_adds_only_what_is_new() {
     let pairs = orders
         .pairs
         .iter()
-        .map(|Order { step, .. }| (step.held.process, step.held.number, step.taken.number));
+        .map(|Pair { step, .. }| (step.held.process, step.held.number, step.taken.number));
     let pairs: Vec<_> = pairs.collect();
     assert_eq!(pairs, [(0, 1, 2), (0, 2, 1), (1, 3, 4), (1, 4, 3), (0, 2, 3), (1, 5, 6)]);
-    assert_eq!(orders.losses.cut_orders, 6);
+    assert_eq!(orders.losses.cut_pairs, 6);
     assert_eq!(orders.pairs[5].step.held.name(&orders), "lock 5 of process 72");
 }
 
 #[test]
-fn orders_without_a_cycle_lead_down() {
+fn pairs_without_a_cycle_lead_down() {
     let pairs = [(5, 4), (4, 3), (3, 2), (2, 1), (5, 1), (4, 2)];
     let steps: Vec<_> = pairs.iter().map(|&(held, taken)| step("1", held, taken)).collect();
     let orders = Orders::read(&line(1, &[], &steps)).unwrap();
     let graph = Graph::of(&orders);
     let numbers: Vec<_> = graph.locks.iter().map(|lock| lock.number).collect();
     assert_eq!(numbers, [5, 4, 3, 2, 1]);
-    assert!(graph.orders.iter().all(|(from, to, _)| from < to));
+    assert!(graph.pairs.iter().all(|(from, to, _)| from < to));
     assert!(!graph.has_cycle);
 }
 
@@ -160,7 +160,7 @@ fn a_large_graph_is_reduced_to_cycles_and_their_neighbours() {
 
 /// The rows of text are what could overlap: each has its own band.
 #[test]
-fn thirty_locks_in_all_orders_do_not_overlap() {
+fn thirty_locks_in_all_pairs_do_not_overlap() {
     let pairs = (1..=30).flat_map(|held| (1..=30).map(move |taken| (held, taken)));
     let steps =
         pairs.filter(|(held, taken)| held != taken).map(|(held, taken)| step("1", held, taken));

@@ -4,7 +4,7 @@ use stanchion_study::units::{count, grouped_count};
 
 use super::{Cycle, Lock, Orders, Step};
 
-/// The most findings of each kind that are printed, and the most orders.
+/// The most findings of each kind that are printed, and the most pairs.
 const SHOWN: usize = 20;
 
 /// Returns the lines for a terminal.
@@ -28,7 +28,7 @@ pub(crate) fn lines(orders: &Orders) -> Vec<String> {
     more(&mut lines, orders.hints.len(), "hint");
     if !orders.pairs.is_empty() {
         lines.push(String::new());
-        lines.push("Orders of locks, a held one before a taken one:".to_owned());
+        lines.push("Pairs of locks, the held one before the taken one:".to_owned());
     }
     for pair in orders.pairs.iter().take(SHOWN) {
         let Step { held, taken, .. } = &pair.step;
@@ -36,7 +36,7 @@ pub(crate) fn lines(orders: &Orders) -> Vec<String> {
         let cycle = if pair.is_in_cycle { ", in a cycle" } else { "" };
         lines.push(format!("  {held} before {taken}{cycle}"));
     }
-    more(&mut lines, orders.pairs.len(), "order");
+    more(&mut lines, orders.pairs.len(), "pair");
     lines.extend(notes(orders));
     lines
 }
@@ -50,7 +50,7 @@ pub(super) fn summary(orders: &Orders) -> String {
     format!(
         "{} recorded in {processes}; {}; {}, {} and {} found",
         grouped_count(orders.locks, "lock"),
-        count(orders.pairs.len(), "order"),
+        count(orders.pairs.len(), "pair"),
         count(orders.cycles.len(), "cycle"),
         count(orders.recursions.len(), "recursion"),
         count(orders.hints.len(), "hint"),
@@ -97,7 +97,7 @@ pub(super) fn notes(orders: &Orders) -> Vec<String> {
     let mut notes = orders.losses.words();
     if orders.unended > 0 {
         notes.push(
-            "A process has not ended, or was ended by a signal: its orders outside of cycles are not in the file."
+            "A process has not ended, or was ended by a signal: its pairs outside of cycles are not in the file."
                 .to_owned(),
         );
     }

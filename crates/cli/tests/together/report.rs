@@ -163,15 +163,15 @@ fn thirty_locks() -> String {
             "calls": [HOSTILE, "server::a_long_name::of_a_function::without::any_blank::in_it"],
         })
     };
-    let orders = (1..=30).flat_map(|held| (held + 1..=30).map(move |taken| (held, taken)));
-    let orders: Vec<_> = orders.map(|(held, taken)| step(held, taken)).collect();
+    let pairs = (1..=30).flat_map(|held| (held + 1..=30).map(move |taken| (held, taken)));
+    let pairs: Vec<_> = pairs.map(|(held, taken)| step(held, taken)).collect();
     let around: Vec<_> = (1..=30).map(|held| step(held, held % 30 + 1)).collect();
     let line = json!({
         "version": 1, "process": 71, "ended": true, "locks": 30,
         "losses": {"unseen_releases": 1, "too_deep": 0, "cut_searches": 0, "cut_contexts": 0,
-            "cut_findings": 0, "cut_orders": 0},
+            "cut_findings": 0, "cut_pairs": 0},
         "cycles": [{"needs_writer": true, "steps": around}], "hints": [],
-        "recursions": [step(7, 7)], "orders": orders,
+        "recursions": [step(7, 7)], "pairs": pairs,
     });
     format!("{{\"format\": \"stanchion orders\", {}\n", &line.to_string()[1..])
 }
