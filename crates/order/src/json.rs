@@ -56,7 +56,7 @@ struct Line<'a> {
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { cycles, hints, recursions, losses, locks, pairs } = self.report;
+        let Report { cycles, hints, recursions, losses, locks, pairs, .. } = self.report;
         let (process, ended) = (std::process::id(), self.pairs.is_some());
         write!(
             f,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub(crate) use page::write;
+pub(crate) use page::{warning, write};
 pub(crate) use text::lines;
 
 /// The orders of locks of a program.

@@ -9,9 +9,19 @@ use super::{Cycle, Orders, Step, draw};
 /// The most findings of each kind that are written, and the most pairs.
 const SHOWN: usize = 100;
 
+/// Writes a warning with a link to the section, if there are cycles.
+pub(crate) fn warning(page: &mut Markup, orders: &Orders) {
+    if orders.cycles.is_empty() {
+        return;
+    }
+    let found = count(orders.cycles.len(), "possible deadlock");
+    page.raw("<p class=\"warning\">").text(&found);
+    page.raw(" in the <a href=\"#orders\">orders of locks</a></p>\n");
+}
+
 /// Writes the section.
 pub(crate) fn write(page: &mut Markup, orders: &Orders) {
-    page.raw("<section>").element("h2", "Orders of locks");
+    page.raw("<section id=\"orders\">").element("h2", "Orders of locks");
     page.element("p class=\"unit\"", &super::text::summary(orders));
     picture(page, orders);
     if !orders.cycles.is_empty() {

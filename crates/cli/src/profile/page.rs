@@ -10,7 +10,7 @@ use super::lanes;
 use super::recorded::Recorded;
 use super::timeline::Timeline;
 use crate::advise;
-use crate::orders;
+use crate::orders::{self, Orders};
 use crate::paths::{Profile, Waits};
 
 /// The number of names in the table, and of paths.
@@ -32,7 +32,7 @@ pub(super) fn page(subject: &Subject) -> String {
     match &subject.recorded {
         Some(recorded) => {
             start(&mut page, "Where threads waited");
-            waits(&mut page, recorded);
+            waits(&mut page, recorded, subject.orders.as_ref());
         }
         None => {
             start(&mut page, "Orders of locks");
@@ -53,8 +53,8 @@ pub(super) fn page(subject: &Subject) -> String {
     page.finish()
 }
 
-/// Writes the part on a recording.
-fn waits(page: &mut Markup, recorded: &Recorded) {
+/// Writes the part on a recording. `orders` come after it.
+fn waits(page: &mut Markup, recorded: &Recorded, orders: Option<&Orders>) {
     let profile = &recorded.profile;
     page.element("h1", &format!("Where the threads of {} waited", profile.program));
     page.element(
@@ -63,6 +63,7 @@ fn waits(page: &mut Markup, recorded: &Recorded) {
          Several threads may wait at once, so the times can add up to more than the program ran.",
     );
     facts(page, profile);
+    orders.iter().for_each(|orders| orders::warning(page, orders));
     classes(page, profile);
     if let Some(timeline) = Timeline::of(recorded) {
         lanes::write(page, &timeline);

@@ -23,23 +23,23 @@ pub(super) fn lines(recorded: &Recorded) -> Vec<String> {
         nanos(profile.elapsed_ns as f64),
         nanos(total)
     )];
-    lines.push(format!("{:<11}{:>12}{:>12}{:>10}", "kind", "waits", "waited", "share"));
+    lines.push(format!("{:<11}{:>12}{:>12}{:>19}", "kind", "waits", "waited", "share"));
     for (class, waits, part) in profile.classes() {
         let (waits, time) = (grouped(waits), nanos(part as f64));
-        lines.push(format!("{class:<11}{waits:>12}{time:>12}{:>10}", share(part)));
+        lines.push(format!("{class:<11}{waits:>12}{time:>12}{:>19}", share(part)));
     }
     if let Some(timeline) = Timeline::of(recorded) {
         threads(&timeline, &mut lines);
     }
     lines.push(String::new());
     lines.push(format!(
-        "{:<11}{:>12}{:>12}{:>10}{:>11}{:>13}{:>11}  name",
+        "{:<11}{:>12}{:>12}{:>19}{:>11}{:>13}{:>11}  name",
         "kind", "waits", "waited", "share", "mean", "p99", "longest"
     ));
     let named = recorded.named();
     for (class, name, waits) in named.iter().take(SHOWN) {
         lines.push(format!(
-            "{class:<11}{:>12}{:>12}{:>10}{:>11}{:>13}{:>11}  {name}",
+            "{class:<11}{:>12}{:>12}{:>19}{:>11}{:>13}{:>11}  {name}",
             grouped(waits.waits),
             nanos(waits.total_ns as f64),
             share(waits.total_ns),

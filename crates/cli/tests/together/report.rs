@@ -88,9 +88,13 @@ fn a_hundred_thousand_waits_of_hostile_names_are_a_small_page_and_a_sound_trace(
     assert_eq!(said.matches(covers).count(), 2, "{said}");
     let page = place.read("waits/report.html");
     assert!(page.len() < 2 << 20, "{}", page.len());
-    for part in
-        ["When each thread waited", "Of 200 threads the 64", "What is best", "Possible deadlock"]
-    {
+    for part in [
+        "When each thread waited",
+        "Of 200 threads the 64",
+        "What is best",
+        "Possible deadlock",
+        "1 possible deadlock in the <a href=\"#orders\">",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     assert_eq!(page.matches("<title>").count(), page.matches("</title>").count());
