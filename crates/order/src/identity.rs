@@ -6,16 +6,19 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::entry::LockEntry;
-use crate::local::{self, Local};
+use crate::local::{self, Awaited, Held, Local};
 use crate::mode::{Mode, Wanted};
 use crate::report::{CallSite, Report};
-use crate::{file, recorder, switch};
+use crate::{file, recorder, switch, totals};
 
 /// The identity of one lock, from its creation to its end.
 ///
 /// A wrapper keeps it in the lock, and tells it of each acquisition and release. It costs one
 /// relaxed load a call while the recorder is off. While it is on, it must not be told of a lock
 /// that a global allocator takes inside of another recorded lock, or at first by an attempt.
+///
+/// If the wrapper is `repr(C)` and has the raw lock directly behind its identity, then a
+/// [`Wait`](crate::Wait) for the raw lock's address is known to be for this lock.
 ///
 /// ```
 /// use stanchion_order::{Identity, Mode};
@@ -81,7 +84,43 @@ impl Identity {
     #[track_caller]
     pub fn acquiring(&self, mode: Mode) {
         if is_on() {
-            self.note_acquiring(mode, Location::caller());
+            self.note_acquiring(mode, Location::caller(), false);
+        }
+    }
+
+    /// Tells that the thread is about to block for the lock until a time: that is no order.
+    /// [`acquired`](Self::acquired) or [`gave_up`](Self::gave_up) follows. Costs as these do.
+    /// Never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// identity.trying(Mode::Exclusive);
+    /// // Here the lock blocks until a time.
+    /// identity.gave_up();
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn trying(&self, mode: Mode) {
+        if is_on() {
+            let place = Location::caller();
+            local::enter(|local| self.await_lock(local, mode, place, false));
+        }
+    }
+
+    /// Tells that the thread has blocked for the lock and did not get it. Costs as
+    /// [`released`](Self::released) does. Never panics.
+    ///
+    /// ```
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let identity = Identity::new();
+    /// # identity.trying(Mode::Exclusive);
+    /// identity.gave_up();
+    /// ```
+    #[inline]
+    pub fn gave_up(&self) {
+        if is_on() {
+            local::enter(|local| local.awaited.set(None));
         }
     }
 
@@ -156,6 +195,8 @@ impl Identity {
         if is_on() {
             let place = Location::caller();
             self.with_entry(|local, entry| {
+                let lock = self.held(entry, Mode::Exclusive, place);
+                local.awaited.set(Some(Awaited { lock, is_condition: false }));
                 let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
                 news.iter().for_each(append);
             });
@@ -189,23 +230,50 @@ impl Identity {
         }
 
         self.released(mode);
-        self.acquiring(mode);
+        if is_on() {
+            self.note_acquiring(mode, Location::caller(), true);
+        }
         let _again = Again(self, mode, Location::caller());
         act()
     }
 
     /// Notes an acquisition while the recorder is on.
-    fn note_acquiring(&self, mode: Mode, place: CallSite) {
+    fn note_acquiring(&self, mode: Mode, place: CallSite, is_condition: bool) {
         local::enter(|local| {
-            let news = recorder::acquiring(local, self.entry(place), Wanted::New(mode), place);
+            let entry = self.await_lock(local, mode, place, is_condition);
+            let news = recorder::acquiring(local, entry, Wanted::New(mode), place);
             news.iter().for_each(append);
         });
+    }
+
+    /// Notes that the thread is about to block for the lock, and returns the lock's entry.
+    #[inline]
+    fn await_lock(
+        &self,
+        local: &Local,
+        mode: Mode,
+        place: CallSite,
+        is_condition: bool,
+    ) -> &'static LockEntry {
+        let entry = self.entry(place);
+        let lock = self.held(entry, mode, place);
+        local.awaited.set(Some(Awaited { lock, is_condition }));
+        entry
     }
 
     /// Notes that the lock is held, while the recorder is on.
     #[inline]
     fn note_acquired(&self, mode: Mode, place: CallSite) {
-        local::enter(|local| recorder::acquired(local, self.entry(place), mode, place));
+        local::enter(|local| {
+            recorder::acquired(local, self.held(self.entry(place), mode, place));
+        });
+    }
+
+    /// Returns the lock as the thread holds it. Its address is that behind this identity.
+    #[inline]
+    fn held(&self, entry: &'static LockEntry, mode: Mode, place: CallSite) -> Held {
+        let address = std::ptr::from_ref(self).addr() + size_of::<Self>();
+        Held { entry, number: entry.number(), address, mode, place }
     }
 
     /// Runs `act` with the entry of a lock that has one. A lock without an entry was taken while
@@ -263,7 +331,7 @@ impl Drop for Identity {
 
 /// Returns true if acquisitions are recorded.
 #[inline]
-fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     switch::is_on(begin)
 }
 
@@ -273,7 +341,7 @@ fn begin(named: OsString) {
 }
 
 /// Appends findings to the file of the variable, if there is one.
-fn append(news: &Report) {
+pub(crate) fn append(news: &Report) {
     file::append(news, None);
 }
 
@@ -285,8 +353,9 @@ extern "C" fn at_exit() {
     }
     local::enter(|_| {
         let Report { losses, locks, pairs, .. } = recorder::report();
-        let counts = Report { losses, locks, pairs, ..Report::default() };
-        file::append(&counts, Some(&recorder::pairs()));
+        let mut last = Report { losses, locks, pairs, ..Report::default() };
+        totals::write_into(&mut last);
+        file::append(&last, Some(&recorder::pairs()));
     });
 }
 
@@ -331,6 +400,7 @@ pub fn report() -> Report {
         return Report::default();
     }
     let mut report = local::enter(|_| recorder::report()).unwrap_or_default();
+    totals::write_into(&mut report);
     report.losses.file = file::failure();
     report
 }

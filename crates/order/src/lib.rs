@@ -13,8 +13,11 @@ mod process;
 mod recorder;
 mod report;
 mod switch;
+mod totals;
+mod wait;
 
 pub use identity::{Identity, is_switched_on, report, switch_on};
 pub use mode::Mode;
 pub use path::{CallPath, Frame};
-pub use report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step};
+pub use report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step, WaitClass, WaitTotal};
+pub use wait::{Wait, mutex_acquired, mutex_released};

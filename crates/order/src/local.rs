@@ -23,6 +23,8 @@ pub(crate) struct Held {
     pub(crate) entry: &'static LockEntry,
     /// The lock's number, by which an entry of another lock is noticed.
     pub(crate) number: u64,
+    /// The address of the lock itself.
+    pub(crate) address: usize,
     /// The mode in which it is held.
     pub(crate) mode: Mode,
     /// The place of the acquisition.
@@ -41,6 +43,15 @@ impl Held {
     }
 }
 
+/// A lock that a thread is about to block for, or that its wait for a condition takes again.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    /// The lock, as it will be held.
+    pub(crate) lock: Held,
+    /// True if the thread waits for a condition first.
+    pub(crate) is_condition: bool,
+}
+
 /// The state of one thread.
 pub(crate) struct Local {
     /// True while the recorder runs in this thread: what it locks itself is not recorded.
@@ -57,6 +68,12 @@ pub(crate) struct Local {
     held: [Cell<Option<Held>>; DEEPEST],
     /// Keys of acquisitions that are in the graph, each in the position of its low bits.
     seen: [Cell<u64>; REMEMBERED],
+    /// The lock that the thread is about to block for.
+    pub(crate) awaited: Cell<Option<Awaited>>,
+    /// True while a wait calls the function of its caller that may release a mutex.
+    pub(crate) is_falling_asleep: Cell<bool>,
+    /// The mutex that the wait of a condition variable has released past its wrapper.
+    pub(crate) released: Cell<Option<Held>>,
 }
 
 thread_local! {
@@ -69,6 +86,9 @@ thread_local! {
             sum: Cell::new(0),
             held: [const { Cell::new(None) }; DEEPEST],
             seen: [const { Cell::new(0) }; REMEMBERED],
+            awaited: Cell::new(None),
+            is_falling_asleep: Cell::new(false),
+            released: Cell::new(None),
         }
     };
 }

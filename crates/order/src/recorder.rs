@@ -76,12 +76,14 @@ static RECORD: Mutex<Record> = Mutex::new(Record {
         cycles: Vec::new(),
         hints: Vec::new(),
         recursions: Vec::new(),
+        waits: Vec::new(),
         losses: Losses {
             unseen_releases: 0,
             too_deep: 0,
             cut_searches: 0,
             cut_contexts: 0,
             cut_findings: 0,
+            unnamed_waits: 0,
             file: None,
         },
         locks: 0,
@@ -213,7 +215,9 @@ fn remove_dead(local: &Local) {
 
 /// Notes that the thread holds a lock.
 #[inline]
-pub(crate) fn acquired(local: &Local, entry: &'static LockEntry, mode: Mode, place: CallSite) {
+pub(crate) fn acquired(local: &Local, taken: Held) {
+    let Held { entry, mode, .. } = taken;
+    local.awaited.set(None);
     if entry.is_lost() {
         return;
     }
@@ -221,7 +225,7 @@ pub(crate) fn acquired(local: &Local, entry: &'static LockEntry, mode: Mode, pla
         // The lock was taken, so it was free: its release was not seen.
         return lose(local, entry);
     }
-    if !local.push(Held { entry, number: entry.number(), mode, place }) {
+    if !local.push(taken) {
         TOO_DEEP.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -238,8 +242,9 @@ pub(crate) fn released(local: &Local, entry: &'static LockEntry, mode: Mode) {
 /// Notes that the thread holds a lock in another mode than before.
 #[inline]
 pub(crate) fn changed(local: &Local, entry: &'static LockEntry, from: Mode, to: Mode) {
+    local.awaited.set(None);
     match take_out(local, entry, from) {
-        Some(held) => acquired(local, entry, to, held.place),
+        Some(held) => acquired(local, Held { mode: to, ..held }),
         // It is one of those that were only counted, and stays so.
         None if local.is_too_deep() || entry.is_lost() => {}
         None => lose(local, entry),
@@ -269,6 +274,11 @@ fn lose(local: &Local, entry: &'static LockEntry) {
         record.found.recursions.retain(|found| found.lock.number != number || !found.is_fatal());
     }
     while local.remove(|held| std::ptr::eq(held.entry, entry)).is_some() {}
+}
+
+/// Returns a lock by its number, if it has not ended.
+pub(crate) fn lock(number: u64) -> Option<Lock> {
+    record().locks.get(&number).copied()
 }
 
 /// Returns all findings so far.

@@ -3,9 +3,13 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::mode::Mode;
 use crate::path::CallPath;
+
+/// The most totals of waits that are shown.
+const SHOWN_WAITS: usize = 32;
 
 /// The place in the source at which a lock was made or taken.
 pub type CallSite = &'static Location<'static>;
@@ -177,6 +181,57 @@ impl fmt::Display for Recursion {
     }
 }
 
+/// A class of waits, by what the thread waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum WaitClass {
+    /// A recorded lock.
+    Lock,
+    /// A condition. The thread had released a recorded mutex for it.
+    Condition,
+    /// Anything else, by its address: a `Once`, or a primitive of the program's own.
+    Other,
+}
+
+/// All waits of one class for one lock, condition or address.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WaitTotal {
+    /// Their class.
+    pub class: WaitClass,
+    /// The lock that was waited for, or the mutex of the condition.
+    pub lock: Option<Lock>,
+    /// The address that the first of them waited for.
+    pub address: usize,
+    /// Their number.
+    pub count: u64,
+    /// The sum of their lengths.
+    pub total: Duration,
+    /// The length of the longest.
+    pub longest: Duration,
+    /// The call path of the first.
+    pub path: Arc<CallPath>,
+}
+
+impl fmt::Display for WaitTotal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.address;
+        match (self.class, &self.lock) {
+            (WaitClass::Lock, Some(lock)) => write!(f, "  for {lock}")?,
+            (WaitClass::Condition, Some(lock)) => {
+                write!(f, "  for a condition ({address:#x}) with {lock}")?;
+            }
+            _ => write!(f, "  for {address:#x}")?,
+        }
+        let (count, total, longest) = (self.count, self.total, self.longest);
+        writeln!(f, ": {count}, {total:.1?} together, the longest {longest:.1?}")?;
+        match self.path.first_outside() {
+            Some(frame) => writeln!(f, "    first in {frame}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The counts of what was not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -192,6 +247,8 @@ pub struct Losses {
     pub cut_contexts: u64,
     /// Findings that are in no list, because the lists are full.
     pub cut_findings: u64,
+    /// Waits that are in no total, because there are too many totals.
+    pub unnamed_waits: u64,
     /// The reason if the file could not be written.
     pub file: Option<String>,
 }
@@ -204,6 +261,7 @@ impl fmt::Display for Losses {
             (self.cut_searches, "searches that ended early"),
             (self.cut_contexts, "pairs under more sets of held locks than are kept"),
             (self.cut_findings, "findings beyond those that are kept"),
+            (self.unnamed_waits, "waits for more locks and addresses than are kept"),
         ] {
             if count > 0 {
                 writeln!(f, "not recorded: {of}: {count}")?;
@@ -235,6 +293,8 @@ pub struct Report {
     pub hints: Vec<Cycle>,
     /// Threads that took a lock which they held.
     pub recursions: Vec<Recursion>,
+    /// The waits in a patched `parking_lot_core`, those with the most time first.
+    pub waits: Vec<WaitTotal>,
     /// The counts of what was not recorded.
     pub losses: Losses,
     /// The locks that were recorded.
@@ -259,6 +319,14 @@ impl fmt::Display for Report {
         }
         for hint in &self.hints {
             writeln!(f, "hint: locks made at these places are taken in both orders\n{hint}")?;
+        }
+        if !self.waits.is_empty() {
+            writeln!(f, "waits")?;
+            self.waits.iter().take(SHOWN_WAITS).try_for_each(|total| total.fmt(f))?;
+        }
+        match self.waits.len().saturating_sub(SHOWN_WAITS) {
+            0 => {}
+            more => writeln!(f, "  for {more} more locks and addresses, in less time each")?,
         }
         let (locks, pairs) = (self.locks, self.pairs);
         writeln!(f, "locks recorded: {locks}; pairs of a held and a taken lock: {pairs}")?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use stanchion_alone::{alone, alone_with, is_child};
-use stanchion_order::{Identity, Mode, is_switched_on, report};
+use stanchion_order::{Identity, Mode, Wait, is_switched_on, report};
 
 const VARIABLE: &str = "STANCHION_ORDERS";
 
@@ -158,6 +158,43 @@ fn a_program_without_findings_says_what_was_recorded() {
     let (text, line) = text.split_once('{').expect("the last line is for tools");
     assert!(line.contains("\"unseen_releases\": 1, "), "{line}");
     assert_eq!(text, format!("locks recorded: 1; pairs of a held and a taken lock: 0\n{losses}"));
+}
+
+#[test]
+fn waits_are_in_the_file_at_the_end_of_the_process() {
+    let test = "waits_are_in_the_file_at_the_end_of_the_process";
+    let Some(text) = with_file(test, |_| {
+        let lock = Identity::new();
+        // A raw lock would be behind its identity.
+        let address = (&raw const lock).addr() + size_of::<Identity>();
+        for _ in 0..2 {
+            lock.acquiring(Mode::Exclusive);
+            Wait::begin(address).end(true);
+            lock.acquired(Mode::Exclusive);
+            lock.released(Mode::Exclusive);
+        }
+        // It did not sleep.
+        Wait::begin(address).end(false);
+    }) else {
+        return;
+    };
+    assert!(text.contains("  for lock 1 (created at crates/order/tests/variable.rs:"), "{text}");
+    assert_eq!(text.matches("): 2, ").count(), 1, "{text}");
+    assert!(text.contains("    first in ") && text.contains("at ./tests/variable.rs:"), "{text}");
+    assert_eq!(text.matches("  for ").count(), 1, "{text}");
+}
+
+#[test]
+fn waits_for_many_addresses_are_bounded() {
+    let Some(text) = with_file("waits_for_many_addresses_are_bounded", |_| {
+        (0..300).for_each(|other| Wait::begin(0x1000 + 8 * other).end(true));
+    }) else {
+        return;
+    };
+    assert_eq!(text.matches("  for ").count(), 33, "32 and the line for the others:\n{text}");
+    assert!(text.contains("  for 224 more locks and addresses"), "{text}");
+    let lost = "not recorded: waits for more locks and addresses than are kept: 44\n";
+    assert!(text.ends_with(lost), "{text}");
 }
 
 #[test]

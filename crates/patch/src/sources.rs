@@ -89,6 +89,8 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("order/src/recorder.rs", include_str!("../sources/order/recorder.rs")),
     ("order/src/report.rs", include_str!("../sources/order/report.rs")),
     ("order/src/switch.rs", include_str!("../sources/order/switch.rs")),
+    ("order/src/totals.rs", include_str!("../sources/order/totals.rs")),
+    ("order/src/wait.rs", include_str!("../sources/order/wait.rs")),
 ];
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use crate::rwlock::{
     RawRwLockUpgradeDowngrade, RawRwLockUpgradeFair, RawRwLockUpgradeTimed,
 };
 
-/// A raw lock, with its identity.
+/// A raw lock, with its identity. `repr(C)`: the recorder knows the lock by the address behind it.
+#[repr(C)]
 pub struct Recorded<L> {
     /// The lock's identity in the record.
     identity: Identity,
@@ -49,6 +50,18 @@ impl<L> Recorded<L> {
             self.identity.acquired(mode);
         }
         taken
+    }
+
+    /// Takes the lock by an act that blocks, and not forever.
+    #[inline]
+    #[track_caller]
+    fn try_take(&self, mode: Mode, act: impl FnOnce(&L) -> bool) -> bool {
+        self.identity.trying(mode);
+        let taken = act(&self.raw);
+        if !taken {
+            self.identity.gave_up();
+        }
+        self.attempt(mode, taken)
     }
 
     /// Returns the lock for a release.
@@ -123,13 +136,13 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_for(&self, timeout: Self::Duration) -> bool {
-        self.attempt(Exclusive, self.raw.try_lock_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_until(&self, timeout: Self::Instant) -> bool {
-        self.attempt(Exclusive, self.raw.try_lock_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_until(timeout))
     }
 }
 
@@ -234,25 +247,25 @@ unsafe impl<R: RawRwLockTimed> RawRwLockTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: Self::Duration) -> bool {
-        self.attempt(Shared, self.raw.try_lock_shared_for(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_until(&self, timeout: Self::Instant) -> bool {
-        self.attempt(Shared, self.raw.try_lock_shared_until(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_until(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Self::Duration) -> bool {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: Self::Instant) -> bool {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_until(timeout))
     }
 }
 
@@ -276,13 +289,13 @@ unsafe impl<R: RawRwLockRecursiveTimed> RawRwLockRecursiveTimed for Recorded<R> 
     #[inline]
     #[track_caller]
     fn try_lock_shared_recursive_for(&self, timeout: Self::Duration) -> bool {
-        self.attempt(SharedRecursive, self.raw.try_lock_shared_recursive_for(timeout))
+        self.try_take(SharedRecursive, |raw| raw.try_lock_shared_recursive_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_recursive_until(&self, timeout: Self::Instant) -> bool {
-        self.attempt(SharedRecursive, self.raw.try_lock_shared_recursive_until(timeout))
+        self.try_take(SharedRecursive, |raw| raw.try_lock_shared_recursive_until(timeout))
     }
 }
 
@@ -360,13 +373,13 @@ unsafe impl<R: RawRwLockUpgradeTimed> RawRwLockUpgradeTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Self::Duration) -> bool {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_for(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: Self::Instant) -> bool {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_until(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_until(timeout))
     }
 
     #[inline]

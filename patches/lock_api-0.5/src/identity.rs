@@ -34,6 +34,12 @@ mod nothing {
         pub(crate) fn acquiring(&self, _: Mode) {}
 
         #[inline]
+        pub(crate) fn trying(&self, _: Mode) {}
+
+        #[inline]
+        pub(crate) fn gave_up(&self) {}
+
+        #[inline]
         pub(crate) fn acquired(&self, _: Mode) {}
 
         #[inline]

@@ -11,7 +11,8 @@ use crate::rwlock::{
     RawRwLockUpgradeDowngrade, RawRwLockUpgradeFair, RawRwLockUpgradeTimed,
 };
 
-/// A raw lock, with its identity.
+/// A raw lock, with its identity. `repr(C)`: the recorder knows the lock by the address behind it.
+#[repr(C)]
 pub struct Recorded<L> {
     /// The lock's identity in the record.
     identity: Identity,
@@ -55,6 +56,18 @@ impl<L> Recorded<L> {
             self.identity.acquired(mode);
         }
         guard
+    }
+
+    /// Takes the lock by an act that blocks, and not forever.
+    #[inline]
+    #[track_caller]
+    fn try_take<G>(&self, mode: Mode, act: impl FnOnce(&L) -> Option<G>) -> Option<G> {
+        self.identity.trying(mode);
+        let guard = act(&self.raw);
+        if guard.is_none() {
+            self.identity.gave_up();
+        }
+        self.attempt(mode, guard)
     }
 
     /// Returns the lock for a release.
@@ -119,13 +132,13 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_for(&self, timeout: R::Duration) -> Option<R::Guard> {
-        self.attempt(Exclusive, self.raw.try_lock_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_until(&self, timeout: R::Instant) -> Option<R::Guard> {
-        self.attempt(Exclusive, self.raw.try_lock_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_until(timeout))
     }
 }
 
@@ -230,25 +243,25 @@ unsafe impl<R: RawRwLockTimed> RawRwLockTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: R::Duration) -> Option<R::SharedGuard> {
-        self.attempt(Shared, self.raw.try_lock_shared_for(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_until(&self, timeout: R::Instant) -> Option<R::SharedGuard> {
-        self.attempt(Shared, self.raw.try_lock_shared_until(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_until(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: R::Duration) -> Option<R::ExclusiveGuard> {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: R::Instant) -> Option<R::ExclusiveGuard> {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_until(timeout))
     }
 }
 
@@ -332,13 +345,13 @@ unsafe impl<R: RawRwLockUpgradeTimed> RawRwLockUpgradeTimed for Recorded<R> {
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: R::Duration) -> Option<R::UpgradableGuard> {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_for(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: R::Instant) -> Option<R::UpgradableGuard> {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_until(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_until(timeout))
     }
 
     #[inline]

@@ -1,0 +1,177 @@
+//! Waits, as a parking lot tells of them: by the address that a thread waits for.
+//!
+//! The address says which lock it is, because the thread has told before which lock it is about to
+//! block for. The wait of a condition variable is known by the mutex that it releases.
+
+use std::time::{Duration, Instant};
+
+use crate::local::{self, Awaited, Held, Local};
+use crate::mode::Wanted;
+use crate::totals::{self, Target};
+use crate::{identity, recorder, switch};
+
+/// The bit that tells the second address of a read-write lock from its first.
+const SECOND: usize = 1;
+
+/// A wait of the calling thread that goes on.
+///
+/// It costs one relaxed load while the recorder is off. Else it costs two readings of the clock,
+/// and a call path if it is the first wait for its lock.
+///
+/// ```
+/// use stanchion_order::Wait;
+///
+/// let word = 0_u32;
+/// let wait = Wait::begin(std::ptr::from_ref(&word).addr());
+/// wait.sleeping(|| {
+///     // A condition variable releases its mutex here.
+/// });
+/// // Here the thread sleeps.
+/// wait.end(true);
+/// ```
+#[derive(Debug)]
+#[must_use = "the wait is counted by `end`"]
+pub struct Wait {
+    /// The time at which it began, if the recorder is on.
+    began: Option<Instant>,
+    /// The address that the thread waits for.
+    address: usize,
+}
+
+impl Wait {
+    /// Tells that the thread is about to wait for an address: that of a lock, of a condition, or of
+    /// another word. Never panics.
+    ///
+    /// ```
+    /// use stanchion_order::Wait;
+    ///
+    /// Wait::begin(0x1000).end(false);
+    /// ```
+    #[inline]
+    pub fn begin(address: usize) -> Self {
+        Self { began: identity::is_on().then(Instant::now), address }
+    }
+
+    /// Runs `act`, which may release a mutex before the thread sleeps. [`mutex_released`] then says
+    /// which. Costs nothing else, and never panics itself.
+    ///
+    /// ```
+    /// # use stanchion_order::Wait;
+    /// let wait = Wait::begin(0x1000);
+    /// assert_eq!(wait.sleeping(|| 1), 1);
+    /// wait.end(true);
+    /// ```
+    #[inline]
+    pub fn sleeping<R>(&self, act: impl FnOnce() -> R) -> R {
+        if self.began.is_none() {
+            return act();
+        }
+        let set = |is| local::enter(|local| local.is_falling_asleep.set(is));
+        set(true);
+        let result = act();
+        set(false);
+        result
+    }
+
+    /// Tells that the wait is over. `slept` is false if the thread did not wait after all: then
+    /// nothing is counted. Never panics.
+    ///
+    /// If the wait has released a mutex, the thread is about to block for it again.
+    ///
+    /// ```
+    /// # use stanchion_order::{Wait, WaitClass, report, switch_on};
+    /// switch_on();
+    /// let wait = Wait::begin(0x1000);
+    /// wait.end(true);
+    /// let report = report();
+    /// assert_eq!((report.waits[0].class, report.waits[0].count), (WaitClass::Other, 1));
+    /// ```
+    #[inline]
+    pub fn end(self, slept: bool) {
+        // In the child of a fork the totals may be locked forever.
+        if let Some(began) = self.began
+            && slept
+            && switch::is_known_on()
+        {
+            let length = began.elapsed();
+            local::enter(|local| end(local, self.address, length));
+        }
+    }
+}
+
+/// Counts a wait, and notes that its mutex is about to be taken again.
+#[cold]
+fn end(local: &Local, address: usize, length: Duration) {
+    let released = local.released.get();
+    let (target, lock) = target(local, released, address);
+    let lock = lock.and_then(|held| recorder::lock(held.number));
+    totals::count(target, lock, address, length);
+    if let Some(lock) = released {
+        local.awaited.set(Some(Awaited { lock, is_condition: false }));
+        let news = recorder::acquiring(local, lock.entry, Wanted::New(lock.mode), lock.place);
+        news.iter().for_each(identity::append);
+    }
+}
+
+/// Returns what the thread has waited for, and the lock that belongs to it.
+fn target(local: &Local, released: Option<Held>, address: usize) -> (Target, Option<Held>) {
+    let is_its = |held: &Held| held.address == address & !SECOND;
+    if let Some(held) = released {
+        return (Target::Condition(held.number, address), Some(held));
+    }
+    let awaited = local.awaited.get();
+    // A lock that is upgraded is held meanwhile.
+    let lock = awaited.map(|awaited| awaited.lock).filter(is_its);
+    if let Some(held) = lock.or_else(|| local.held().find(is_its)) {
+        return (Target::Lock(held.number), Some(held));
+    }
+    match awaited {
+        Some(Awaited { lock, is_condition: true }) => {
+            (Target::Condition(lock.number, address), Some(lock))
+        }
+        _ => (Target::Other(address), None),
+    }
+}
+
+/// Tells that the thread releases the mutex at this address, past its wrapper. It counts within
+/// [`Wait::sleeping`] only: there the wait of a condition variable does so.
+///
+/// Costs a relaxed load while the recorder is off, and some nanoseconds else. Never panics.
+///
+/// ```
+/// // A mutex that no thread is known to hold.
+/// stanchion_order::mutex_released(0x1000);
+/// ```
+#[inline]
+pub fn mutex_released(address: usize) {
+    if switch::is_known_on() {
+        local::enter(|local| {
+            if local.is_falling_asleep.get() {
+                local.released.set(local.remove(|held| held.address == address));
+            }
+        });
+    }
+}
+
+/// Tells that the thread has acquired the mutex at this address, past its wrapper. It counts only
+/// if the wait of a condition variable has released the mutex before.
+///
+/// Costs as [`mutex_released`] does. Never panics.
+///
+/// ```
+/// // A mutex that no wait has released.
+/// stanchion_order::mutex_acquired(0x1000);
+/// ```
+#[inline]
+pub fn mutex_acquired(address: usize) {
+    if switch::is_known_on() {
+        local::enter(|local| {
+            if let Some(held) = local.released.get()
+                && held.address == address
+            {
+                local.released.set(None);
+                recorder::acquired(local, held);
+            }
+        });
+    }
+}
