@@ -11,10 +11,12 @@ use sources::{
     EXPLANATION, FILES, MANIFESTS, ORDER_MANIFEST, PATH_IN_REPOSITORY, README, TITLE, WRITTEN_PATH,
 };
 
-/// A package that takes the place of one version of `lock_api`.
+/// A package that takes the place of one version of `lock_api` or `parking_lot_core`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Patch {
+    /// The name of the package, which is upstream's.
+    pub package: &'static str,
     /// The versions of upstream that it takes the place of, as `0.4`.
     pub series: &'static str,
     /// Its own version, which is that of the upstream release that it was made from.
@@ -24,26 +26,41 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Returns true if the patch can take the place of this version of `lock_api`.
+    /// Returns true if the patch can take the place of this version of a package. Costs a
+    /// comparison, and never panics.
     ///
     /// ```
-    /// let [old, new] = stanchion_patch::PATCHES;
-    /// assert!(old.replaces("0.4.12") && !old.replaces("0.40.1") && !new.replaces("0.4.12"));
+    /// let [old, new, core, _] = stanchion_patch::PATCHES;
+    /// assert!(old.replaces("lock_api", "0.4.12") && !old.replaces("lock_api", "0.40.1"));
+    /// assert!(!new.replaces("lock_api", "0.4.12") && !core.replaces("lock_api", "0.9.1"));
     /// ```
     #[must_use]
-    pub fn replaces(&self, version: &str) -> bool {
-        version.strip_prefix(self.series).is_some_and(|rest| rest.starts_with('.'))
+    pub fn replaces(&self, package: &str, version: &str) -> bool {
+        package == self.package
+            && version.strip_prefix(self.series).is_some_and(|rest| rest.starts_with('.'))
     }
 }
 
 /// The patches that [`write()`] writes.
 ///
 /// ```
-/// assert_eq!(stanchion_patch::PATCHES.map(|patch| patch.series), ["0.4", "0.5"]);
+/// assert_eq!(stanchion_patch::PATCHES.map(|patch| patch.series), ["0.4", "0.5", "0.9", "0.10"]);
 /// ```
-pub const PATCHES: [Patch; 2] = [
-    Patch { series: "0.4", version: "0.4.14", folder: "lock_api-0.4" },
-    Patch { series: "0.5", version: "0.5.0", folder: "lock_api-0.5" },
+pub const PATCHES: [Patch; 4] = [
+    Patch { package: "lock_api", series: "0.4", version: "0.4.14", folder: "lock_api-0.4" },
+    Patch { package: "lock_api", series: "0.5", version: "0.5.0", folder: "lock_api-0.5" },
+    Patch {
+        package: "parking_lot_core",
+        series: "0.9",
+        version: "0.9.12",
+        folder: "parking_lot_core-0.9",
+    },
+    Patch {
+        package: "parking_lot_core",
+        series: "0.10",
+        version: "0.10.0",
+        folder: "parking_lot_core-0.10",
+    },
 ];
 
 /// The reason why the patches were not written.
@@ -203,7 +220,8 @@ mod tests {
         for (patch, (path, text)) in PATCHES.iter().zip(MANIFESTS) {
             assert!(path.starts_with(&format!("{}/", patch.folder)));
             assert!(text.contains(&format!("\nversion = \"{}\"\n", patch.version)), "{path}");
-            assert!(patch.replaces(patch.version));
+            assert!(text.contains(&format!("\nname = \"{}\"\n", patch.package)), "{path}");
+            assert!(patch.replaces(patch.package, patch.version));
         }
     }
 

@@ -12,8 +12,9 @@ pub(crate) const TITLE: &str = "# Recorded locks, written by `stanchion patch`";
 /// The text of [`README`] below its title.
 pub(crate) const EXPLANATION: &str = "
 `lock_api-0.4` and `lock_api-0.5` are upstream's `lock_api` with recorded acquisitions, for
-`[patch.crates-io]`. `order` is the recorder that both depend on. `stanchion patch` prints the lines
-for `Cargo.toml`. When it is run again, it replaces each file here.
+`[patch.crates-io]`. `parking_lot_core-0.9` and `parking_lot_core-0.10` are upstream's with recorded
+waits. `order` is the recorder that all depend on. `stanchion patch` prints the lines for
+`Cargo.toml`. When it is run again, it replaces each file here.
 
 What differs from upstream, and what is not seen:
 https://github.com/stanchion-rs/stanchion/blob/main/patches/README.md
@@ -40,9 +41,11 @@ pub(crate) const PATH_IN_REPOSITORY: &str = "../../crates/order";
 pub(crate) const WRITTEN_PATH: &str = "../order";
 
 /// The manifests of the patches with their paths in the folder.
-pub(crate) const MANIFESTS: [(&str, &str); 2] = [
+pub(crate) const MANIFESTS: [(&str, &str); 4] = [
     ("lock_api-0.4/Cargo.toml", include_str!("../sources/lock_api-0.4.toml")),
     ("lock_api-0.5/Cargo.toml", include_str!("../sources/lock_api-0.5.toml")),
+    ("parking_lot_core-0.9/Cargo.toml", include_str!("../sources/parking_lot_core-0.9.toml")),
+    ("parking_lot_core-0.10/Cargo.toml", include_str!("../sources/parking_lot_core-0.10.toml")),
 ];
 
 /// Each file that is written as it is, and its path in the folder.
@@ -91,6 +94,142 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("order/src/switch.rs", include_str!("../sources/order/switch.rs")),
     ("order/src/totals.rs", include_str!("../sources/order/totals.rs")),
     ("order/src/wait.rs", include_str!("../sources/order/wait.rs")),
+    ("parking_lot_core-0.9/LICENSE-APACHE", include_str!("../sources/lock_api-APACHE")),
+    ("parking_lot_core-0.9/LICENSE-MIT", include_str!("../sources/lock_api-MIT")),
+    ("parking_lot_core-0.9/build.rs", include_str!("../sources/parking_lot_core-0.9.build.rs")),
+    ("parking_lot_core-0.9/src/lib.rs", include_str!("../sources/parking_lot_core-0.9/lib.rs")),
+    (
+        "parking_lot_core-0.9/src/parking_lot.rs",
+        include_str!("../sources/parking_lot_core-0.9/parking_lot.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/recorded.rs",
+        include_str!("../sources/parking_lot_core-0.9/recorded.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/spinwait.rs",
+        include_str!("../sources/parking_lot_core-0.9/spinwait.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/generic.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/generic.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/linux.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/linux.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/mod.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/mod.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/redox.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/redox.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/sgx.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/sgx.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/unix.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/unix.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/wasm.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/wasm.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/wasm_atomic.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/wasm_atomic.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/windows/bindings.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/windows/bindings.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/windows/keyed_event.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/windows/keyed_event.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/windows/mod.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/windows/mod.rs"),
+    ),
+    (
+        "parking_lot_core-0.9/src/thread_parker/windows/waitaddress.rs",
+        include_str!("../sources/parking_lot_core-0.9/thread_parker/windows/waitaddress.rs"),
+    ),
+    ("parking_lot_core-0.9/src/util.rs", include_str!("../sources/parking_lot_core-0.9/util.rs")),
+    (
+        "parking_lot_core-0.9/src/word_lock.rs",
+        include_str!("../sources/parking_lot_core-0.9/word_lock.rs"),
+    ),
+    ("parking_lot_core-0.10/LICENSE-APACHE", include_str!("../sources/lock_api-APACHE")),
+    ("parking_lot_core-0.10/LICENSE-MIT", include_str!("../sources/lock_api-MIT")),
+    ("parking_lot_core-0.10/src/lib.rs", include_str!("../sources/parking_lot_core-0.10/lib.rs")),
+    (
+        "parking_lot_core-0.10/src/parking_lot.rs",
+        include_str!("../sources/parking_lot_core-0.10/parking_lot.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/recorded.rs",
+        include_str!("../sources/parking_lot_core-0.10/recorded.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/spinwait.rs",
+        include_str!("../sources/parking_lot_core-0.10/spinwait.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/generic.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/generic.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/linux.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/linux.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/mod.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/mod.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/redox.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/redox.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/sgx.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/sgx.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/unix.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/unix.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/wasm.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/wasm.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/wasm_atomic.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/wasm_atomic.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/windows/bindings.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/windows/bindings.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/windows/keyed_event.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/windows/keyed_event.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/windows/mod.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/windows/mod.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/thread_parker/windows/waitaddress.rs",
+        include_str!("../sources/parking_lot_core-0.10/thread_parker/windows/waitaddress.rs"),
+    ),
+    (
+        "parking_lot_core-0.10/src/word_lock.rs",
+        include_str!("../sources/parking_lot_core-0.10/word_lock.rs"),
+    ),
 ];
 
 #[cfg(test)]
@@ -114,9 +253,12 @@ mod tests {
     fn every_file_of_the_patches_and_every_source_of_the_recorder_is_carried() {
         let (patches, order) = (repository().join("patches"), repository().join("crates/order"));
         let mut found = files(&order.join("src"));
-        for folder in ["lock_api-0.4", "lock_api-0.5"].map(|name| patches.join(name)) {
+        for patch in crate::PATCHES {
+            let folder = patches.join(patch.folder);
             found.extend(files(&folder.join("src")));
-            found.extend(["LICENSE-MIT", "LICENSE-APACHE"].map(|name| folder.join(name)));
+            let others =
+                ["LICENSE-MIT", "LICENSE-APACHE", "build.rs"].map(|name| folder.join(name));
+            found.extend(others.into_iter().filter(|path| path.is_file()));
         }
         found.extend(["README.md", "LICENSE-MIT", "LICENSE-APACHE"].map(|name| order.join(name)));
         found.sort();

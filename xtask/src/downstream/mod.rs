@@ -3,7 +3,7 @@
 //!
 //! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or
 //! simulated when the flag is set for the whole build. The second of them also simulates itself and
-//! draws what it saw. A third one is a program over dashmap, with the patches of `lock_api`.
+//! draws what it saw. A third one is a program over dashmap, with the patches.
 
 mod first;
 
@@ -16,7 +16,7 @@ use crate::shell;
 pub(crate) const MANIFESTS: [&str; 2] =
     ["examples/downstream/Cargo.toml", "examples/bounded_buffer/Cargo.toml"];
 
-/// The manifest of a program that is rebuilt with the patches of `lock_api`. Its tests are theirs.
+/// The manifest of a program that is rebuilt with the patches. Its tests are theirs.
 const PATCHED: &str = "examples/guarded_map/Cargo.toml";
 
 /// The manifest of a program without an allocator, which is built with the features apart.

@@ -76,14 +76,16 @@ fn records(program: &Path, registry: &Registry) -> Result {
     Ok(())
 }
 
-/// Writes the recorded `lock_api`, and builds its recorder. A package of `lock_api` would resolve
-/// to optional dependencies that the registry lacks.
+/// Writes the recorded packages, and builds their recorder. The others would resolve to
+/// optional dependencies that the registry lacks.
 fn patches(program: &Path, registry: &Registry) -> Result {
     let folder = registry.path("recorded-locks");
     let mut patch = Command::new(program);
     shell::run(patch.arg("patch").arg(&folder).current_dir(registry.path("")))?;
     demand(&folder.join("lock_api-0.4/Cargo.toml"))?;
     demand(&folder.join("lock_api-0.5/Cargo.toml"))?;
+    demand(&folder.join("parking_lot_core-0.9/build.rs"))?;
+    demand(&folder.join("parking_lot_core-0.10/Cargo.toml"))?;
     shell::run(&mut registry.cargo(&folder.join("order"), &["build"]))
 }
 

@@ -244,12 +244,12 @@ Examples:
   stanchion patch recorded-locks   writes the packages, and prints the lines for Cargo.toml
   stanchion patch --check          says whether the program here is built with them
 
-DIR must be missing, empty, or have an earlier copy, each file of which is replaced. The lines are for the versions of lock_api in the nearest \
+DIR must be missing, empty, or have an earlier copy, each file of which is replaced. The lines are for the versions of lock_api and parking_lot_core in the nearest \
 Cargo.lock. Built with them, a program records while STANCHION_ORDERS=FILE is set.
 
 Exit codes:
-  0  written; with --check: each lock_api comes from a folder
-  1  a file could not be written; with --check: a lock_api does not come from a folder, or there is none
+  0  written; with --check: each lock_api and parking_lot_core comes from a folder
+  1  a file could not be written; with --check: one of them does not come from a folder, or there is none
   2  wrong command line, DIR has other files, or a Cargo.lock that cannot be read";
 
 #[derive(Debug, clap::Args)]

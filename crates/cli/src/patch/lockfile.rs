@@ -1,25 +1,29 @@
-//! The `lock_api` that a `Cargo.lock` names.
+//! The packages of a `Cargo.lock` for which there are patches.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use stanchion_patch::PATCHES;
+
 use super::Refusal;
 
-/// The `lock_api` of a `Cargo.lock`.
+/// The patchable packages of a `Cargo.lock`.
 #[derive(Debug)]
 pub(super) struct LockFile {
     /// Its absolute path.
     pub(super) path: PathBuf,
-    /// Each version of `lock_api` that the program is built with.
+    /// Each version of them that the program is built with.
     pub(super) locked: Vec<Locked>,
-    /// The versions of patches of `lock_api` that cargo does not use.
-    pub(super) unused: Vec<String>,
+    /// The names and versions of patches of them that cargo does not use.
+    pub(super) unused: Vec<(&'static str, String)>,
 }
 
-/// One version of `lock_api`.
+/// One version of a package.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Locked {
+    /// The name of the package, which is that of a patch.
+    pub(super) name: &'static str,
     pub(super) version: String,
     /// True if it comes from a folder, as that of a patch does.
     pub(super) is_patched: bool,
@@ -50,12 +54,14 @@ fn parse(path: PathBuf, text: &str) -> Result<LockFile, Refusal> {
         };
         let is_package = table.starts_with("package]]");
         packages += usize::from(is_package);
-        let (Some("lock_api"), Some(version)) = (field("name"), field("version")) else { continue };
+        let (Some(name), Some(version)) = (field("name"), field("version")) else { continue };
+        let Some(patch) = PATCHES.iter().find(|patch| patch.package == name) else { continue };
+        let name = patch.package;
         if is_package {
             let is_patched = field("source").is_none();
-            locked.push(Locked { version: version.to_owned(), is_patched });
+            locked.push(Locked { name, version: version.to_owned(), is_patched });
         } else if table.starts_with("patch.unused]]") {
-            unused.push(version.to_owned());
+            unused.push((name, version.to_owned()));
         }
     }
     if packages == 0 {
@@ -92,9 +98,19 @@ mod tests {
             table("package", "lock_api", "0.4.12", REGISTRY),
             table("package", "lock_api", "0.5.0", "dependencies = [\n \"scopeguard\",\n]\n"),
             table("package", "lock_api_of_others", "1.0.0", REGISTRY),
+            table("package", "parking_lot_core", "0.9.10", REGISTRY),
         ]);
-        let locked = |version: &str, is_patched| Locked { version: version.to_owned(), is_patched };
-        assert_eq!(file.locked, [locked("0.4.12", false), locked("0.5.0", true)]);
+        let locked = |name, version: &str, is_patched| Locked {
+            name,
+            version: version.to_owned(),
+            is_patched,
+        };
+        let expected = [
+            locked("lock_api", "0.4.12", false),
+            locked("lock_api", "0.5.0", true),
+            locked("parking_lot_core", "0.9.10", false),
+        ];
+        assert_eq!(file.locked, expected);
         assert!(file.unused.is_empty());
     }
 
@@ -107,7 +123,7 @@ mod tests {
         ]);
         assert_eq!(file.locked.len(), 1);
         assert!(!file.locked[0].is_patched);
-        assert_eq!(file.unused, ["0.4.14"]);
+        assert_eq!(file.unused, [("lock_api", "0.4.14".to_owned())]);
     }
 
     #[test]

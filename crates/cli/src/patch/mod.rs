@@ -93,9 +93,9 @@ fn as_text(path: &Path) -> Result<&str, Refusal> {
     path.to_str().ok_or_else(|| Refusal::NotUtf8(path.to_owned()))
 }
 
-/// Returns the patch that can take the place of this `lock_api`.
+/// Returns the patch that can take the place of this package.
 fn patch_for(locked: &Locked) -> Option<&'static Patch> {
-    PATCHES.iter().find(|patch| patch.replaces(&locked.version))
+    PATCHES.iter().find(|patch| patch.replaces(locked.name, &locked.version))
 }
 
 /// Returns the lines to be typed, with comments between them. `folder` has the patches.
@@ -105,7 +105,7 @@ fn instructions(folder: &str, locks: Option<&LockFile>, program: &Path) -> Strin
         let _ = write!(
             text,
             "# There is no Cargo.lock in {} or above it: name the program by --manifest-path,\n\
-             # or take the lines for both versions. Cargo takes the patches when it makes the file.\n{}",
+             # or take the lines for all versions. Cargo takes the patches when it makes the file.\n{}",
             program.display(),
             manifest_lines(folder, &PATCHES.iter().collect::<Vec<_>>())
         );
@@ -114,10 +114,12 @@ fn instructions(folder: &str, locks: Option<&LockFile>, program: &Path) -> Strin
     let file = locks.path.display();
     let used: Vec<&Patch> = PATCHES
         .iter()
-        .filter(|patch| locks.locked.iter().any(|locked| patch.replaces(&locked.version)))
+        .filter(|patch| {
+            locks.locked.iter().any(|locked| patch.replaces(locked.name, &locked.version))
+        })
         .collect();
     for locked in locks.locked.iter().filter(|locked| patch_for(locked).is_none()) {
-        let _ = writeln!(text, "# {}", without_patch(&locked.version));
+        let _ = writeln!(text, "# {}", without_patch(locked));
     }
     if used.is_empty() {
         let _ = write!(text, "{}", nothing_to_patch(locks));
@@ -133,7 +135,7 @@ fn instructions(folder: &str, locks: Option<&LockFile>, program: &Path) -> Strin
     let patchable = locks.locked.iter().filter(|locked| patch_for(locked).is_some());
     let (patched, missing): (Vec<_>, Vec<_>) = patchable.partition(|locked| locked.is_patched);
     for locked in patched {
-        let _ = writeln!(text, "# lock_api {} is patched already.", locked.version);
+        let _ = writeln!(text, "# {} {} is patched already.", locked.name, locked.version);
     }
     if !missing.is_empty() {
         let _ = writeln!(text, "{}", update(&missing));
@@ -150,11 +152,13 @@ fn manifest_lines(folder: &str, patches: &[&Patch]) -> String {
     let mut text = "[patch.crates-io]\n".to_owned();
     for (index, patch) in patches.iter().enumerate() {
         let path = quoted(&Path::new(folder).join(patch.folder).to_string_lossy());
-        let _ = if index == 0 {
-            writeln!(text, "lock_api = {{ path = {path} }}")
+        let package = patch.package;
+        let is_first = patches[..index].iter().all(|before| before.package != package);
+        let _ = if is_first {
+            writeln!(text, "{package} = {{ path = {path} }}")
         } else {
-            let name = format!("lock_api_{}", patch.series.replace('.', ""));
-            writeln!(text, "{name} = {{ package = \"lock_api\", path = {path} }}")
+            let name = format!("{package}_{}", patch.series.replace('.', ""));
+            writeln!(text, "{name} = {{ package = \"{package}\", path = {path} }}")
         };
     }
     text + "\n# Then, in the folder of that Cargo.toml:\n"
@@ -163,45 +167,44 @@ fn manifest_lines(folder: &str, patches: &[&Patch]) -> String {
 /// Returns the command by which cargo takes the patches, of whichever version they are. It is one
 /// command, because after the first of two the second version may have another number.
 fn update(missing: &[&Locked]) -> String {
-    let packages = missing.iter().map(|locked| format!(" -p lock_api@{}", locked.version));
+    let packages = missing.iter().map(|locked| format!(" -p {}@{}", locked.name, locked.version));
     format!("cargo update{}", packages.collect::<String>())
 }
 
-fn without_patch(version: &str) -> String {
-    let series = PATCHES.map(|patch| patch.series).join(" and ");
-    format!("lock_api {version} has no patch: there are patches of {series}.")
+fn without_patch(Locked { name, version, .. }: &Locked) -> String {
+    let patches = PATCHES.iter().filter(|patch| patch.package == *name);
+    let series = patches.map(|patch| patch.series).collect::<Vec<_>>().join(" and ");
+    format!("{name} {version} has no patch: there are patches of {series}.")
 }
 
 fn nothing_to_patch(locks: &LockFile) -> String {
     format!(
-        "{} has no lock_api that can be patched. For a program of your own there are the locks of stanchion-checked.",
+        "{} has no lock_api or parking_lot_core that can be patched. For a program of your own there are the locks of stanchion-checked.",
         locks.path.display()
     )
 }
 
-/// Returns the words of `--check`, and true if each `lock_api` is patched.
+/// Returns the words of `--check`, and true if each package is patched.
 fn checked(locks: &LockFile) -> (String, bool) {
     let mut lines = Vec::new();
     for locked in &locks.locked {
-        let version = &locked.version;
+        let Locked { name, version, is_patched } = locked;
         lines.push(match patch_for(locked) {
-            _ if locked.is_patched => {
-                format!("lock_api {version} is patched: it comes from a folder.")
-            }
+            _ if *is_patched => format!("{name} {version} is patched: it comes from a folder."),
             Some(_) => format!(
-                "lock_api {version} is not patched. With the lines of `stanchion patch DIR` in Cargo.toml, run\n{}",
+                "{name} {version} is not patched. With the lines of `stanchion patch DIR` in Cargo.toml, run\n{}",
                 update(&[locked])
             ),
-            None => without_patch(version),
+            None => without_patch(locked),
         });
     }
     if locks.locked.is_empty() {
         lines.push(nothing_to_patch(locks));
     }
-    for version in &locks.unused {
+    for (name, version) in &locks.unused {
         lines.push(format!(
-            "Cargo does not use the patch {version} of Cargo.toml. If that stays so, a dependency demands another \
-             version: `cargo tree -i lock_api` names it."
+            "Cargo does not use the patch {name} {version} of Cargo.toml. If that stays so, a dependency demands another \
+             version: `cargo tree -i {name}` names it."
         ));
     }
     let is_used = !locks.locked.is_empty() && locks.locked.iter().all(|locked| locked.is_patched);

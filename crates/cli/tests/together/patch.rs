@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 
 use crate::common::{Place, text};
 
-/// A program that takes two locks in both orders, one after the other.
-const PROGRAM: &str = "use parking_lot::Mutex;
+/// A program that takes two locks in both orders, one after the other. With an argument it has a
+/// thread wait for a lock and for a condition, as often as the argument says.
+const PROGRAM: &str = r#"use parking_lot::{Condvar, Mutex};
 static ACCOUNTS: Mutex<u32> = Mutex::new(0);
 static LOG: Mutex<u32> = Mutex::new(0);
 fn deposit() {
@@ -19,10 +20,53 @@ fn audit() {
     *ACCOUNTS.lock() += *log;
 }
 fn main() {
+    if let Some(waits) = std::env::args().nth(1) {
+        return (0..waits.parse().unwrap()).for_each(|_: u32| wait());
+    }
     std::thread::spawn(deposit).join().unwrap();
     std::thread::spawn(audit).join().unwrap();
 }
-";
+
+static OPEN: Mutex<bool> = Mutex::new(false);
+static CHANGED: Condvar = Condvar::new();
+#[inline(never)]
+fn wait_for_accounts() {
+    *ACCOUNTS.lock() += 1;
+}
+#[inline(never)]
+fn wait_until_open() {
+    let mut open = OPEN.lock();
+    while !*open {
+        CHANGED.wait(&mut open);
+    }
+    *open = false;
+}
+fn wait() {
+    let held = ACCOUNTS.lock();
+    with_sleeper(wait_for_accounts, || drop(held));
+    with_sleeper(wait_until_open, || {
+        *OPEN.lock() = true;
+        CHANGED.notify_one();
+    });
+}
+fn with_sleeper(sleep: fn(), wake: impl FnOnce()) {
+    let folder = std::sync::OnceLock::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            folder.set(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            sleep();
+        });
+        let is_asleep = |folder: &std::path::PathBuf| {
+            let stat = std::path::Path::new("/proc").join(folder).join("stat");
+            std::fs::read_to_string(stat).unwrap().contains(") S ")
+        };
+        while !folder.get().is_some_and(is_asleep) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        wake();
+    });
+}
+"#;
 
 const MANIFEST: &str = "[package]
 name = \"transfer\"
@@ -57,11 +101,16 @@ fn cargo(folder: &Path, arguments: &[&str]) {
 }
 
 fn lock_file(lock_api: &str) -> String {
+    let locked: Vec<_> = lock_api.split_whitespace().map(|version| ("lock_api", version)).collect();
+    lock_file_of(&locked)
+}
+
+fn lock_file_of(locked: &[(&str, &str)]) -> String {
     let source = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
     let package = |name: &str, version: &str, source: &str| {
         format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}\n")
     };
-    let locked = lock_api.split_whitespace().map(|version| package("lock_api", version, source));
+    let locked = locked.iter().map(|(name, version)| package(name, version, source));
     format!("version = 4\n\n{}{}", package("app", "0.1.0", ""), locked.collect::<String>())
 }
 
@@ -83,6 +132,7 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
         said.contains("not patched") && said.contains("cargo update -p lock_api@0.4"),
         "{said}"
     );
+    assert!(said.contains("cargo update -p parking_lot_core@0.9"), "{said}");
 
     let done = patch(folder, &["recorded locks"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
@@ -101,6 +151,7 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
 
     let orders = fs::read_to_string(folder.join("orders.txt")).expect("the patch was used");
     assert!(orders.contains("possible deadlock of 2 threads"), "{orders}");
+    each_wait_counts_once(folder);
     for line in
         ["in transfer::deposit at ./src/main.rs:6:", "in transfer::audit at ./src/main.rs:10:"]
     {
@@ -110,6 +161,39 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
     assert_eq!(after.status.code(), Some(0), "{}", text(&after.stdout));
     let again = text(&patch(folder, &["recorded locks"]).stdout);
     assert!(again.contains("patched already") && !again.contains("cargo update"), "{again}");
+}
+
+/// Runs the patched program under `stanchion record`. The shim counts its waits, and so does the
+/// recorder of the patches, in a file of its own: neither counts what the other has counted.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
+fn each_wait_counts_once(_folder: &Path) {}
+
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+fn each_wait_counts_once(folder: &Path) {
+    let built = folder.join("target/debug/transfer");
+    let mut record = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+    crate::record::built();
+    record.arg("record").arg("--").arg(built).arg("23").current_dir(folder);
+    record.env_remove("LD_PRELOAD").env("STANCHION_ORDERS", "waits.txt");
+    let done = record.output().expect("it can be started");
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let recording = fs::read(folder.join("waits.json")).expect("it was written");
+    let recording = stanchion_competitive::waits::Recording::from_json(&recording).unwrap();
+    let of_lock = |name: &str| name.contains("parking_lot Mutex in transfer::wait_for_accounts");
+    let locks = recording.locks.iter().filter(|(name, _)| of_lock(name));
+    assert_eq!(locks.map(|(_, waits)| waits.blocked()).sum::<u64>(), 23, "{said}");
+    let of_condition = |line: &&str| line.contains("Condvar in transfer::wait_until_open");
+    let condition = said.lines().find(of_condition).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(condition.split_whitespace().nth(1), Some("23"), "{said}");
+    let orders = fs::read_to_string(folder.join("waits.txt")).expect("the patch was used");
+    for (start, end) in [
+        ("  for lock ", "src/main.rs:2:31): 23, "),
+        ("  for a condition (", "main.rs:20:28): 23, "),
+    ] {
+        let its = |line: &&str| line.starts_with(start) && line.contains(end);
+        assert_eq!(orders.lines().filter(its).count(), 1, "{end} is missing:\n{orders}");
+    }
 }
 
 #[test]
@@ -140,14 +224,33 @@ fn lines_are_for_the_versions_of_the_nearest_lock_file() {
     let old = said("0.3.4");
     assert!(old.contains("0.3.4 has no patch") && !old.contains("[patch"), "{old}");
     let none = said("");
-    assert!(none.contains("no lock_api") && !none.contains("[patch"), "{none}");
+    assert!(none.contains("no lock_api or parking_lot_core") && !none.contains("[patch"), "{none}");
     let checked = patch(&member, &["--check"]);
     assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stdout));
+
+    fs::write(
+        place.path("Cargo.lock"),
+        lock_file_of(&[
+            ("lock_api", "0.4.14"),
+            ("parking_lot_core", "0.9.9"),
+            ("parking_lot_core", "0.8.6"),
+        ]),
+    )
+    .unwrap();
+    let core = text(&patch(&member, &["../out"]).stdout);
+    let line =
+        format!("parking_lot_core = {{ path = \"{}/parking_lot_core-0.9\" }}", out.display());
+    assert!(core.lines().any(|printed| printed == line), "{core}");
+    assert!(
+        core.contains("# parking_lot_core 0.8.6 has no patch: there are patches of 0.9 and 0.10")
+    );
+    assert!(core.contains("cargo update -p lock_api@0.4.14 -p parking_lot_core@0.9.9\n"), "{core}");
 
     fs::remove_file(place.path("Cargo.lock")).unwrap();
     let done = text(&patch(&member, &["../out"]).stdout);
     assert!(done.contains("There is no Cargo.lock in"), "{done}");
     assert!(done.contains("lock_api-0.4") && done.contains("lock_api-0.5"), "{done}");
+    assert!(done.contains("\nparking_lot_core_010 = { package = \"parking_lot_core\""), "{done}");
 }
 
 #[test]
@@ -162,7 +265,7 @@ fn a_patch_that_cargo_does_not_use_is_noticed() {
     let said = text(&checked.stdout);
     assert_eq!(checked.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("does not use the patch 0.4.14") && said.contains("cargo tree"),
+        said.contains("does not use the patch lock_api 0.4.14") && said.contains("cargo tree"),
         "{said}"
     );
 }

@@ -1,0 +1,1 @@
+../../../patches/parking_lot_core-0.9/build.rs
