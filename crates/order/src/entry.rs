@@ -11,12 +11,15 @@ pub(crate) struct LockEntry {
     number: AtomicU64,
     /// True if a release of the lock was not seen. Written under the recorder's lock.
     lost: AtomicBool,
+    /// The place of creation, as [`crate::current`] labels it. Written under the recorder's lock.
+    creation: AtomicU64,
 }
 
 impl LockEntry {
     /// Makes an entry of no lock.
     pub(crate) const fn new() -> Self {
-        Self { number: AtomicU64::new(0), lost: AtomicBool::new(false) }
+        let (number, creation) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { number, lost: AtomicBool::new(false), creation }
     }
 
     // Relaxed: a lock's own number was published with the pointer to its entry. The number of a
@@ -28,8 +31,15 @@ impl LockEntry {
         self.number.load(Ordering::Relaxed)
     }
 
+    /// Returns the label of the place of creation.
+    #[inline]
+    pub(crate) fn creation(&self) -> u64 {
+        self.creation.load(Ordering::Relaxed)
+    }
+
     /// Gives the entry to a lock, or to none.
-    pub(crate) fn give(&self, number: u64) {
+    pub(crate) fn give(&self, number: u64, creation: u64) {
+        self.creation.store(creation, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
         self.number.store(number, Ordering::Relaxed);
     }

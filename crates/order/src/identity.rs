@@ -120,7 +120,7 @@ impl Identity {
     #[inline]
     pub fn gave_up(&self) {
         if is_on() {
-            local::enter(|local| local.awaited.set(None));
+            local::enter(|local| local.await_lock(None));
         }
     }
 
@@ -196,7 +196,7 @@ impl Identity {
             let place = Location::caller();
             self.with_entry(|local, entry| {
                 let lock = self.held(entry, Mode::Exclusive, place);
-                local.awaited.set(Some(Awaited { lock, is_condition: false }));
+                local.await_lock(Some(Awaited { lock, is_condition: false }));
                 let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
                 news.iter().for_each(append);
             });
@@ -257,7 +257,7 @@ impl Identity {
     ) -> &'static LockEntry {
         let entry = self.entry(place);
         let lock = self.held(entry, mode, place);
-        local.awaited.set(Some(Awaited { lock, is_condition }));
+        local.await_lock(Some(Awaited { lock, is_condition }));
         entry
     }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod current;
 mod entry;
 mod file;
 pub mod foreign;

@@ -4,11 +4,14 @@
 //! thread, and inside an allocator.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::current::{self, LockWords, Slot};
 use crate::entry::LockEntry;
 use crate::mode::{Mode, Wanted};
+use crate::switch;
 
 /// The most locks that a thread holds with a record.
 pub(crate) const DEEPEST: usize = 64;
@@ -41,6 +44,14 @@ impl Held {
     fn share(&self) -> u64 {
         scramble(self.number << 3 | self.mode.number())
     }
+
+    /// Returns the words that other processes read.
+    #[inline]
+    fn words(&self, is_condition: bool) -> LockWords {
+        let place = current::index_of(self.place);
+        let label = current::label(self.mode, place, is_condition) | self.entry.creation();
+        LockWords { number: self.number, address: self.address as u64, label }
+    }
 }
 
 /// A lock that a thread is about to block for, or that its wait for a condition takes again.
@@ -69,11 +80,24 @@ pub(crate) struct Local {
     /// Keys of acquisitions that are in the graph, each in the position of its low bits.
     seen: [Cell<u64>; REMEMBERED],
     /// The lock that the thread is about to block for.
-    pub(crate) awaited: Cell<Option<Awaited>>,
+    awaited: Cell<Option<Awaited>>,
     /// True while a wait calls the function of its caller that may release a mutex.
     pub(crate) is_falling_asleep: Cell<bool>,
     /// The mutex that the wait of a condition variable has released past its wrapper.
     pub(crate) released: Cell<Option<Held>>,
+    /// The slot in which other processes read all this.
+    slot: Cell<Published>,
+}
+
+/// The slot of a thread.
+#[derive(Clone, Copy)]
+enum Published {
+    /// Not claimed yet.
+    No,
+    /// There is none for this thread.
+    Never,
+    /// This one.
+    In(&'static Slot),
 }
 
 thread_local! {
@@ -89,6 +113,7 @@ thread_local! {
             awaited: Cell::new(None),
             is_falling_asleep: Cell::new(false),
             released: Cell::new(None),
+            slot: Cell::new(Published::No),
         }
     };
 }
@@ -127,6 +152,42 @@ impl Local {
         self.thread.get()
     }
 
+    /// Returns the slot, and claims one at first.
+    #[inline]
+    fn slot(&self) -> Option<&'static Slot> {
+        match self.slot.get() {
+            Published::In(slot) => Some(slot),
+            Published::Never => None,
+            Published::No => {
+                let slot = current::claim(at_thread_end);
+                self.slot.set(slot.map_or(Published::Never, Published::In));
+                slot
+            }
+        }
+    }
+
+    /// Returns the lock that the thread is about to block for.
+    pub(crate) fn awaited(&self) -> Option<Awaited> {
+        self.awaited.get()
+    }
+
+    /// Notes that the thread is about to block for a lock, or for none any more.
+    #[inline]
+    pub(crate) fn await_lock(&self, awaited: Option<Awaited>) {
+        self.awaited.set(awaited);
+        if let Some(slot) = self.slot() {
+            let words = awaited.map(|awaited| awaited.lock.words(awaited.is_condition));
+            slot.await_lock(words, words.map_or(0, |_| current::now_ns()));
+        }
+    }
+
+    /// Notes that the thread waits for an address, or for 0 no more.
+    pub(crate) fn wait_for(&self, address: usize) {
+        if let Some(slot) = self.slot() {
+            slot.wait_for(address, current::now_ns());
+        }
+    }
+
     /// Returns true if no lock is held.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -145,17 +206,23 @@ impl Local {
         self.held().find(|held| std::ptr::eq(held.entry, entry))
     }
 
-    /// Notes a lock. Returns false, and only counts it, if the list is full.
+    /// Notes a lock, and that the thread is about to block for none any more. Returns false, and
+    /// only counts the lock, if the list is full.
     #[inline]
     pub(crate) fn push(&self, held: Held) -> bool {
         let length = self.length.get();
         let Some(position) = self.held.get(length) else {
             self.too_deep.set(self.too_deep.get() + 1);
+            self.await_lock(None);
             return false;
         };
+        self.awaited.set(None);
         position.set(Some(held));
         self.length.set(length + 1);
         self.sum.set(self.sum.get().wrapping_add(held.share()));
+        if let Some(slot) = self.slot() {
+            slot.push(length, held.words(false));
+        }
         true
     }
 
@@ -185,6 +252,10 @@ impl Local {
         self.length.set(length - 1);
         let share = removed.as_ref().map_or(0, Held::share);
         self.sum.set(self.sum.get().wrapping_sub(share));
+        if let Some(slot) = self.slot() {
+            let after = self.held[at..length - 1].iter().filter_map(Cell::get);
+            slot.truncate(at, after.map(|held| held.words(false)));
+        }
         removed
     }
 
@@ -211,6 +282,19 @@ impl Local {
     fn position(key: u64) -> usize {
         (key >> 1) as usize % REMEMBERED
     }
+}
+
+/// Frees the slot of the calling thread, which ends.
+unsafe extern "C" fn at_thread_end(slot: *mut c_void) {
+    // In the child of a fork the slot is its parent's.
+    if !switch::is_known_on() {
+        return;
+    }
+    // Destructors that run later may lock: then the thread claims another slot.
+    let _ = LOCAL.try_with(|local| local.slot.set(Published::No));
+    // SAFETY: `current::claim` has left it, of the table, which stays.
+    let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
+    slot.free();
 }
 
 /// Spreads a number over all bits: the last steps of SplitMix64.

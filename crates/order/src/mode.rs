@@ -55,6 +55,13 @@ impl Mode {
         }
     }
 
+    /// Returns the mode of a number, if there is one.
+    pub(crate) fn of_number(number: u64) -> Option<Self> {
+        [Self::Exclusive, Self::Shared, Self::SharedRecursive, Self::Upgradable]
+            .into_iter()
+            .find(|mode| mode.number() == number)
+    }
+
     /// Returns a small number that is different for each mode.
     pub(crate) const fn number(self) -> u64 {
         match self {

@@ -9,6 +9,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::current;
 use crate::entry::LockEntry;
 use crate::graph::{self, Graph, Hold, Link, Pair};
 use crate::json::Pairs;
@@ -112,7 +113,7 @@ pub(crate) fn begin(of: &AtomicPtr<LockEntry>, created: Option<CallSite>, place:
     let lock = Lock { number, place: created.unwrap_or(place), created: created.is_some() };
     record.locks.insert(number, lock);
     let entry = record.free.pop().unwrap_or_else(|| Box::leak(Box::new(LockEntry::new())));
-    entry.give(number);
+    entry.give(number, current::creation(lock.place, lock.created));
     // Release: pairs with the Acquire in `Identity::known_entry`, before the number is read.
     of.store(std::ptr::from_ref(entry).cast_mut(), Ordering::Release);
 }
@@ -132,7 +133,7 @@ pub(crate) fn end(local: &Local, entry: &'static LockEntry) {
         record.keep(pair);
     }
     record.locks.remove(&number);
-    entry.give(0);
+    entry.give(0, 0);
     record.free.push(entry);
 }
 
@@ -217,12 +218,12 @@ fn remove_dead(local: &Local) {
 #[inline]
 pub(crate) fn acquired(local: &Local, taken: Held) {
     let Held { entry, mode, .. } = taken;
-    local.awaited.set(None);
     if entry.is_lost() {
-        return;
+        return local.await_lock(None);
     }
     if local.find(entry).is_some_and(|held| held.is_alive() && held.mode.conflicts(mode)) {
         // The lock was taken, so it was free: its release was not seen.
+        local.await_lock(None);
         return lose(local, entry);
     }
     if !local.push(taken) {
@@ -242,12 +243,14 @@ pub(crate) fn released(local: &Local, entry: &'static LockEntry, mode: Mode) {
 /// Notes that the thread holds a lock in another mode than before.
 #[inline]
 pub(crate) fn changed(local: &Local, entry: &'static LockEntry, from: Mode, to: Mode) {
-    local.awaited.set(None);
     match take_out(local, entry, from) {
         Some(held) => acquired(local, Held { mode: to, ..held }),
         // It is one of those that were only counted, and stays so.
-        None if local.is_too_deep() || entry.is_lost() => {}
-        None => lose(local, entry),
+        None if local.is_too_deep() || entry.is_lost() => local.await_lock(None),
+        None => {
+            local.await_lock(None);
+            lose(local, entry);
+        }
     }
 }
 

@@ -49,7 +49,12 @@ impl Wait {
     /// ```
     #[inline]
     pub fn begin(address: usize) -> Self {
-        Self { began: identity::is_on().then(Instant::now), address }
+        if !identity::is_on() {
+            return Self { began: None, address };
+        }
+        local::enter(|local| local.wait_for(address));
+        // The clock is read last: the note is no part of the wait.
+        Self { began: Some(Instant::now()), address }
     }
 
     /// Runs `act`, which may release a mutex before the thread sleeps. [`mutex_released`] then says
@@ -90,11 +95,15 @@ impl Wait {
     pub fn end(self, slept: bool) {
         // In the child of a fork the totals may be locked forever.
         if let Some(began) = self.began
-            && slept
             && switch::is_known_on()
         {
             let length = began.elapsed();
-            local::enter(|local| end(local, self.address, length));
+            local::enter(|local| {
+                local.wait_for(0);
+                if slept {
+                    end(local, self.address, length);
+                }
+            });
         }
     }
 }
@@ -107,7 +116,7 @@ fn end(local: &Local, address: usize, length: Duration) {
     let lock = lock.and_then(|held| recorder::lock(held.number));
     totals::count(target, lock, address, length);
     if let Some(lock) = released {
-        local.awaited.set(Some(Awaited { lock, is_condition: false }));
+        local.await_lock(Some(Awaited { lock, is_condition: false }));
         let news = recorder::acquiring(local, lock.entry, Wanted::New(lock.mode), lock.place);
         news.iter().for_each(identity::append);
     }
@@ -119,7 +128,7 @@ fn target(local: &Local, released: Option<Held>, address: usize) -> (Target, Opt
     if let Some(held) = released {
         return (Target::Condition(held.number, address), Some(held));
     }
-    let awaited = local.awaited.get();
+    let awaited = local.awaited();
     // A lock that is upgraded is held meanwhile.
     let lock = awaited.map(|awaited| awaited.lock).filter(is_its);
     if let Some(held) = lock.or_else(|| local.held().find(is_its)) {
@@ -147,7 +156,11 @@ pub fn mutex_released(address: usize) {
     if switch::is_known_on() {
         local::enter(|local| {
             if local.is_falling_asleep.get() {
-                local.released.set(local.remove(|held| held.address == address));
+                let released = local.remove(|held| held.address == address);
+                local.released.set(released);
+                if let Some(lock) = released {
+                    local.await_lock(Some(Awaited { lock, is_condition: true }));
+                }
             }
         });
     }
