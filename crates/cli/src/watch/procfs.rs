@@ -137,6 +137,14 @@ impl Process {
         maps.lines().filter_map(path).collect()
     }
 
+    /// Returns the path of the descriptor that is this file, if there is one and this command may
+    /// see it.
+    pub(crate) fn descriptor(&self, file: &str) -> Option<PathBuf> {
+        let descriptors = fs::read_dir(self.folder.join("fd")).ok()?;
+        let mut paths = descriptors.flatten().map(|entry| entry.path());
+        paths.find(|path| fs::read_link(path).is_ok_and(|link| link.as_os_str() == file))
+    }
+
     /// Returns the process of a thread's number. A thread has a folder there as well, but is not
     /// listed.
     pub(crate) fn group(&self) -> Option<u32> {

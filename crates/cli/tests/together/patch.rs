@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 
 use crate::common::{Place, text};
 
-/// A program that takes two locks in both orders, one after the other. With an argument it has a
-/// thread wait for a lock and for a condition, as often as the argument says.
+/// A program that takes two locks in both orders, one after the other. With a number it has a
+/// thread wait for a lock and for a condition, as often as the number says. With `stuck` it takes
+/// the two locks in both orders at the same time, and has other threads hold and want locks.
 const PROGRAM: &str = r#"use parking_lot::{Condvar, Mutex};
 static ACCOUNTS: Mutex<u32> = Mutex::new(0);
 static LOG: Mutex<u32> = Mutex::new(0);
@@ -21,6 +22,9 @@ fn audit() {
 }
 fn main() {
     if let Some(waits) = std::env::args().nth(1) {
+        if waits == "stuck" {
+            return stuck();
+        }
         return (0..waits.parse().unwrap()).for_each(|_: u32| wait());
     }
     std::thread::spawn(deposit).join().unwrap();
@@ -48,6 +52,42 @@ fn wait() {
         *OPEN.lock() = true;
         CHANGED.notify_one();
     });
+}
+static COMPUTED: Mutex<u32> = Mutex::new(0);
+static KEPT: Mutex<u32> = Mutex::new(0);
+fn stuck() {
+    let spawn = |name: &str, act: fn()| {
+        std::thread::Builder::new().name(name.to_owned()).spawn(act).unwrap();
+    };
+    static MET: std::sync::Barrier = std::sync::Barrier::new(2);
+    static HELD: std::sync::Barrier = std::sync::Barrier::new(2);
+    spawn("first", || {
+        let _accounts = ACCOUNTS.lock();
+        MET.wait();
+        let _log = LOG.lock();
+    });
+    spawn("second", || {
+        let _log = LOG.lock();
+        MET.wait();
+        let _accounts = ACCOUNTS.lock();
+    });
+    spawn("computes", || {
+        let mut computed = COMPUTED.lock();
+        HELD.wait();
+        loop {
+            *computed = std::hint::black_box(computed.wrapping_add(1));
+        }
+    });
+    HELD.wait();
+    spawn("wants", || *COMPUTED.lock() += 1);
+    spawn("tries", || {
+        COMPUTED.try_lock_for(std::time::Duration::from_secs(600));
+    });
+    spawn("waits", wait_until_open);
+    let _kept = KEPT.lock();
+    println!("waiting");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    std::process::exit(0);
 }
 fn with_sleeper(sleep: fn(), wake: impl FnOnce()) {
     let folder = std::sync::OnceLock::new();
@@ -151,7 +191,11 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
 
     let orders = fs::read_to_string(folder.join("orders.txt")).expect("the patch was used");
     assert!(orders.contains("possible deadlock of 2 threads"), "{orders}");
-    each_wait_counts_once(folder);
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+    {
+        each_wait_counts_once(folder);
+        a_stuck_program_is_explained(folder);
+    }
     for line in
         ["in transfer::deposit at ./src/main.rs:6:", "in transfer::audit at ./src/main.rs:10:"]
     {
@@ -163,12 +207,16 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
     assert!(again.contains("patched already") && !again.contains("cargo update"), "{again}");
 }
 
+/// Returns the place of the first line of the program with this part.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+fn place(part: &str) -> String {
+    let line = PROGRAM.lines().position(|line| line.contains(part)).expect("a line has it");
+    format!("src/main.rs:{}:", line + 1)
+}
+
 /// Runs the patched program under `stanchion record`. The shim counts its waits, and so does the
 /// recorder of the patches, in a file of its own: neither counts what the other has counted.
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
-fn each_wait_counts_once(_folder: &Path) {}
-
-#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 fn each_wait_counts_once(folder: &Path) {
     let built = folder.join("target/debug/transfer");
     let mut record = Command::new(env!("CARGO_BIN_EXE_stanchion"));
@@ -187,12 +235,81 @@ fn each_wait_counts_once(folder: &Path) {
     let condition = said.lines().find(of_condition).unwrap_or_else(|| panic!("{said}"));
     assert_eq!(condition.split_whitespace().nth(1), Some("23"), "{said}");
     let orders = fs::read_to_string(folder.join("waits.txt")).expect("the patch was used");
-    for (start, end) in [
-        ("  for lock ", "src/main.rs:2:31): 23, "),
-        ("  for a condition (", "main.rs:20:28): 23, "),
-    ] {
-        let its = |line: &&str| line.starts_with(start) && line.contains(end);
-        assert_eq!(orders.lines().filter(its).count(), 1, "{end} is missing:\n{orders}");
+    for (start, created) in
+        [("  for lock ", "static ACCOUNTS"), ("  for a condition (", "static OPEN")]
+    {
+        let place = place(created);
+        let its = |line: &&str| {
+            line.starts_with(start) && line.contains(&place) && line.contains("): 23, ")
+        };
+        assert_eq!(orders.lines().filter(its).count(), 1, "{place} is missing:\n{orders}");
+    }
+}
+
+/// Has `stanchion stalls` say which thread holds what, without the shim and with it.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+fn a_stuck_program_is_explained(folder: &Path) {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let built = folder.join("target/debug/transfer");
+    for is_recorded in [false, true] {
+        let mut command = Command::new(if is_recorded {
+            Path::new(env!("CARGO_BIN_EXE_stanchion"))
+        } else {
+            &built
+        });
+        if is_recorded {
+            command.arg("record").arg("--").arg(&built);
+        }
+        command.arg("stuck").current_dir(folder).env("STANCHION_ORDERS", "stuck.txt");
+        command.env_remove("LD_PRELOAD").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().expect("it can be started");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "waiting\n");
+        let stalls = || {
+            let mut stalls = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+            let done = stalls.args(["stalls", &child.id().to_string()]).output().expect("it runs");
+            assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+            text(&done.stdout)
+        };
+        let is_whole = |said: &str| {
+            let waits = if is_recorded { "that the shim sees or " } else { "" };
+            said.contains(&format!("7 threads, of which 5 in waits {waits}that are recorded"))
+        };
+        let began = std::time::Instant::now();
+        let said = loop {
+            let said = stalls();
+            let has_ring = said.contains("wait for each other");
+            if is_whole(&said) && has_ring && said.matches("; blocked in futex").count() == 2 {
+                break said;
+            }
+            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{said}");
+        };
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        let of = |words: &[&str]| {
+            let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+            let found = said.lines().filter(has_all).count();
+            assert_eq!(found, 1, "{words:?}:\n{said}");
+        };
+        let (accounts, log) = (place("static ACCOUNTS"), place("static LOG"));
+        let (accounts_first, log_second) = (place("let _accounts"), place("let _log"));
+        of(&[" first ", "  lock  lock ", "(created at ", &log]);
+        of(&[" second ", "  lock  lock ", "(created at ", &accounts]);
+        of(&["held by ", "(first): exclusive, taken at", &accounts_first, "; blocked in futex"]);
+        of(&["held by ", "(second): exclusive, taken at ", "; blocked in futex"]);
+        of(&["wanted by ", "(first) for ", "exclusive, at ", &log_second]);
+        of(&["these threads wait for each other: ", "(first) for lock ", "(second) for lock "]);
+        of(&["held by ", "(computes): exclusive, taken at "]);
+        let computes = said.lines().find(|line| line.contains("(computes): ")).unwrap();
+        assert!(computes.contains("; runs") || computes.contains("; waits for a"), "{said}");
+        of(&["wanted by ", "(wants) for ", "exclusive, at "]);
+        of(&["wanted by ", "(tries) for ", "exclusive, at "]);
+        of(&["held by ", "(transfer): exclusive, taken at ", "; blocked in read"]);
+        of(&[" waits ", "  condition  with lock ", &place("static OPEN")]);
+        assert_eq!(said.matches("    held by ").count(), 4, "{said}");
     }
 }
 

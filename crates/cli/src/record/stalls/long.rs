@@ -8,7 +8,8 @@ use stanchion_study::units::nanos;
 
 use super::super::calls::Class;
 use super::super::names::Names;
-use super::view::{self, WaitView};
+use super::locks::WaitView;
+use super::view;
 
 /// The shortest time from one look to the next.
 const SHORTEST: Duration = Duration::from_millis(50);

@@ -3,7 +3,12 @@
 //! Each thread of such a program writes its wait into the shared table before it sleeps. So it is
 //! enough to read the table, and `/proc` for the threads that do not wait there. The program gets
 //! no signal and is not stopped.
+//!
+//! A program that is rebuilt records its locks in a table of its own, with or without the shim.
 
+mod activity;
+mod lock_text;
+mod locks;
 mod long;
 mod signal;
 mod table;
@@ -31,8 +36,8 @@ pub(crate) enum Refusal {
     IsThread { thread: u32, process: u32 },
 
     #[error(
-        "the process {0} is neither a `stanchion record` nor a program that one records, or it has ended or belongs to another user; \
-         `stanchion record --pid {0}` observes any program from outside"
+        "the process {0} is neither a `stanchion record` nor a program that one records, nor one that records its locks while STANCHION_ORDERS=FILE \
+         is set, or it has ended or belongs to another user; `stanchion record --pid {0}` observes any program from outside"
     )]
     NotRecorded(u32),
 
@@ -63,10 +68,16 @@ pub(crate) fn run(options: &StallsOptions) -> Result<(), Refusal> {
         Some(group) if group != id => return Err(Refusal::IsThread { thread: id, process: group }),
         Some(_) => {}
     }
-    let (path, is_recorded) = table::of(&process)?;
-    let table = table::Table::open(&path)?;
-    let scope = if is_recorded { Scope::Only(id) } else { Scope::Under(id) };
-    let now = view::look(Path::new(PROC), table.shared(), &path, scope);
+    let (table, scope) = match table::of(&process) {
+        Ok((path, is_recorded)) => {
+            let scope = if is_recorded { Scope::Only(id) } else { Scope::Under(id) };
+            (Some((table::Table::open(&path)?, path)), scope)
+        }
+        Err(_) if locks::are_recorded(&process) => (None, Scope::Only(id)),
+        Err(refusal) => return Err(refusal),
+    };
+    let table = table.as_ref().map(|(table, path)| (table.shared(), path.as_path()));
+    let now = view::look(Path::new(PROC), table, scope);
     for line in text::lines(&now) {
         Output::Stdout.line(format_args!("{line}"));
     }
@@ -95,7 +106,7 @@ pub(crate) fn listen(path: &Path, limit: Option<Duration>) {
     let watch = move || {
         loop {
             std::thread::sleep(long.pause());
-            let lines = long.new_ones(&table.current_waits(), view::now_ns());
+            let lines = long.new_ones(&table.current_waits(), activity::now_ns());
             lines.iter().for_each(|line| Output::Stderr.line(format_args!("stanchion: {line}")));
             if !lines.is_empty() {
                 print(table, &file);
@@ -111,7 +122,7 @@ pub(crate) fn listen(path: &Path, limit: Option<Duration>) {
 /// Prints where the threads of all processes wait that this one records.
 fn print(table: &Shared, file: &Path) {
     let scope = Scope::Under(std::process::id());
-    let now = view::look(Path::new(PROC), table, file, scope);
+    let now = view::look(Path::new(PROC), Some((table, file)), scope);
     for line in text::lines(&now) {
         Output::Stderr.line(format_args!("stanchion: {line}"));
     }

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 
 use stanchion_study::units::{count, grouped_count};
 
-use super::view::{ProcessView, ThreadView, View, WaitView};
+use super::lock_text;
+use super::locks::WaitView;
+use super::view::{ProcessView, ThreadView, View};
 
 /// The most threads of a process that are shown.
 const THREADS: usize = 100;
@@ -26,8 +28,14 @@ pub(super) fn lines(view: &View) -> Vec<String> {
         let waits = grouped_count(view.unseen, "wait");
         lines.push(format!("{waits} so far found no room in the table of current waits"));
     }
+    let are_recorded = view.processes.iter().any(|process| process.locks.is_some());
     lines.push(
-        "The locks of Rust store no owner, so it is not known which thread holds them.".to_owned(),
+        if are_recorded {
+            "Other locks of Rust than those recorded store no owner, so it is not known which thread holds them."
+        } else {
+            "The locks of Rust store no owner, so it is not known which thread holds them."
+        }
+        .to_owned(),
     );
     lines
 }
@@ -58,22 +66,30 @@ fn of_process(process: &ProcessView, lines: &mut Vec<String>) {
     }
     let waiting = process.threads.iter().filter(|thread| thread.wait.is_some()).count();
     let all = process.threads.len() + process.more;
+    let seen = match (process.has_shim, &process.locks) {
+        (true, None) => "in waits that the shim sees",
+        (true, Some(_)) => "in waits that the shim sees or that are recorded",
+        (false, _) => "in waits that are recorded",
+    };
+    let unseen = if process.has_shim { "not seen by the shim" } else { "not recorded" };
     lines.push(format!(
-        "the process {id} ({name}): {}, of which {waiting} in waits that the shim sees",
+        "the process {id} ({name}): {}, of which {waiting} {seen}",
         count(all, "thread")
     ));
     lines.push(format!("{:>8}  {:NAME$}  {:>9}  waits for", "thread", "name", "for"));
     let mut threads: Vec<&ThreadView> = process.threads.iter().collect();
     threads.sort_by_key(|thread| Reverse(thread.wait.as_ref().map(|wait| wait.length)));
-    lines.extend(threads.iter().take(THREADS).map(|thread| of_thread(thread)));
+    lines.extend(threads.iter().take(THREADS).map(|thread| of_thread(thread, unseen)));
     let more = all.saturating_sub(THREADS);
     if more > 0 {
-        lines
-            .push(format!("and {more} more, which wait for less time or are not seen by the shim"));
+        lines.push(format!("and {more} more, which wait for less time or are {unseen}"));
+    }
+    if let Some(locks) = &process.locks {
+        lock_text::append(locks, process, lines);
     }
 }
 
-fn of_thread(thread: &ThreadView) -> String {
+fn of_thread(thread: &ThreadView, unseen: &str) -> String {
     let name: String = thread.name.chars().take(NAME).collect();
     let (length, waits) = match &thread.wait {
         Some(wait) => {
@@ -88,7 +104,7 @@ fn of_thread(thread: &ThreadView) -> String {
             }
             (length, waits)
         }
-        None => ("–".to_owned(), format!("not seen by the shim: {}", thread.activity)),
+        None => ("–".to_owned(), format!("{unseen}: {}", thread.activity)),
     };
     format!("{:>8}  {name:NAME$}  {length:>9}  {waits}", thread.id)
 }

@@ -9,6 +9,8 @@ use stanchion_competitive::waits::shared::Shared;
 
 use super::super::calls::Class;
 use super::super::names::Names;
+use super::activity::{WAITS, now_ns};
+use super::locks::{self, LocksView, WaitView};
 use crate::watch::calls;
 use crate::watch::procfs::{Call, Process};
 
@@ -46,6 +48,10 @@ pub(super) struct ProcessView {
     pub(super) threads: Vec<ThreadView>,
     /// The number of threads beyond [`THREADS`].
     pub(super) more: usize,
+    /// Its locks, if it records them itself.
+    pub(super) locks: Option<LocksView>,
+    /// True if the shim is in it.
+    pub(super) has_shim: bool,
 }
 
 /// A thread.
@@ -63,28 +69,16 @@ pub(super) struct ThreadView {
     pub(super) is_elsewhere: bool,
 }
 
-/// A wait.
-#[derive(Debug)]
-pub(super) struct WaitView {
-    /// The time since it began.
-    pub(super) length: Duration,
-    /// The kind, in a word.
-    pub(super) kind: &'static str,
-    /// The name of the lock or the place.
-    pub(super) name: String,
-    /// The address that it waits for.
-    pub(super) address: u64,
-}
-
-/// Looks at the processes. `file` is that of the table.
-pub(super) fn look(root: &Path, table: &Shared, file: &Path, scope: Scope) -> View {
-    let ids = match scope {
-        Scope::Only(id) => BTreeSet::from([id]),
-        Scope::Under(id) => under(root, id, table, file),
+/// Looks at the processes: at the table of the shim with its file, and at the locks of those that
+/// record them.
+pub(super) fn look(root: &Path, table: Option<(&Shared, &Path)>, scope: Scope) -> View {
+    let ids = match (scope, table) {
+        (Scope::Under(id), Some((table, file))) => under(root, id, table, file),
+        (Scope::Only(id) | Scope::Under(id), _) => BTreeSet::from([id]),
     };
     let mut processes: Vec<ProcessView> = ids.iter().map(|&id| threads(root, id)).collect();
     // After `/proc`: a thread that has ended its wait meanwhile is not among them.
-    let waits = table.current_waits();
+    let waits = table.map(|(table, _)| table.current_waits()).unwrap_or_default();
     let now = now_ns();
     let mut names = Names::new();
     let mut newest = BTreeMap::<(u32, u32), &(CurrentWait, Option<String>)>::new();
@@ -96,12 +90,20 @@ pub(super) fn look(root: &Path, table: &Shared, file: &Path, scope: Scope) -> Vi
         }
     }
     for process in &mut processes {
+        let recorded = locks::look(&Process::at(root, process.id));
+        let (locks, mut of_locks) =
+            recorded.map_or_else(Default::default, |(locks, waits)| (Some(locks), waits));
+        process.has_shim = table.is_some();
+        process.locks = locks;
         for thread in &mut process.threads {
             let found = newest.get(&(process.id, thread.id));
-            thread.wait = found.map(|(wait, place)| named(wait, place.as_deref(), now, &mut names));
+            // The shim sees the same wait, and knows less of it.
+            thread.wait = of_locks.remove(&thread.id).or_else(|| {
+                found.map(|(wait, place)| named(wait, place.as_deref(), now, &mut names))
+            });
         }
     }
-    View { processes, unseen: table.unseen_waits() }
+    View { processes, unseen: table.map_or(0, |(table, _)| table.unseen_waits()) }
 }
 
 /// Returns the processes that descend from one, and those that wait in the table.
@@ -148,9 +150,6 @@ pub(super) fn left(table: &Shared) -> Vec<(usize, WaitView)> {
     left
 }
 
-/// The system calls in which a thread waits that the shim sees.
-const WAITS: [&str; 4] = ["futex", "nanosleep", "clock_nanosleep", "restart_syscall"];
-
 /// Returns the threads of a process with what `/proc` says of them.
 fn threads(root: &Path, id: u32) -> ProcessView {
     let process = Process::at(root, id);
@@ -187,7 +186,7 @@ fn threads(root: &Path, id: u32) -> ProcessView {
         threads.push(thread);
     }
     let name = process.name().unwrap_or_default();
-    ProcessView { id, name, threads, more }
+    ProcessView { id, name, threads, more, locks: None, has_shim: true }
 }
 
 /// Returns a wait with its name.
@@ -208,13 +207,4 @@ pub(super) fn named<'t>(
     };
     let length = Duration::from_nanos(now.saturating_sub(wait.since_ns));
     WaitView { length, kind, name, address: wait.address }
-}
-
-/// Returns the time on the clock of the waits.
-pub(super) fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    let (seconds, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    seconds.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
