@@ -46,14 +46,17 @@ Prints for each thread that waits the lock or the function, as `record` prints i
 prints what /proc says of them. Each thread has written its wait into a table before it sleeps, so the program gets no signal and is not stopped. The \
 locks of Rust store no owner: which thread holds them is not known. A program that was started without `record` is observed by `record --pid`.
 
+Built with the packages of `stanchion patch` or with stanchion-checked, and started with STANCHION_ORDERS=FILE, a program also tells which thread holds \
+which lock, with or without `record`. Then it is printed too whether that thread runs, waits for a processor or is blocked, and which threads want the lock.
+
 Exit codes:
   0  printed
   1  the table could not be read
-  2  wrong command line, or PID is neither a `stanchion record` nor a process that it records";
+  2  wrong command line, or PID is neither a `stanchion record` nor a process that it records, nor one that records its locks";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StallsOptions {
-    /// The process of `stanchion record`, or one that it records.
+    /// The process of `stanchion record`, one that it records, or one that records its locks.
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7FFF_FFFF))]
     pub(crate) pid: u32,
 }

@@ -296,7 +296,9 @@ fn a_stuck_program_is_explained(folder: &Path) {
         };
         let (accounts, log) = (place("static ACCOUNTS"), place("static LOG"));
         let (accounts_first, log_second) = (place("let _accounts"), place("let _log"));
-        of(&[" first ", "  lock  lock ", "(created at ", &log]);
+        // The shim knows the function.
+        let function = if is_recorded { "Mutex in transfer::stuck" } else { "" };
+        of(&[" first ", "  lock  lock ", "(created at ", &log, function]);
         of(&[" second ", "  lock  lock ", "(created at ", &accounts]);
         of(&["held by ", "(first): exclusive, taken at", &accounts_first, "; blocked in futex"]);
         of(&["held by ", "(second): exclusive, taken at ", "; blocked in futex"]);

@@ -1,4 +1,4 @@
-//! What a thread does: it runs, waits for a processor, or is blocked.
+//! The activity of a thread: it runs, waits for a processor, or is blocked.
 
 use std::collections::BTreeMap;
 

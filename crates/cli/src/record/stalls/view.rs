@@ -97,10 +97,14 @@ pub(super) fn look(root: &Path, table: Option<(&Shared, &Path)>, scope: Scope) -
         process.locks = locks;
         for thread in &mut process.threads {
             let found = newest.get(&(process.id, thread.id));
-            // The shim sees the same wait, and knows less of it.
-            thread.wait = of_locks.remove(&thread.id).or_else(|| {
-                found.map(|(wait, place)| named(wait, place.as_deref(), now, &mut names))
-            });
+            let seen = found.map(|(wait, place)| named(wait, place.as_deref(), now, &mut names));
+            // The shim sees the same wait. It knows the function, and not the lock.
+            thread.wait = match (of_locks.remove(&thread.id), seen) {
+                (Some(recorded), Some(seen)) => {
+                    Some(WaitView { name: format!("{}; {}", recorded.name, seen.name), ..recorded })
+                }
+                (recorded, seen) => recorded.or(seen),
+            };
         }
     }
     View { processes, unseen: table.map_or(0, |(table, _)| table.unseen_waits()) }
