@@ -19,6 +19,8 @@ use stanchion_order::{Identity, Mode};
 /// NAMES.lock().push("first");
 /// assert_eq!(NAMES.lock().len(), 1);
 /// ```
+// `repr(C)`: the recorder knows the lock by the address behind the identity.
+#[repr(C)]
 pub struct Checked<L> {
     /// The lock's identity in the record.
     pub(crate) identity: Identity,
@@ -57,7 +59,7 @@ impl<L> Checked<L> {
         guard
     }
 
-    /// Notes an attempt that does not block, or not forever.
+    /// Notes an attempt that does not block.
     #[inline]
     #[track_caller]
     pub(crate) fn attempt<G>(&self, mode: Mode, guard: Option<G>) -> Option<G> {
@@ -65,6 +67,18 @@ impl<L> Checked<L> {
             self.identity.acquired(mode);
         }
         guard
+    }
+
+    /// Takes the lock by an act that blocks, and not forever.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn try_take<G>(&self, mode: Mode, act: impl FnOnce(&L) -> Option<G>) -> Option<G> {
+        self.identity.trying(mode);
+        let guard = act(&self.raw);
+        if guard.is_none() {
+            self.identity.gave_up();
+        }
+        self.attempt(mode, guard)
     }
 
     /// Returns the lock for a release.

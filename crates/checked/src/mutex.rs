@@ -59,12 +59,12 @@ unsafe impl<R: RawMutexTimed> RawMutexTimed for Checked<R> {
     #[inline]
     #[track_caller]
     fn try_lock_for(&self, timeout: R::Duration) -> Option<R::Guard> {
-        self.attempt(Exclusive, self.raw.try_lock_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_until(&self, timeout: R::Instant) -> Option<R::Guard> {
-        self.attempt(Exclusive, self.raw.try_lock_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_until(timeout))
     }
 }

@@ -109,25 +109,25 @@ unsafe impl<R: RawRwLockTimed> RawRwLockTimed for Checked<R> {
     #[inline]
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: R::Duration) -> Option<R::SharedGuard> {
-        self.attempt(Shared, self.raw.try_lock_shared_for(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_until(&self, timeout: R::Instant) -> Option<R::SharedGuard> {
-        self.attempt(Shared, self.raw.try_lock_shared_until(timeout))
+        self.try_take(Shared, |raw| raw.try_lock_shared_until(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: R::Duration) -> Option<R::ExclusiveGuard> {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_for(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: R::Instant) -> Option<R::ExclusiveGuard> {
-        self.attempt(Exclusive, self.raw.try_lock_exclusive_until(timeout))
+        self.try_take(Exclusive, |raw| raw.try_lock_exclusive_until(timeout))
     }
 }
 
@@ -211,13 +211,13 @@ unsafe impl<R: RawRwLockUpgradeTimed> RawRwLockUpgradeTimed for Checked<R> {
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: R::Duration) -> Option<R::UpgradableGuard> {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_for(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_for(timeout))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: R::Instant) -> Option<R::UpgradableGuard> {
-        self.attempt(Upgradable, self.raw.try_lock_upgradable_until(timeout))
+        self.try_take(Upgradable, |raw| raw.try_lock_upgradable_until(timeout))
     }
 
     #[inline]

@@ -42,7 +42,7 @@ impl<L> Recorded<L> {
         self.identity.acquired(mode);
     }
 
-    /// Notes an attempt that does not block, or not forever.
+    /// Notes an attempt that does not block.
     #[inline]
     #[track_caller]
     fn attempt(&self, mode: Mode, taken: bool) -> bool {

@@ -48,7 +48,7 @@ impl<L> Recorded<L> {
         guard
     }
 
-    /// Notes an attempt that does not block, or not forever.
+    /// Notes an attempt that does not block.
     #[inline]
     #[track_caller]
     pub(crate) fn attempt<G>(&self, mode: Mode, guard: Option<G>) -> Option<G> {
