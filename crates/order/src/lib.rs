@@ -20,5 +20,7 @@ mod wait;
 pub use identity::{Identity, is_switched_on, report, switch_on};
 pub use mode::Mode;
 pub use path::{CallPath, Frame};
-pub use report::{CallSite, Cycle, Lock, Losses, Recursion, Report, Step, WaitClass, WaitTotal};
+pub use report::{
+    CallSite, Cycle, HeldAcross, Lock, Losses, Recursion, Report, Step, WaitClass, WaitTotal,
+};
 pub use wait::{Wait, mutex_acquired, mutex_released};

@@ -78,6 +78,7 @@ static RECORD: Mutex<Record> = Mutex::new(Record {
         hints: Vec::new(),
         recursions: Vec::new(),
         waits: Vec::new(),
+        held_across: Vec::new(),
         losses: Losses {
             unseen_releases: 0,
             too_deep: 0,

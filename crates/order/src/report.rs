@@ -232,6 +232,29 @@ impl fmt::Display for WaitTotal {
     }
 }
 
+/// Long waits of threads that held a lock meanwhile: other threads could not take it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HeldAcross {
+    /// The lock that was held.
+    pub held: Lock,
+    /// The mode in which it was held.
+    pub held_mode: Mode,
+    /// The place at which it was taken.
+    pub held_place: CallSite,
+    /// The long waits: their number, the sum of their lengths and the longest, with the call path
+    /// of the first.
+    pub waits: WaitTotal,
+}
+
+impl fmt::Display for HeldAcross {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = Short(self.held_place);
+        writeln!(f, "  {} in mode {}, taken at {place}, in waits", self.held, self.held_mode)?;
+        self.waits.fmt(f)
+    }
+}
+
 /// The counts of what was not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -295,6 +318,8 @@ pub struct Report {
     pub recursions: Vec<Recursion>,
     /// The waits in a patched `parking_lot_core`, those with the most time first.
     pub waits: Vec<WaitTotal>,
+    /// Locks that a thread held in waits of 10 ms or longer, those with the most time first.
+    pub held_across: Vec<HeldAcross>,
     /// The counts of what was not recorded.
     pub losses: Losses,
     /// The locks that were recorded.
@@ -327,6 +352,10 @@ impl fmt::Display for Report {
         match self.waits.len().saturating_sub(SHOWN_WAITS) {
             0 => {}
             more => writeln!(f, "  for {more} more locks and addresses, in less time each")?,
+        }
+        if !self.held_across.is_empty() {
+            writeln!(f, "locks held across long waits")?;
+            self.held_across.iter().take(SHOWN_WAITS).try_for_each(|held| held.fmt(f))?;
         }
         let (locks, pairs) = (self.locks, self.pairs);
         writeln!(f, "locks recorded: {locks}; pairs of a held and a taken lock: {pairs}")?;

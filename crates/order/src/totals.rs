@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::mode::Mode;
 use crate::path::CallPath;
-use crate::report::{Lock, Report, WaitClass, WaitTotal};
+use crate::report::{CallSite, HeldAcross, Lock, Report, WaitClass, WaitTotal};
 
-/// The most totals that are kept.
+/// The most totals of each kind that are kept.
 const TOTALS: usize = 256;
+
+/// The length from which on a wait is long for a thread that holds a lock.
+const LONG: Duration = Duration::from_millis(10);
 
 /// The target of a wait: its class, and the number of the lock or else an address.
 ///
@@ -39,11 +43,23 @@ impl Target {
 struct Totals {
     /// A total for each target.
     of: BTreeMap<Target, WaitTotal>,
+    /// A total of long waits for each target, and each lock that was held, by place.
+    across: BTreeMap<(Target, u64, CallSite), HeldAcross>,
     /// The number of waits without a total.
     unnamed: u64,
 }
 
-static TOTALS_OF_ALL: Mutex<Totals> = Mutex::new(Totals { of: BTreeMap::new(), unnamed: 0 });
+static TOTALS_OF_ALL: Mutex<Totals> =
+    Mutex::new(Totals { of: BTreeMap::new(), across: BTreeMap::new(), unnamed: 0 });
+
+impl WaitTotal {
+    /// Counts one more wait.
+    fn add(&mut self, length: Duration) {
+        self.count += 1;
+        self.total += length;
+        self.longest = self.longest.max(length);
+    }
+}
 
 /// Locks the totals. A panic while they were locked leaves them whole: each change is one call.
 fn totals() -> MutexGuard<'static, Totals> {
@@ -55,11 +71,7 @@ impl Totals {
     fn count(&mut self, target: Target, length: Duration) -> bool {
         let has_room = self.of.len() < TOTALS;
         match self.of.get_mut(&target) {
-            Some(total) => {
-                total.count += 1;
-                total.total += length;
-                total.longest = total.longest.max(length);
-            }
+            Some(total) => total.add(length),
             None if has_room => return false,
             None => self.unnamed += 1,
         }
@@ -73,14 +85,43 @@ pub(crate) fn count(target: Target, lock: Option<Lock>, address: usize, length: 
     if totals().count(target, length) {
         return;
     }
-    let path = Arc::new(CallPath::capture());
+    let first = first(target, lock, address, length);
     let mut totals = totals();
     // Another thread may have been the first meanwhile.
     if !totals.count(target, length) {
-        let class = target.class();
-        let (count, total, longest) = (1, length, length);
-        totals.of.insert(target, WaitTotal { class, lock, address, count, total, longest, path });
+        totals.of.insert(target, first);
     }
+}
+
+/// Returns true if a wait is so long that its thread should hold no lock.
+pub(crate) fn is_long(length: Duration) -> bool {
+    length >= LONG
+}
+
+/// Counts a long wait of a thread that holds `held` in a mode, since a place.
+pub(crate) fn count_across(
+    (target, lock, address, length): (Target, Option<Lock>, usize, Duration),
+    (held, held_mode, held_place): (Lock, Mode, CallSite),
+) {
+    let key = (target, held.number, held_place);
+    // A total that is new needs a call path, which is taken while the totals are free.
+    let is_new = !totals().across.contains_key(&key);
+    let waits = is_new.then(|| first(target, lock, address, length));
+    let mut totals = totals();
+    let has_room = totals.across.len() < TOTALS;
+    match (totals.across.get_mut(&key), waits) {
+        (Some(across), _) => across.waits.add(length),
+        (None, Some(waits)) if has_room => {
+            totals.across.insert(key, HeldAcross { held, held_mode, held_place, waits });
+        }
+        (None, _) => {}
+    }
+}
+
+/// Returns the total of a first wait, and takes its call path.
+fn first(target: Target, lock: Option<Lock>, address: usize, length: Duration) -> WaitTotal {
+    let (class, path) = (target.class(), Arc::new(CallPath::capture()));
+    WaitTotal { class, lock, address, count: 1, total: length, longest: length, path }
 }
 
 /// Writes the totals into a report, those with the most time first.
@@ -88,5 +129,7 @@ pub(crate) fn write_into(report: &mut Report) {
     let totals = totals();
     report.waits = totals.of.values().cloned().collect();
     report.waits.sort_by_key(|wait| Reverse(wait.total));
+    report.held_across = totals.across.values().cloned().collect();
+    report.held_across.sort_by_key(|across| Reverse(across.waits.total));
     report.losses.unnamed_waits = totals.unnamed;
 }

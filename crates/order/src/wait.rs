@@ -112,9 +112,19 @@ impl Wait {
 #[cold]
 fn end(local: &Local, address: usize, length: Duration) {
     let released = local.released.get();
-    let (target, lock) = target(local, released, address);
-    let lock = lock.and_then(|held| recorder::lock(held.number));
+    let (target, own) = target(local, released, address);
+    let lock = own.and_then(|held| recorder::lock(held.number));
     totals::count(target, lock, address, length);
+    if totals::is_long(length) {
+        // A lock that is upgraded is held meanwhile, and no other one for that.
+        let is_other = |held: &Held| own.is_none_or(|own| own.number != held.number);
+        for held in local.held().filter(is_other) {
+            if let Some(of) = recorder::lock(held.number) {
+                let wait = (target, lock, address, length);
+                totals::count_across(wait, (of, held.mode, held.place));
+            }
+        }
+    }
     if let Some(lock) = released {
         local.await_lock(Some(Awaited { lock, is_condition: false }));
         let news = recorder::acquiring(local, lock.entry, Wanted::New(lock.mode), lock.place);

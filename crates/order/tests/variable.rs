@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use stanchion_alone::{alone, alone_with, is_child};
-use stanchion_order::{Identity, Mode, Wait, is_switched_on, report};
+use stanchion_order::{
+    Identity, Mode, Wait, is_switched_on, mutex_acquired, mutex_released, report,
+};
 
 const VARIABLE: &str = "STANCHION_ORDERS";
 
@@ -182,6 +184,38 @@ fn waits_are_in_the_file_at_the_end_of_the_process() {
     assert_eq!(text.matches("): 2, ").count(), 1, "{text}");
     assert!(text.contains("    first in ") && text.contains("at ./tests/variable.rs:"), "{text}");
     assert_eq!(text.matches("  for ").count(), 1, "{text}");
+}
+
+#[test]
+fn a_lock_that_is_held_across_a_long_wait_is_in_the_file() {
+    let test = "a_lock_that_is_held_across_a_long_wait_is_in_the_file";
+    let Some(text) = with_file(test, |_| {
+        let (outer, mutex) = (Identity::new(), Identity::new());
+        let address = (&raw const mutex).addr() + size_of::<Identity>();
+        outer.acquired(Mode::Shared);
+        mutex.acquired(Mode::Exclusive);
+        for slept in [20, 20, 0] {
+            let wait = Wait::begin(0x7000);
+            wait.sleeping(|| mutex_released(address));
+            thread::sleep(std::time::Duration::from_millis(slept));
+            wait.end(true);
+            mutex_acquired(address);
+        }
+        mutex.released(Mode::Exclusive);
+        outer.released(Mode::Shared);
+        // Nothing is held, so nothing is held up.
+        let wait = Wait::begin(0x8000);
+        thread::sleep(std::time::Duration::from_millis(20));
+        wait.end(true);
+    }) else {
+        return;
+    };
+    let (_, across) = text.split_once("locks held across long waits\n").expect("there is one");
+    assert!(across.starts_with("  lock 1 (created at "), "{text}");
+    assert!(across.contains("in mode shared, taken at crates/order/tests/variable.rs:"), "{text}");
+    assert!(across.contains("  for a condition (0x7000) with lock 2 (created at "), "{text}");
+    assert_eq!(across.matches("in waits\n").count(), 1, "{text}");
+    assert!(!across.contains("0x8000"), "{text}");
 }
 
 #[test]
