@@ -8,7 +8,8 @@ use crate::common::{Place, text};
 
 /// A program that takes two locks in both orders, one after the other. With a number it has a
 /// thread wait for a lock and for a condition, as often as the number says. With `stuck` it takes
-/// the two locks in both orders at the same time, and has other threads hold and want locks.
+/// the two locks in both orders at the same time, and has other threads hold and want locks. With
+/// `forked` it forks, prints the number of the child, and closes its descriptors.
 const PROGRAM: &str = r#"use parking_lot::{Condvar, Mutex};
 static ACCOUNTS: Mutex<u32> = Mutex::new(0);
 static LOG: Mutex<u32> = Mutex::new(0);
@@ -22,8 +23,10 @@ fn audit() {
 }
 fn main() {
     if let Some(waits) = std::env::args().nth(1) {
-        if waits == "stuck" {
-            return stuck();
+        match waits.as_str() {
+            "stuck" => return stuck(),
+            "forked" => return forked(),
+            _ => {}
         }
         return (0..waits.parse().unwrap()).for_each(|_: u32| wait());
     }
@@ -86,6 +89,20 @@ fn stuck() {
     spawn("waits", wait_until_open);
     let _kept = KEPT.lock();
     println!("waiting");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    std::process::exit(0);
+}
+fn forked() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn close(descriptor: i32) -> i32;
+    }
+    let _kept = KEPT.lock();
+    let child = unsafe { fork() };
+    if child > 0 {
+        (3..64).for_each(|descriptor| drop(unsafe { close(descriptor) }));
+        println!("{child}");
+    }
     std::io::stdin().read_line(&mut String::new()).unwrap();
     std::process::exit(0);
 }
@@ -195,6 +212,7 @@ fn a_program_built_by_the_printed_lines_names_two_of_its_own() {
     {
         each_wait_counts_once(folder);
         a_stuck_program_is_explained(folder);
+        a_table_that_cannot_be_read_has_a_reason(folder);
     }
     for line in
         ["in transfer::deposit at ./src/main.rs:6:", "in transfer::audit at ./src/main.rs:10:"]
@@ -244,6 +262,33 @@ fn each_wait_counts_once(folder: &Path) {
         };
         assert_eq!(orders.lines().filter(its).count(), 1, "{place} is missing:\n{orders}");
     }
+}
+
+/// Asks for the locks of a child of a fork, and of a program without descriptors.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+fn a_table_that_cannot_be_read_has_a_reason(folder: &Path) {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let mut command = Command::new(folder.join("target/debug/transfer"));
+    command.arg("forked").current_dir(folder).env("STANCHION_ORDERS", "forked.txt");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut parent = command.spawn().expect("it can be started");
+    let mut child = String::new();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut child).unwrap();
+    let parent_id = parent.id().to_string();
+    for (id, reason) in [
+        (child.trim(), format!("it is a fork of the process {parent_id}")),
+        (&parent_id, "the program has closed its descriptor".to_owned()),
+    ] {
+        let mut stalls = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+        let done = stalls.args(["stalls", id]).output().expect("it runs");
+        let said = text(&done.stdout);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        assert!(said.contains(&reason) && said.contains("not recorded: in read"), "{said}");
+    }
+    drop(parent.stdin.take());
+    assert!(parent.wait().unwrap().success());
 }
 
 /// Has `stanchion stalls` say which thread holds what, without the shim and with it.
