@@ -49,14 +49,16 @@ impl<L> Checked<L> {
         Self { identity: Identity::unplaced(), raw }
     }
 
-    /// Takes the lock by an act that blocks.
+    /// Takes the lock by an act that blocks, after an attempt if that is recorded.
     #[inline]
     #[track_caller]
-    pub(crate) fn take<G>(&self, mode: Mode, act: impl FnOnce(&L) -> G) -> G {
-        self.identity.acquiring(mode);
-        let guard = act(&self.raw);
-        self.identity.acquired(mode);
-        guard
+    pub(crate) fn take<G>(
+        &self,
+        mode: Mode,
+        attempt: impl FnOnce(&L) -> Option<G>,
+        act: impl FnOnce(&L) -> G,
+    ) -> G {
+        self.identity.acquire(mode, || attempt(&self.raw), || act(&self.raw))
     }
 
     /// Notes an attempt that does not block.

@@ -14,7 +14,7 @@ unsafe impl<R: RawMutex> RawMutex for Checked<R> {
     #[inline]
     #[track_caller]
     fn lock(&self) -> R::Guard {
-        self.take(Exclusive, R::lock)
+        self.take(Exclusive, R::try_lock, R::lock)
     }
 
     #[inline]

@@ -18,7 +18,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Checked<R> {
     #[inline]
     #[track_caller]
     fn lock_shared(&self) -> R::SharedGuard {
-        self.take(Shared, R::lock_shared)
+        self.take(Shared, R::try_lock_shared, R::lock_shared)
     }
 
     #[inline]
@@ -36,7 +36,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Checked<R> {
     #[inline]
     #[track_caller]
     fn lock_exclusive(&self) -> R::ExclusiveGuard {
-        self.take(Exclusive, R::lock_exclusive)
+        self.take(Exclusive, R::try_lock_exclusive, R::lock_exclusive)
     }
 
     #[inline]
@@ -138,7 +138,7 @@ unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for Checked<R> {
     #[inline]
     #[track_caller]
     fn lock_upgradable(&self) -> R::UpgradableGuard {
-        self.take(Upgradable, R::lock_upgradable)
+        self.take(Upgradable, R::try_lock_upgradable, R::lock_upgradable)
     }
 
     #[inline]

@@ -84,8 +84,53 @@ impl Identity {
     #[track_caller]
     pub fn acquiring(&self, mode: Mode) {
         if is_on() {
-            self.note_acquiring(mode, Location::caller(), false);
+            let place = Location::caller();
+            self.note_acquiring(mode, place);
+            local::enter(|local| self.await_lock(local, mode, place, false));
         }
+    }
+
+    /// Takes the lock: by `attempt` if that succeeds, and else by `block`. Returns its guard. Other
+    /// processes see a thread that blocks, and since when. If the recorder is off, it is `block`
+    /// alone.
+    ///
+    /// It tells [`acquiring`](Self::acquiring) and [`acquired`](Self::acquired), and costs as they
+    /// do. A thread that blocks costs a reading of the clock more. Never panics itself.
+    ///
+    /// ```
+    /// # use std::sync::Mutex;
+    /// # use stanchion_order::{Identity, Mode};
+    /// # let (identity, lock) = (Identity::new(), Mutex::new(5));
+    /// let guard = identity.acquire(
+    ///     Mode::Exclusive,
+    ///     || lock.try_lock().ok(),
+    ///     || lock.lock().unwrap(),
+    /// );
+    /// assert_eq!(*guard, 5);
+    /// # identity.released(Mode::Exclusive);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn acquire<G>(
+        &self,
+        mode: Mode,
+        attempt: impl FnOnce() -> Option<G>,
+        block: impl FnOnce() -> G,
+    ) -> G {
+        if !is_on() {
+            let guard = block();
+            // The recorder may have been switched on meanwhile.
+            self.acquired(mode);
+            return guard;
+        }
+        let place = Location::caller();
+        self.note_acquiring(mode, place);
+        let guard = attempt().unwrap_or_else(|| {
+            self.note_blocking(mode, place, false);
+            block()
+        });
+        self.note_acquired(mode, place);
+        guard
     }
 
     /// Tells that the thread is about to block for the lock until a time: that is no order.
@@ -103,8 +148,7 @@ impl Identity {
     #[track_caller]
     pub fn trying(&self, mode: Mode) {
         if is_on() {
-            let place = Location::caller();
-            local::enter(|local| self.await_lock(local, mode, place, false));
+            self.note_blocking(mode, Location::caller(), false);
         }
     }
 
@@ -120,7 +164,7 @@ impl Identity {
     #[inline]
     pub fn gave_up(&self) {
         if is_on() {
-            local::enter(|local| local.await_lock(None));
+            local::enter(|local| local.await_none());
         }
     }
 
@@ -154,9 +198,7 @@ impl Identity {
     #[inline]
     pub fn released(&self, mode: Mode) {
         if is_on() {
-            self.with_entry(|local, entry| {
-                recorder::released(local, entry, mode);
-            });
+            self.note_released(mode);
         }
     }
 
@@ -196,7 +238,8 @@ impl Identity {
             let place = Location::caller();
             self.with_entry(|local, entry| {
                 let lock = self.held(entry, Mode::Exclusive, place);
-                local.await_lock(Some(Awaited { lock, is_condition: false }));
+                local.await_lock(Awaited { lock, is_condition: false });
+                local.publish_awaited();
                 let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
                 news.iter().for_each(append);
             });
@@ -231,38 +274,49 @@ impl Identity {
 
         self.released(mode);
         if is_on() {
-            self.note_acquiring(mode, Location::caller(), true);
+            let place = Location::caller();
+            self.note_acquiring(mode, place);
+            self.note_blocking(mode, place, true);
         }
         let _again = Again(self, mode, Location::caller());
         act()
     }
 
+    // These are calls of their own: while the recorder is off, an acquisition has none of their
+    // code.
+
     /// Notes an acquisition while the recorder is on.
-    fn note_acquiring(&self, mode: Mode, place: CallSite, is_condition: bool) {
+    #[inline(never)]
+    fn note_acquiring(&self, mode: Mode, place: CallSite) {
         local::enter(|local| {
-            let entry = self.await_lock(local, mode, place, is_condition);
-            let news = recorder::acquiring(local, entry, Wanted::New(mode), place);
+            let news = recorder::acquiring(local, self.entry(place), Wanted::New(mode), place);
             news.iter().for_each(append);
         });
     }
 
-    /// Notes that the thread is about to block for the lock, and returns the lock's entry.
-    #[inline]
-    fn await_lock(
-        &self,
-        local: &Local,
-        mode: Mode,
-        place: CallSite,
-        is_condition: bool,
-    ) -> &'static LockEntry {
-        let entry = self.entry(place);
-        let lock = self.held(entry, mode, place);
-        local.await_lock(Some(Awaited { lock, is_condition }));
-        entry
+    /// Notes that the thread is about to block, for other processes too.
+    #[cold]
+    fn note_blocking(&self, mode: Mode, place: CallSite, is_condition: bool) {
+        local::enter(|local| {
+            self.await_lock(local, mode, place, is_condition);
+            local.publish_awaited();
+        });
+    }
+
+    /// Notes a release while the recorder is on.
+    #[inline(never)]
+    fn note_released(&self, mode: Mode) {
+        self.with_entry(|local, entry| recorder::released(local, entry, mode));
+    }
+
+    /// Notes that the thread is about to block for the lock.
+    fn await_lock(&self, local: &Local, mode: Mode, place: CallSite, is_condition: bool) {
+        let lock = self.held(self.entry(place), mode, place);
+        local.await_lock(Awaited { lock, is_condition });
     }
 
     /// Notes that the lock is held, while the recorder is on.
-    #[inline]
+    #[inline(never)]
     fn note_acquired(&self, mode: Mode, place: CallSite) {
         local::enter(|local| {
             recorder::acquired(local, self.held(self.entry(place), mode, place));

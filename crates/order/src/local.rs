@@ -44,14 +44,6 @@ impl Held {
     fn share(&self) -> u64 {
         scramble(self.number << 3 | self.mode.number())
     }
-
-    /// Returns the words that other processes read.
-    #[inline]
-    fn words(&self, is_condition: bool) -> LockWords {
-        let place = current::index_of(self.place);
-        let label = current::label(self.mode, place, is_condition) | self.entry.creation();
-        LockWords { number: self.number, address: self.address as u64, label }
-    }
 }
 
 /// A lock that a thread is about to block for, or that its wait for a condition takes again.
@@ -81,12 +73,12 @@ pub(crate) struct Local {
     seen: [Cell<u64>; REMEMBERED],
     /// The lock that the thread is about to block for.
     awaited: Cell<Option<Awaited>>,
-    /// True while a wait calls the function of its caller that may release a mutex.
-    pub(crate) is_falling_asleep: Cell<bool>,
     /// The mutex that the wait of a condition variable has released past its wrapper.
     pub(crate) released: Cell<Option<Held>>,
     /// The slot in which other processes read all this.
     slot: Cell<Published>,
+    /// The place of the latest acquisition, and its index in the table of places.
+    latest_place: Cell<Option<(&'static Location<'static>, Option<usize>)>>,
 }
 
 /// The slot of a thread.
@@ -111,9 +103,9 @@ thread_local! {
             held: [const { Cell::new(None) }; DEEPEST],
             seen: [const { Cell::new(0) }; REMEMBERED],
             awaited: Cell::new(None),
-            is_falling_asleep: Cell::new(false),
             released: Cell::new(None),
             slot: Cell::new(Published::No),
+            latest_place: Cell::new(None),
         }
     };
 }
@@ -166,25 +158,57 @@ impl Local {
         }
     }
 
+    /// Returns the words of a lock that other processes read.
+    #[inline]
+    fn words(&self, lock: &Held, is_condition: bool) -> LockWords {
+        let index = match self.latest_place.get() {
+            Some((place, index)) if std::ptr::eq(place, lock.place) => index,
+            _ => {
+                let index = current::index_of(lock.place);
+                self.latest_place.set(Some((lock.place, index)));
+                index
+            }
+        };
+        let label = current::label(lock.mode, index, is_condition) | lock.entry.creation();
+        LockWords { number: lock.number, address: lock.address as u64, label }
+    }
+
     /// Returns the lock that the thread is about to block for.
     pub(crate) fn awaited(&self) -> Option<Awaited> {
         self.awaited.get()
     }
 
-    /// Notes that the thread is about to block for a lock, or for none any more.
+    /// Notes that the thread is about to block for a lock. Other processes do not see that before
+    /// [`publish_awaited`](Self::publish_awaited): most locks are free.
     #[inline]
-    pub(crate) fn await_lock(&self, awaited: Option<Awaited>) {
-        self.awaited.set(awaited);
+    pub(crate) fn await_lock(&self, awaited: Awaited) {
+        self.awaited.set(Some(awaited));
+    }
+
+    /// Notes that the thread is about to block for no lock any more, for other processes too.
+    pub(crate) fn await_none(&self) {
+        self.awaited.set(None);
+        self.publish_awaited();
+    }
+
+    /// Writes for other processes what the thread blocks for, and since when.
+    #[cold]
+    pub(crate) fn publish_awaited(&self) {
         if let Some(slot) = self.slot() {
-            let words = awaited.map(|awaited| awaited.lock.words(awaited.is_condition));
+            let words =
+                self.awaited().map(|awaited| self.words(&awaited.lock, awaited.is_condition));
             slot.await_lock(words, words.map_or(0, |_| current::now_ns()));
         }
     }
 
-    /// Notes that the thread waits for an address, or for 0 no more.
+    /// Notes that the thread waits for an address, or for 0 no more. The lock that it is about to
+    /// block for is written too.
     pub(crate) fn wait_for(&self, address: usize) {
         if let Some(slot) = self.slot() {
             slot.wait_for(address, current::now_ns());
+            if address != 0 && self.awaited.get().is_some() {
+                self.publish_awaited();
+            }
         }
     }
 
@@ -213,7 +237,7 @@ impl Local {
         let length = self.length.get();
         let Some(position) = self.held.get(length) else {
             self.too_deep.set(self.too_deep.get() + 1);
-            self.await_lock(None);
+            self.await_none();
             return false;
         };
         self.awaited.set(None);
@@ -221,7 +245,7 @@ impl Local {
         self.length.set(length + 1);
         self.sum.set(self.sum.get().wrapping_add(held.share()));
         if let Some(slot) = self.slot() {
-            slot.push(length, held.words(false));
+            slot.push(length, self.words(&held, false));
         }
         true
     }
@@ -253,8 +277,12 @@ impl Local {
         let share = removed.as_ref().map_or(0, Held::share);
         self.sum.set(self.sum.get().wrapping_sub(share));
         if let Some(slot) = self.slot() {
+            if at + 1 == length {
+                slot.pop(at);
+                return removed;
+            }
             let after = self.held[at..length - 1].iter().filter_map(Cell::get);
-            slot.truncate(at, after.map(|held| held.words(false)));
+            slot.truncate(at, after.map(|held| self.words(&held, false)));
         }
         removed
     }

@@ -220,11 +220,11 @@ fn remove_dead(local: &Local) {
 pub(crate) fn acquired(local: &Local, taken: Held) {
     let Held { entry, mode, .. } = taken;
     if entry.is_lost() {
-        return local.await_lock(None);
+        return local.await_none();
     }
     if local.find(entry).is_some_and(|held| held.is_alive() && held.mode.conflicts(mode)) {
         // The lock was taken, so it was free: its release was not seen.
-        local.await_lock(None);
+        local.await_none();
         return lose(local, entry);
     }
     if !local.push(taken) {
@@ -247,9 +247,9 @@ pub(crate) fn changed(local: &Local, entry: &'static LockEntry, from: Mode, to: 
     match take_out(local, entry, from) {
         Some(held) => acquired(local, Held { mode: to, ..held }),
         // It is one of those that were only counted, and stays so.
-        None if local.is_too_deep() || entry.is_lost() => local.await_lock(None),
+        None if local.is_too_deep() || entry.is_lost() => local.await_none(),
         None => {
-            local.await_lock(None);
+            local.await_none();
             lose(local, entry);
         }
     }

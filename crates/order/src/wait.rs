@@ -3,6 +3,7 @@
 //! The address says which lock it is, because the thread has told before which lock it is about to
 //! block for. The wait of a condition variable is known by the mutex that it releases.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::local::{self, Awaited, Held, Local};
@@ -12,6 +13,23 @@ use crate::{identity, recorder, switch};
 
 /// The bit that tells the second address of a read-write lock from its first.
 const SECOND: usize = 1;
+
+/// A step of a wait for a condition.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The thread is in no such wait.
+    None,
+    /// The wait calls the function of its caller that may release a mutex.
+    FallingAsleep,
+    /// The wait has released a mutex, and the thread has not acquired it again.
+    Released,
+}
+
+thread_local! {
+    /// The step of the thread. It is apart from the other state, because each acquisition and each
+    /// release looks at it.
+    static STEP: Cell<Step> = const { Cell::new(Step::None) };
+}
 
 /// A wait of the calling thread that goes on.
 ///
@@ -71,10 +89,11 @@ impl Wait {
         if self.began.is_none() {
             return act();
         }
-        let set = |is| local::enter(|local| local.is_falling_asleep.set(is));
-        set(true);
+        STEP.set(Step::FallingAsleep);
         let result = act();
-        set(false);
+        if STEP.get() == Step::FallingAsleep {
+            STEP.set(Step::None);
+        }
         result
     }
 
@@ -126,7 +145,8 @@ fn end(local: &Local, address: usize, length: Duration) {
         }
     }
     if let Some(lock) = released {
-        local.await_lock(Some(Awaited { lock, is_condition: false }));
+        local.await_lock(Awaited { lock, is_condition: false });
+        local.publish_awaited();
         let news = recorder::acquiring(local, lock.entry, Wanted::New(lock.mode), lock.place);
         news.iter().for_each(identity::append);
     }
@@ -163,17 +183,22 @@ fn target(local: &Local, released: Option<Held>, address: usize) -> (Target, Opt
 /// ```
 #[inline]
 pub fn mutex_released(address: usize) {
-    if switch::is_known_on() {
-        local::enter(|local| {
-            if local.is_falling_asleep.get() {
-                let released = local.remove(|held| held.address == address);
-                local.released.set(released);
-                if let Some(lock) = released {
-                    local.await_lock(Some(Awaited { lock, is_condition: true }));
-                }
-            }
-        });
+    if switch::is_known_on() && STEP.get() == Step::FallingAsleep {
+        note_released(address);
     }
+}
+
+/// Notes that the wait of the thread has released a mutex, if that is recorded.
+#[cold]
+fn note_released(address: usize) {
+    local::enter(|local| {
+        if let Some(lock) = local.remove(|held| held.address == address) {
+            STEP.set(Step::Released);
+            local.released.set(Some(lock));
+            local.await_lock(Awaited { lock, is_condition: true });
+            local.publish_awaited();
+        }
+    });
 }
 
 /// Tells that the thread has acquired the mutex at this address, past its wrapper. It counts only
@@ -187,14 +212,19 @@ pub fn mutex_released(address: usize) {
 /// ```
 #[inline]
 pub fn mutex_acquired(address: usize) {
-    if switch::is_known_on() {
-        local::enter(|local| {
-            if let Some(held) = local.released.get()
-                && held.address == address
-            {
-                local.released.set(None);
-                recorder::acquired(local, held);
-            }
-        });
+    if switch::is_known_on() && STEP.get() == Step::Released {
+        note_acquired(address);
     }
+}
+
+/// Notes that the thread has acquired the mutex again that its wait has released.
+#[cold]
+fn note_acquired(address: usize) {
+    local::enter(|local| {
+        if let Some(held) = local.released.get().filter(|held| held.address == address) {
+            STEP.set(Step::None);
+            local.released.set(None);
+            recorder::acquired(local, held);
+        }
+    });
 }

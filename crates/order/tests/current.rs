@@ -33,12 +33,13 @@ fn a_thread_is_there_while_it_holds_or_awaits_a_lock() {
         let (one, two) = (Identity::new(), Identity::new());
         let state = || state_of(number());
         assert_eq!(state(), None);
-        one.acquiring(Mode::Exclusive);
-        let awaited = state().and_then(|state| state.awaited).expect("it is awaited");
-        assert_eq!((awaited.lock.number, awaited.is_condition), (1, false));
-        assert!(awaited.since_ns > 0);
-        assert!(awaited.lock.place.expect("there is room").contains("tests/current.rs:"));
-        one.acquired(Mode::Exclusive);
+        let block = || {
+            let awaited = state().and_then(|state| state.awaited).expect("it is awaited");
+            assert_eq!((awaited.lock.number, awaited.is_condition), (1, false));
+            assert!(awaited.since_ns > 0);
+            assert!(awaited.lock.place.expect("there is room").contains("tests/current.rs:"));
+        };
+        one.acquire(Mode::Exclusive, || None, block);
         two.acquired(Mode::Shared);
         let held = state().expect("two locks are held").held;
         assert_eq!(held[0].address, address(&one) as u64);

@@ -33,13 +33,17 @@ impl<L> Recorded<L> {
         Self { identity: Identity::unplaced(), raw }
     }
 
-    /// Takes the lock by an act that blocks.
+    /// Takes the lock by an act that blocks, after an attempt if that is recorded.
     #[inline]
     #[track_caller]
-    fn take(&self, mode: Mode, act: impl FnOnce(&L)) {
-        self.identity.acquiring(mode);
-        act(&self.raw);
-        self.identity.acquired(mode);
+    fn take(
+        &self,
+        mode: Mode,
+        attempt: impl FnOnce(&L) -> bool,
+        act: impl FnOnce(&L),
+    ) {
+        let attempt = || attempt(&self.raw).then_some(());
+        self.identity.acquire(mode, attempt, || act(&self.raw));
     }
 
     /// Notes an attempt that does not block.
@@ -91,7 +95,7 @@ unsafe impl<R: RawMutex> RawMutex for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock(&self) {
-        self.take(Exclusive, R::lock);
+        self.take(Exclusive, R::try_lock, R::lock);
     }
 
     #[inline]
@@ -156,7 +160,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_shared(&self) {
-        self.take(Shared, R::lock_shared);
+        self.take(Shared, R::try_lock_shared, R::lock_shared);
     }
 
     #[inline]
@@ -174,7 +178,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_exclusive(&self) {
-        self.take(Exclusive, R::lock_exclusive);
+        self.take(Exclusive, R::try_lock_exclusive, R::lock_exclusive);
     }
 
     #[inline]
@@ -274,7 +278,7 @@ unsafe impl<R: RawRwLockRecursive> RawRwLockRecursive for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_shared_recursive(&self) {
-        self.take(SharedRecursive, R::lock_shared_recursive);
+        self.take(SharedRecursive, R::try_lock_shared_recursive, R::lock_shared_recursive);
     }
 
     #[inline]
@@ -304,7 +308,7 @@ unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_upgradable(&self) {
-        self.take(Upgradable, R::lock_upgradable);
+        self.take(Upgradable, R::try_lock_upgradable, R::lock_upgradable);
     }
 
     #[inline]

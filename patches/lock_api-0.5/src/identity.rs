@@ -31,7 +31,14 @@ mod nothing {
         }
 
         #[inline]
-        pub(crate) fn acquiring(&self, _: Mode) {}
+        pub(crate) fn acquire<G>(
+            &self,
+            _: Mode,
+            _: impl FnOnce() -> Option<G>,
+            block: impl FnOnce() -> G,
+        ) -> G {
+            block()
+        }
 
         #[inline]
         pub(crate) fn trying(&self, _: Mode) {}

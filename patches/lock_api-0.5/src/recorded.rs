@@ -38,14 +38,16 @@ impl<L> Recorded<L> {
         self.identity.reacquiring(Exclusive, || wait(&self.raw))
     }
 
-    /// Takes the lock by an act that blocks.
+    /// Takes the lock by an act that blocks, after an attempt if that is recorded.
     #[inline]
     #[track_caller]
-    pub(crate) fn take<G>(&self, mode: Mode, act: impl FnOnce(&L) -> G) -> G {
-        self.identity.acquiring(mode);
-        let guard = act(&self.raw);
-        self.identity.acquired(mode);
-        guard
+    pub(crate) fn take<G>(
+        &self,
+        mode: Mode,
+        attempt: impl FnOnce(&L) -> Option<G>,
+        act: impl FnOnce(&L) -> G,
+    ) -> G {
+        self.identity.acquire(mode, || attempt(&self.raw), || act(&self.raw))
     }
 
     /// Notes an attempt that does not block.
@@ -87,7 +89,7 @@ unsafe impl<R: RawMutex> RawMutex for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock(&self) -> R::Guard {
-        self.take(Exclusive, R::lock)
+        self.take(Exclusive, R::try_lock, R::lock)
     }
 
     #[inline]
@@ -152,7 +154,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_shared(&self) -> R::SharedGuard {
-        self.take(Shared, R::lock_shared)
+        self.take(Shared, R::try_lock_shared, R::lock_shared)
     }
 
     #[inline]
@@ -170,7 +172,7 @@ unsafe impl<R: RawRwLock> RawRwLock for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_exclusive(&self) -> R::ExclusiveGuard {
-        self.take(Exclusive, R::lock_exclusive)
+        self.take(Exclusive, R::try_lock_exclusive, R::lock_exclusive)
     }
 
     #[inline]
@@ -272,7 +274,7 @@ unsafe impl<R: RawRwLockUpgrade> RawRwLockUpgrade for Recorded<R> {
     #[inline]
     #[track_caller]
     fn lock_upgradable(&self) -> R::UpgradableGuard {
-        self.take(Upgradable, R::lock_upgradable)
+        self.take(Upgradable, R::try_lock_upgradable, R::lock_upgradable)
     }
 
     #[inline]

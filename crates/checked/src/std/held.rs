@@ -51,6 +51,24 @@ impl Drop for Held<'_> {
     }
 }
 
+/// Takes a lock by `block`, after an attempt if that is recorded.
+#[inline]
+#[track_caller]
+pub(super) fn take<G>(
+    identity: &Identity,
+    mode: Mode,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    block: impl FnOnce() -> LockResult<G>,
+) -> (Held<'_>, LockResult<G>) {
+    let attempt = || match attempt() {
+        Ok(guard) => Some(Ok(guard)),
+        Err(TryLockError::Poisoned(poisoned)) => Some(Err(poisoned)),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    let result = identity.acquire(mode, attempt, block);
+    (Held::noted(identity, mode), result)
+}
+
 /// Replaces what is in a result, poisoned or not.
 pub(super) fn map<T, U>(result: LockResult<T>, with: impl FnOnce(T) -> U) -> LockResult<U> {
     match result {

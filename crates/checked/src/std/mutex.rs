@@ -6,7 +6,7 @@ use std::sync::{self, LockResult, TryLockResult};
 
 use stanchion_order::{Identity, Mode};
 
-use super::held::{Held, attempt, map};
+use super::held::{Held, attempt, map, take};
 
 /// A `std::sync::Mutex` that reports the order in which it is taken.
 ///
@@ -91,9 +91,8 @@ impl<T: ?Sized> Mutex<T> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        self.identity.acquiring(Mode::Exclusive);
-        let result = self.inner.lock();
-        let held = Held::new(&self.identity, Mode::Exclusive);
+        let (attempt, block) = (|| self.inner.try_lock(), || self.inner.lock());
+        let (held, result) = take(&self.identity, Mode::Exclusive, attempt, block);
         map(result, |inner| MutexGuard { held, inner })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{self, LockResult, TryLockResult};
 
 use stanchion_order::{Identity, Mode};
 
-use super::held::{Held, attempt, map};
+use super::held::{Held, attempt, map, take};
 
 /// A `std::sync::RwLock` that reports the order in which it is taken.
 ///
@@ -108,9 +108,8 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        self.identity.acquiring(Mode::Shared);
-        let result = self.inner.read();
-        let held = Held::new(&self.identity, Mode::Shared);
+        let (attempt, block) = (|| self.inner.try_read(), || self.inner.read());
+        let (held, result) = take(&self.identity, Mode::Shared, attempt, block);
         map(result, |inner| RwLockReadGuard { _held: held, inner })
     }
 
@@ -152,9 +151,8 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        self.identity.acquiring(Mode::Exclusive);
-        let result = self.inner.write();
-        let held = Held::new(&self.identity, Mode::Exclusive);
+        let (attempt, block) = (|| self.inner.try_write(), || self.inner.write());
+        let (held, result) = take(&self.identity, Mode::Exclusive, attempt, block);
         map(result, |inner| RwLockWriteGuard { held, inner })
     }
 

@@ -145,6 +145,13 @@ impl Slot {
         });
     }
 
+    /// Notes that the thread holds the locks before `index` only. It is one word, so the state of
+    /// each moment is whole without a new version.
+    #[inline]
+    pub(crate) fn pop(&self, index: usize) {
+        self.count.store(index as u64, Ordering::Relaxed);
+    }
+
     /// Notes that the thread holds the locks before `index`, and behind them those of `after`.
     #[inline]
     pub(crate) fn truncate(&self, index: usize, after: impl Iterator<Item = LockWords>) {
@@ -283,7 +290,9 @@ mod tests {
         assert_eq!(numbers, [1, 3]);
         slot.free();
         assert!(slot.read(text).is_some(), "its thread has ended with two locks");
-        slot.truncate(0, std::iter::empty());
+        slot.pop(1);
+        assert_eq!(slot.read(text).map(|state| state.held.len()), Some(1));
+        slot.pop(0);
         slot.free();
         assert!(slot.read(text).is_none() && slot.take(9));
     }
