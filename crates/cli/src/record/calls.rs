@@ -113,6 +113,8 @@ const LIBRARIES: &[&str] = &[
     "hashbrown",
     "once_cell",
     "stanchion_activations",
+    "stanchion_checked",
+    "stanchion_order",
     "stanchion_machine",
     "stanchion_spin",
     "stanchion_competitive",
@@ -120,7 +122,16 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Those of them that make locks: a lock that another library uses is that library's.
-const MAKERS: &[&str] = &["std", "core", "alloc", "parking_lot", "parking_lot_core", "lock_api"];
+const MAKERS: &[&str] = &[
+    "std",
+    "core",
+    "alloc",
+    "parking_lot",
+    "parking_lot_core",
+    "lock_api",
+    "stanchion_checked",
+    "stanchion_order",
+];
 
 /// The name of a read-write lock of the C library.
 const RW_LOCK: &str = "pthread rwlock";
