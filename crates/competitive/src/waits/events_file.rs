@@ -36,7 +36,7 @@ use super::events::{Event, Events, Meanwhile, Thread};
 use super::recording_file::{Head, KIND};
 
 /// More threads are refused.
-const MOST_THREADS: usize = 100_000;
+const MOST_THREADS: usize = 1 << 20;
 /// More waits are refused.
 const MOST_ROWS: usize = 1 << 24;
 /// A longer name of a thread is refused, in bytes.

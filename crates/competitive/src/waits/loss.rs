@@ -29,7 +29,7 @@ impl Loss {
         1 << self as u8
     }
 
-    /// Returns the losses whose bits are set. Other bits are no losses.
+    /// Returns the losses with their bits set. Other bits are no losses.
     pub(super) fn of(bits: u64) -> Vec<Self> {
         Self::ALL.into_iter().filter(|loss| bits & loss.bit() != 0).collect()
     }

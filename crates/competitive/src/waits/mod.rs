@@ -39,9 +39,11 @@ pub mod current;
 mod distribution;
 #[cfg(feature = "wait_files")]
 mod document;
+mod entry;
 pub mod events;
 #[cfg(feature = "wait_files")]
 mod events_file;
+pub mod log;
 mod loss;
 mod record;
 mod recorder;

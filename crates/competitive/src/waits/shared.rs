@@ -166,6 +166,8 @@ pub struct Gathered {
     pub cost_ns: u64,
     /// The waits by name.
     pub locks: BTreeMap<String, Distribution>,
+    /// All names in the table, by index. An empty one cannot be read.
+    pub names: Vec<String>,
 }
 
 /// A wait that a thread has begun, and where it is written.
@@ -359,6 +361,7 @@ impl Shared {
             unit_ns: unit,
             cost_ns,
             locks,
+            names: self.names.iter().map(|name| name.text().unwrap_or_default()).collect(),
         }
     }
 }
