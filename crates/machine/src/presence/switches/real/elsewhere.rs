@@ -18,6 +18,12 @@ impl Mapped {
         Err(Refused::Unsupported { os: std::env::consts::OS })
     }
 
+    pub(crate) fn bare(_descriptors: u32) -> Result<Self, i32> {
+        /// Unix systems' number for a call that does not exist.
+        const ENOSYS: i32 = 38;
+        Err(ENOSYS)
+    }
+
     pub(crate) fn view(&self) -> Option<View> {
         match self.0 {}
     }

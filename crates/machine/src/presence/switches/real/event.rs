@@ -67,6 +67,30 @@ pub(in crate::presence) fn open_to_wake(tid: u32) -> Result<OwnedFd, Refused> {
 const THIS_THREAD: libc::pid_t = 0;
 
 fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refused> {
+    let descriptor =
+        open_number(thread, wakeup_watermark).map_err(|errno| not_opened(errno, paranoia()))?;
+    // SAFETY: the call has just made it, and no other code knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Opens an event as [`open`] does, and maps its records. Returns the address, or the error number.
+/// The descriptor, which is needed for a moment, must be below `descriptors`. Allocates nothing,
+/// takes no lock, and is no place where a thread is cancelled.
+pub(super) fn open_and_map(page: usize, descriptors: u32) -> Result<*mut libc::c_void, i32> {
+    let descriptor = open_number(THIS_THREAD, i32::MAX as u32)?;
+    let mapped = if descriptor.unsigned_abs() < descriptors {
+        map_number(descriptor, page)
+    } else {
+        Err(libc::EMFILE)
+    };
+    // Why not `close`: a thread may be cancelled in it.
+    // SAFETY: opened above, and no other code knows it.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+    mapped
+}
+
+/// Opens an event. Returns its descriptor, or the error number.
+fn open_number(thread: libc::pid_t, wakeup_watermark: u32) -> Result<i32, i32> {
     let attributes = Attributes {
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
@@ -97,11 +121,7 @@ fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refus
             CLOSE_ON_EXEC,
         )
     };
-    if descriptor < 0 {
-        return Err(not_opened(last_error(), paranoia()));
-    }
-    // SAFETY: the call has just made it, and no other code knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+    if descriptor < 0 { Err(last_error()) } else { Ok(descriptor as i32) }
 }
 
 /// Interprets a refusal to open.
@@ -120,21 +140,16 @@ fn not_opened(errno: i32, paranoia: Option<i32>) -> Refused {
 /// Maps the records of an event, read-only: one page of state and one of records. Returns their
 /// address.
 pub(super) fn map(event: &OwnedFd, page: usize) -> Result<*mut libc::c_void, Refused> {
+    map_number(event.as_raw_fd(), page).map_err(not_mapped)
+}
+
+/// Maps the records of the event with that descriptor. Returns the error number if it cannot.
+fn map_number(event: i32, page: usize) -> Result<*mut libc::c_void, i32> {
     // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing.
     let address = unsafe {
-        libc::mmap(
-            core::ptr::null_mut(),
-            2 * page,
-            libc::PROT_READ,
-            libc::MAP_SHARED,
-            event.as_raw_fd(),
-            0,
-        )
+        libc::mmap(core::ptr::null_mut(), 2 * page, libc::PROT_READ, libc::MAP_SHARED, event, 0)
     };
-    if address == libc::MAP_FAILED {
-        return Err(not_mapped(last_error()));
-    }
-    Ok(address)
+    if address == libc::MAP_FAILED { Err(last_error()) } else { Ok(address) }
 }
 
 /// Interprets a refusal to map.

@@ -16,6 +16,8 @@ pub(crate) struct Mapped {
     page: usize,
     /// Of the process that has it mapped.
     generation: u32,
+    /// True if its end is told to threads that were refused a ring, which takes a lock.
+    is_told: bool,
 }
 
 // SAFETY: reading a ring is loading atomics, from whatever thread; unmapping is not bound to a
@@ -36,7 +38,16 @@ impl Mapped {
         let page = page_size();
         let base = NonNull::new(event::map(event, page)?.cast())
             .ok_or(Refused::Other { call: "mmap of a perf ring", errno: 0 })?;
-        Ok(Self { base, page, generation })
+        Ok(Self { base, page, generation, is_told: true })
+    }
+
+    /// The same for a caller that must not allocate or wait.
+    pub(crate) fn bare(descriptors: u32) -> Result<Self, i32> {
+        let generation = fork::generation();
+        let page = page_size();
+        let base = event::open_and_map(page, descriptors)?;
+        let base = NonNull::new(base.cast()).ok_or(libc::ENOMEM)?;
+        Ok(Self { base, page, generation, is_told: false })
     }
 
     /// The ring, unless this is a child of the process that made it.
@@ -85,7 +96,9 @@ impl Drop for Mapped {
             // SAFETY: the ring is ours. This process mapped it, so it is mapped here (Invariant 3
             // of `switches.rs`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
-            ring_given_back();
+            if self.is_told {
+                ring_given_back();
+            }
         }
     }
 }
