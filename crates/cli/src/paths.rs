@@ -9,6 +9,9 @@
 //!  "total_ns": 9000, "median_ns": 3000, "p99_ns": 3500, "max_ns": 3400}
 //! ]}
 //! ```
+//!
+//! Behind it come single waits (`stanchion_competitive::waits::events`), which have indices into
+//! these paths.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -156,8 +159,14 @@ impl Waits {
     }
 }
 
-/// Returns the text of a recording's file with the waits by path of calls.
-pub(crate) fn write(recording: &Recording, paths: &[Waits], unwalked: u64) -> String {
+/// Returns the text of a recording's file with the waits by path of calls, and with the section of
+/// single waits, if there is one.
+pub(crate) fn write(
+    recording: &Recording,
+    paths: &[Waits],
+    unwalked: u64,
+    events: Option<&str>,
+) -> String {
     const END: &str = "\n]}\n";
     let mut text = recording.to_json();
     debug_assert!(text.ends_with(END), "as `Recording` writes it");
@@ -169,7 +178,12 @@ pub(crate) fn write(recording: &Recording, paths: &[Waits], unwalked: u64) -> St
         // Text and integers do not fail.
         text.push_str(&serde_json::to_string(waits).unwrap_or_default());
     }
-    text.push_str("\n]}}\n");
+    text.push_str("\n]}");
+    if let Some(events) = events {
+        text.push_str(",\n\"events\": ");
+        text.push_str(events);
+    }
+    text.push_str("}\n");
     text
 }
 
@@ -284,6 +298,7 @@ impl Profile {
 pub(crate) mod tests {
     use super::*;
     use stanchion_competitive::waits::Observation;
+    use stanchion_competitive::waits::events::{Event, Events, Thread};
 
     /// Two ways to wait for a lock, and a sleep.
     pub(crate) fn example() -> Profile {
@@ -320,8 +335,20 @@ pub(crate) mod tests {
             Waits::new("sleep", "s: sleep in main", "sleep", calls(&["main"]), &waits(1, 40_000)),
             Waits::new("lock", "s: STATIC", "", Vec::new(), &waits(1, 1_000)),
         ];
-        let text = write(&recording, &paths, 2);
+        let wait = Event {
+            start_ns: 1,
+            length_ns: 2,
+            thread: 0,
+            lock: Some(0),
+            path: Some(3),
+            waker: None,
+            meanwhile: None,
+        };
+        let thread = Thread { process: 7, thread: 8, name: "t".to_owned() };
+        let events = Events { seen: 9, threads: vec![thread], waits: vec![wait] };
+        let text = write(&recording, &paths, 2, Some(&events.to_json()));
         assert_eq!(Recording::from_json(text.as_bytes()), Ok(recording), "it is a recording still");
+        assert_eq!(Events::from_json(text.as_bytes()), Ok(Some(events)));
         text
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use record::{LockPolicy, RecordOptions, StallsOptions};
+pub(crate) use record::{LockPolicy, RecordOptions, StallsOptions, Switches};
 use record::{RECORD_HELP, STALLS_HELP};
 
 use crate::times::{simulate_quick, study_run};

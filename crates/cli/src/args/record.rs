@@ -9,6 +9,7 @@ Examples:
   stanchion record --output redis.json -- redis-server --io-threads 2
   stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
   stanchion record --orders -- ./program   also name deadlocks of pthread mutexes that could have been
+  stanchion record --limit 1G --switches off -- ./program   keep more single waits; no switch records
   stanchion record --cost -- ./program   what recording costs it, in 30 pairs of runs
   stanchion record --pid 4711                        observe a process that runs, from outside
 
@@ -25,6 +26,8 @@ which it holds, to wait for another thread to unlock it, is ended with a message
 With --orders the shim also keeps, for each thread, which pthread mutexes and read-write locks it holds, and the orders in which it took them. Acquisitions of different threads that could block each other for ever are printed with their call paths, although they did not do so. Locks of Rust's standard library are not pthread mutexes: `stanchion patch` has those of lock_api.
 
 With --pid nothing is loaded into the process: its files in /proc are read, it is not attached to and gets no signal. That shows for each thread how long it ran, waited for a processor and slept, in which system calls, and which threads waited for the same address. It shows no call paths and no names of locks. System calls can be read by the user that may trace the process; the report says if that was refused. It ends after --seconds, at Ctrl-C, or when the process ends, and with 0.
+
+Single waits are kept too, up to --limit: when, how long, which thread, and which thread ended it. Of that thread the kernel's switch records tell for how long it ran, had no processor, or waited itself (where kernel.perf_event_paranoid is at most 2; the summary says which share of the waits that covers).
 
 Where the threads wait while the program runs is printed by `stanchion stalls`, and at the signal SIGUSR1 to this command. With --stalls-after it is printed by itself when a lock does not come.
 
@@ -96,6 +99,17 @@ pub(crate) struct RecordOptions {
         value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) stalls_after: Option<u64>,
 
+    /// The most that single waits may take in the recording, in bytes or with K, M or G. If there
+    /// are more, a random part of them is kept; counts stay exact. 0 keeps none.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size,
+        conflicts_with = "pid")]
+    pub(crate) limit: u64,
+
+    /// Have the kernel record when threads lose their processor. So it is known what the waker of a
+    /// wait did meanwhile: it ran, was preempted, or waited in the kernel.
+    #[arg(long, value_name = "WHEN", default_value = "auto", conflicts_with = "pid")]
+    pub(crate) switches: Switches,
+
     /// The shim, in place of the one beside this command, in ../lib, or built by cargo.
     #[arg(long, value_name = "FILE")]
     pub(crate) shim: Option<PathBuf>,
@@ -123,6 +137,32 @@ pub(crate) struct RecordOptions {
     /// The program and its arguments.
     #[arg(required_unless_present = "pid", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// The most that `--limit` takes: as much as is read again.
+const MOST: u64 = 1 << 30;
+
+/// Reads a number of bytes with K, M or G behind it, or nothing.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1 << 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 1 << 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let size = number.ok_or("expected a number of bytes, such as 4096, 512K, 256M or 1G")?;
+    let size = size.checked_mul(unit).filter(|&size| size <= MOST);
+    size.ok_or_else(|| "a recording may have 1G at most".to_owned())
+}
+
+/// When switch records are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switches {
+    /// Where the system allows it; for threads that wait very often, in windows.
+    Auto,
+    /// Never.
+    Off,
 }
 
 /// A policy that the shim has. Not among them are those that need room or preparation which a lock
@@ -153,6 +193,26 @@ impl LockPolicy {
             Self::OptimalOnlineApproximation => "optimal-online-approximation",
             Self::RandomWalk => "random-walk",
             Self::Randomized => "randomized",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in
+            [("0", 0), ("4096", 4_096), ("512K", 512 << 10), ("256m", 256 << 20), ("1G", 1 << 30)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for wrong in ["", "M", "-1", "1.5G", "1T", "256 M", "99999999999999999999", "µ"] {
+            assert!(size(wrong).unwrap_err().starts_with("expected a number of bytes"), "{wrong}");
+        }
+        for long in ["2G", "1073741825", "18446744073709551615K"] {
+            assert_eq!(size(long), Err("a recording may have 1G at most".to_owned()), "{long}");
         }
     }
 }

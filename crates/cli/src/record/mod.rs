@@ -6,6 +6,8 @@
 
 pub(crate) mod calls;
 mod cost;
+mod events;
+mod log;
 pub(crate) mod names;
 mod orders;
 mod overhead;
@@ -23,8 +25,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use stanchion_competitive::waits::Recording;
+use stanchion_machine::clock;
 
-use crate::args::RecordOptions;
+use crate::args::{RecordOptions, Switches};
 use crate::paths;
 use stanchion_study::output::Output;
 
@@ -96,20 +99,24 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     program::check(&program)?;
     let shim = shim::find(options.shim.as_deref())?;
     let policy = options.lock.map(|policy| policy.name());
+    let has_switches = options.switches == Switches::Auto;
+    let way = run::Way { shim: &shim, policy, limit: options.limit, has_switches };
     let program_command = || run::command(&program, command, arguments);
     if let Some(pairs) = options.cost {
-        let orders = options.orders;
-        overhead::measure(pairs as usize, program_command, &shim, policy, orders, command)?;
+        overhead::measure(pairs as usize, program_command, way, options.orders, command)?;
         return Ok(0);
     }
     let made = check_output(&options.output)?;
     let table = table::Table::of_waits(cost::measured())?;
     let orders = options.orders.then(table::Table::of_orders).transpose()?;
 
+    let log = log::Events::new(options.limit);
+
     stalls::listen(table.path(), options.stalls_after.map(Duration::from_secs));
     let began = Instant::now();
+    let began_ns = clock::monotonic();
     let mut recorded = program_command();
-    run::record(&mut recorded, &shim, table.path(), policy);
+    run::record(&mut recorded, way, table.path(), log.as_ref().map(log::Events::path));
     run::record_orders(&mut recorded, orders.as_ref().map(table::Table::path));
     let ended = run::run(recorded, &program)?;
     let elapsed = began.elapsed();
@@ -144,9 +151,14 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         paths::Waits::new(place.class.word(), &place.name, &place.way, calls, waits)
     };
     let by_path: Vec<_> = named.paths.iter().map(waits).collect();
-    let text = paths::write(&recording, &by_path, named.unwalked);
+    let log = log.map(|log| log.gather());
+    let events = log.as_ref().map(|log| events::events(log, &named, &gathered, began_ns));
+    let events = events.map(|events| events::within(events, options.limit));
+    let section = events.as_ref().map(|(_, section)| section.as_str());
+    let text = paths::write(&recording, &by_path, named.unwalked, section);
     table::without_size_signal(|| std::fs::write(&options.output, text)).map_err(write)?;
-    summary::print(&recording, &named, &gathered, &options.output, ended);
+    let events = events.as_ref().map(|(events, _)| (events, has_switches));
+    summary::print(&recording, &named, &gathered, events, &options.output, ended);
     Ok(ended.exit_code())
 }
 

@@ -31,6 +31,9 @@ pub(super) struct Named {
     pub(super) others: Vec<(Class, String, Distribution)>,
     /// All, by path of calls.
     pub(super) paths: Vec<(Place, Distribution)>,
+    /// The indices of each place in `locks` and in `paths`, by its name in the table. The first is
+    /// known for locks only.
+    pub(super) indices: BTreeMap<String, (Option<u32>, u32)>,
     /// True if a static or a function, or one on the path of a wait, has no name.
     pub(super) nameless: bool,
     /// The number of waits that have the name of an earlier one.
@@ -56,11 +59,13 @@ pub(super) fn named(gathered: &Gathered) -> Named {
     let mut all = BTreeMap::<(Class, String), Distribution>::new();
     let mut paths = BTreeMap::<Place, Distribution>::new();
     let mut nameless = false;
-    for (place, waits) in &gathered.locks {
-        let (mut place, known) = name(place, &mut files);
+    let mut places = Vec::new();
+    for (text, waits) in &gathered.locks {
+        let (mut place, known) = name(text, &mut files);
         place.name = cut(&place.name);
         nameless |= !known;
         add(&mut all, (place.class, place.name.clone()), waits);
+        places.push((text, place.clone()));
         add(&mut paths, place, waits);
     }
     let mut named = Named {
@@ -69,11 +74,20 @@ pub(super) fn named(gathered: &Gathered) -> Named {
         paths: paths.into_iter().collect(),
         nameless,
         unwalked: gathered.unwalked,
+        indices: BTreeMap::new(),
     };
     for ((class, name), waits) in all {
         match class {
             Class::Lock => named.locks.push((name, waits)),
             _ => named.others.push((class, name, waits)),
+        }
+    }
+    // Both lists are in the order of their names.
+    for (text, place) in places {
+        let lock = named.locks.binary_search_by(|(name, _)| name.cmp(&place.name)).ok();
+        let lock = lock.filter(|_| place.class == Class::Lock).map(|lock| lock as u32);
+        if let Ok(path) = named.paths.binary_search_by(|(other, _)| other.cmp(&place)) {
+            named.indices.insert(text.clone(), (lock, path as u32));
         }
     }
     named

@@ -13,6 +13,8 @@ use stanchion_study::progress::Progress;
 use stanchion_study::student;
 use stanchion_study::units::{grouped_count, significant};
 
+use super::log::Events;
+use super::run::Way;
 use super::table::Table;
 use super::{Refusal, cost, run};
 
@@ -28,8 +30,7 @@ struct Run {
 pub(super) fn measure(
     pairs: usize,
     command: impl Fn() -> Command,
-    shim: &Path,
-    policy: Option<&str>,
+    way: Way<'_>,
     orders: bool,
     name: &OsString,
 ) -> Result<(), Refusal> {
@@ -38,8 +39,9 @@ pub(super) fn measure(
         let mut command = command();
         let table = recorded.then(|| Table::of_waits(cost)).transpose()?;
         let ordered = (recorded && orders).then(Table::of_orders).transpose()?;
+        let log = if recorded { Events::new(way.limit) } else { None };
         if let Some(table) = &table {
-            run::record(&mut command, shim, table.path(), policy);
+            run::record(&mut command, way, table.path(), log.as_ref().map(Events::path));
             run::record_orders(&mut command, ordered.as_ref().map(Table::path));
         }
         timed(command, name)

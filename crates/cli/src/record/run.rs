@@ -34,14 +34,36 @@ pub(super) fn command(program: &Path, command: &OsStr, arguments: &[OsString]) -
     child
 }
 
-/// Has the waits of the command recorded in the table.
-pub(super) fn record(command: &mut Command, shim: &Path, table: &Path, policy: Option<&str>) {
+/// The files and the ways of a recording.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'t> {
+    /// The shim.
+    pub(super) shim: &'t Path,
+    /// The policy of the locks that replace the program's.
+    pub(super) policy: Option<&'t str>,
+    /// The most bytes that single waits may take in the recording.
+    pub(super) limit: u64,
+    /// True if switch records are taken.
+    pub(super) has_switches: bool,
+}
+
+/// Has the waits of the command recorded in the table, and single ones in the log.
+pub(super) fn record(command: &mut Command, way: Way<'_>, table: &Path, log: Option<&Path>) {
+    let Way { shim, policy, has_switches, .. } = way;
     let mut preload = shim.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");
         preload.push(others);
     }
     command.env("LD_PRELOAD", preload).env("STANCHION_RECORD", table);
+    match log {
+        Some(log) => command.env("STANCHION_EVENTS", log),
+        None => command.env_remove("STANCHION_EVENTS"),
+    };
+    match has_switches {
+        true => command.env_remove("STANCHION_SWITCHES"),
+        false => command.env("STANCHION_SWITCHES", "off"),
+    };
     match policy {
         Some(policy) => command.env("STANCHION_LOCK", policy),
         None => command.env_remove("STANCHION_LOCK"),

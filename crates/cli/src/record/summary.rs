@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use stanchion_competitive::waits::events::Events;
 use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{Distribution, Loss, Recording};
+use stanchion_machine::presence::switches::Ring;
 
 use super::calls::Class;
 use super::names::{self, Named};
@@ -49,6 +51,7 @@ pub(super) fn print(
     recording: &Recording,
     named: &Named,
     gathered: &Gathered,
+    events: Option<(&Events, bool)>,
     output: &Path,
     ended: Ended,
 ) {
@@ -65,6 +68,11 @@ pub(super) fn print(
     }
     for loss in &gathered.losses {
         line(format_args!("{}", words(*loss)));
+    }
+    if let Some((events, has_switches)) = events {
+        for text in singles(events, has_switches, no_switches) {
+            line(format_args!("{text}"));
+        }
     }
     line(format_args!(
         "written to {output}; `{stanchion} report {output}` shows where threads waited, and `{stanchion} advise {output}` what each \
@@ -103,6 +111,45 @@ fn say_signal(program: &dyn std::fmt::Display, ended: Ended) {
     if let Some(signal) = ended.signal() {
         Output::Stderr.line(format_args!("stanchion: {program} was ended by signal {signal}"));
     }
+}
+
+/// Returns the reason why there are no switch records on this computer, if there are none.
+fn no_switches() -> Option<String> {
+    Ring::of_this_thread().err().map(|refused| refused.to_string())
+}
+
+/// Returns lines on the single waits that were kept, if there are any. `refused` returns the reason
+/// why there are no switch records.
+fn singles(
+    events: &Events,
+    has_switches: bool,
+    refused: impl FnOnce() -> Option<String>,
+) -> Vec<String> {
+    let kept = events.waits.len();
+    if kept == 0 {
+        return Vec::new();
+    }
+    let share = |number: usize, of: usize| percent(number as f64 / of.max(1) as f64);
+    let woken = events.waits.iter().filter(|wait| wait.waker.is_some()).count();
+    let covered = events.waits.iter().filter(|wait| wait.meanwhile.is_some()).count();
+    let all = if kept as u64 == events.seen {
+        format!("all {}", grouped_count(events.seen, "wait"))
+    } else {
+        format!("{} of {}", grouped(kept as u64), grouped_count(events.seen, "wait"))
+    };
+    let waker = format!("single waits: {all}; the waker of {} is known", share(woken, kept));
+    if !has_switches {
+        return vec![format!("{waker}, and not what it did meanwhile (--switches=off)")];
+    }
+    let mut lines =
+        vec![format!("{waker}, and what it did meanwhile for {} of these", share(covered, woken))];
+    if woken > 0
+        && covered == 0
+        && let Some(refused) = refused()
+    {
+        lines.push(format!("what wakers did is not known without switch records: {refused}"));
+    }
+    lines
 }
 
 /// Returns lines on the waits that are not for locks, the longest together first.
@@ -174,6 +221,36 @@ fn words(loss: Loss) -> &'static str {
 mod tests {
     use super::*;
     use stanchion_competitive::waits::Observation;
+    use stanchion_competitive::waits::events::Event;
+
+    #[test]
+    fn single_waits_are_told_with_what_is_known_of_their_wakers() {
+        let wait = |waker| Event {
+            start_ns: 1,
+            length_ns: 2,
+            thread: 0,
+            lock: None,
+            path: None,
+            waker,
+            meanwhile: None,
+        };
+        let refused = || Some("a reason".to_owned());
+        let mut events = Events { seen: 4, ..Events::default() };
+        assert!(singles(&events, true, refused).is_empty());
+        events.waits = vec![wait(None), wait(Some(0))];
+        let lines = singles(&events, true, refused);
+        assert!(lines[0].starts_with("single waits: 2 of 4 waits; the waker of 50"), "{lines:?}");
+        assert!(
+            lines[0].contains("meanwhile for 0") && lines[0].ends_with("of these"),
+            "{lines:?}"
+        );
+        assert!(lines[1].ends_with("without switch records: a reason"), "{lines:?}");
+        assert_eq!(singles(&events, true, || None).len(), 1);
+        let lines = singles(&events, false, refused);
+        assert!(lines.len() == 1 && lines[0].ends_with("(--switches=off)"), "{lines:?}");
+        events.seen = 2;
+        assert!(singles(&events, true, refused)[0].contains("all 2 waits"));
+    }
 
     #[test]
     fn other_waits_have_a_table_of_their_own() {
@@ -187,6 +264,7 @@ mod tests {
             locks: vec![("x: std Mutex in work".to_owned(), waits(3, 1_000))],
             others,
             paths: Vec::new(),
+            indices: std::collections::BTreeMap::new(),
             nameless,
             unwalked: 1,
         };

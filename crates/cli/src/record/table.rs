@@ -40,33 +40,8 @@ impl Table {
     }
 
     fn new(contents: &Contents) -> Result<Self, Refusal> {
-        // In memory if there is such a place, so that nothing is written to a disk.
-        let memory = Path::new("/dev/shm");
-        let in_memory =
-            if memory.is_dir() { Some(Self::in_folder(memory, contents)) } else { None };
-        match in_memory {
-            Some(Ok(table)) => Ok(table),
-            // It may be full: a container has 64 MB there by default.
-            _ => Self::in_folder(&std::env::temp_dir(), contents),
-        }
-    }
-
-    /// Makes one in that folder.
-    fn in_folder(place: &Path, contents: &Contents) -> Result<Self, Refusal> {
-        let kind = contents.kind;
-        let mut number = 0_u32;
-        loop {
-            let path = place.join(format!("stanchion-{}-{number}.{kind}", std::process::id()));
-            match without_size_signal(|| make(&path, contents)) {
-                Ok(()) => return Ok(Self { path }),
-                Err(error)
-                    if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1_000 =>
-                {
-                    number += 1;
-                }
-                Err(source) => return Err(Refusal::Table { path, source }),
-            }
-        }
+        let (path, ()) = file(contents.kind, |path| make(path, contents))?;
+        Ok(Self { path })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -107,6 +82,40 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Makes a new file with that ending, which programs map.
+pub(super) fn file<T>(
+    ending: &str,
+    make: impl Fn(&Path) -> std::io::Result<T>,
+) -> Result<(PathBuf, T), Refusal> {
+    // In memory if there is such a place, so that nothing is written to a disk.
+    let memory = Path::new("/dev/shm");
+    let in_memory = if memory.is_dir() { Some(file_in(memory, ending, &make)) } else { None };
+    match in_memory {
+        Some(Ok(made)) => Ok(made),
+        // It may be full: a container has 64 MB there by default.
+        _ => file_in(&std::env::temp_dir(), ending, &make),
+    }
+}
+
+/// Makes one in that folder.
+fn file_in<T>(
+    place: &Path,
+    ending: &str,
+    make: impl Fn(&Path) -> std::io::Result<T>,
+) -> Result<(PathBuf, T), Refusal> {
+    let mut number = 0_u32;
+    loop {
+        let path = place.join(format!("stanchion-{}-{number}.{ending}", std::process::id()));
+        match without_size_signal(|| make(&path)) {
+            Ok(made) => return Ok((path, made)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1_000 => {
+                number += 1;
+            }
+            Err(source) => return Err(Refusal::Table { path, source }),
+        }
     }
 }
 

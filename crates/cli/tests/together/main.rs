@@ -4,6 +4,7 @@ mod advise;
 mod bad_input;
 mod command;
 mod common;
+mod events;
 mod hostile;
 mod klmo91;
 mod page;

@@ -219,11 +219,14 @@ fn processes_that_are_not_recorded_are_refused() {
     // The recorder was killed, so the program goes on without a table.
     let mut recorded = Recorded::start("deadlock", &[]);
     let program = recorded.program();
-    let table = format!("stanchion-{}-0.waits", recorded.recorder.id());
+    let files = ["waits", "log"];
+    let files = files.map(|ending| format!("stanchion-{}-0.{ending}", recorded.recorder.id()));
     recorded.recorder.kill().unwrap();
     recorded.recorder.wait().unwrap();
     let places = ["/dev/shm".into(), std::env::temp_dir()];
-    places.iter().for_each(|place| drop(fs::remove_file(place.join(&table))));
+    for place in &places {
+        files.iter().for_each(|file| drop(fs::remove_file(place.join(file))));
+    }
     refused(program, "has ended, and its table with it");
 }
 

@@ -11,12 +11,13 @@ use libc::{clockid_t, pthread_barrier_t, pthread_t, sem_t, timespec};
 use stanchion_competitive::waits::current::Kind;
 use stanchion_machine::atomic::{AtomicPtr, Ordering};
 
-use super::current::Place;
+use super::current::{self, Place};
 use super::marks::{Lock, RwLock};
 use super::orders::Wanted;
 use super::session::{self, Mode};
 use super::until::Until;
 use super::unwind::Registers;
+use super::waits::Waker;
 use super::{Site, errno, futex, orders, real, sampling, table, waits};
 
 /// The letters of names, by what a thread waits for.
@@ -117,7 +118,7 @@ type Out = *mut *mut c_void;
 type Caller = *const Registers;
 
 /// Calls `block`, and records it as a wait of that kind for the object at `address`, unless
-/// `attempt` says that there is no need to wait.
+/// `attempt` says that there is no need to wait. The address of a thread is its handle.
 ///
 /// # Safety
 ///
@@ -144,14 +145,26 @@ unsafe fn call(
     }
     let since = waits::now();
     let name = errno::kept(|| sampling::name(kind, registers, since, table));
-    let kind = match kind {
-        kind::RW_LOCK => Kind::RwLock,
-        kind::SEMAPHORE => Kind::Semaphore,
-        kind::JOIN => Kind::Join,
-        _ => Kind::Unknown,
+    let (kind, address, waker) = match kind {
+        kind::RW_LOCK => (Kind::RwLock, address, Waker::Overtakable),
+        kind::SEMAPHORE => (Kind::Semaphore, address, Waker::Overtakable),
+        kind::BARRIER => {
+            // The last thread that arrives wakes the others, and no thread knows yet which is it.
+            waits::wakes(address);
+            (Kind::Unknown, address, Waker::Last)
+        }
+        kind::JOIN => (Kind::Join, 0, thread(address)),
+        _ => (Kind::Unknown, 0, Waker::Unknown),
     };
     let place = Place { kind, address, name, since };
-    waits::call(table, &place, block)
+    waits::call(table, &place, waker, block)
+}
+
+/// Returns the thread that ends a wait for its end.
+fn thread(handle: usize) -> Waker {
+    // SAFETY: the caller of the function that waits passes a thread that has not been joined.
+    let thread = unsafe { current::number_of(handle as pthread_t) };
+    thread.map_or(Waker::Unknown, Waker::Thread)
 }
 
 /// No attempt.
@@ -174,9 +187,9 @@ targets! {
     timed_take(semaphore: Semaphore, until: Time) = SEMAPHORE at semaphore.addr(), || at_a_time(until, || take_free(semaphore)), sem_timedwait;
     clock_take(semaphore: Semaphore, clock: clockid_t, until: Time) = SEMAPHORE at semaphore.addr(), || by_a_clock(clock, until, || take_free(semaphore)), sem_clockwait;
     meet(barrier: *mut pthread_barrier_t) = BARRIER at barrier.addr(), at_once, barrier_wait;
-    join(thread: pthread_t, result: Out) = JOIN at 0, at_once, join;
-    timed_join(thread: pthread_t, result: Out, until: Time) = JOIN at 0, at_once, timedjoin;
-    clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) = JOIN at 0, at_once, clockjoin;
+    join(thread: pthread_t, result: Out) = JOIN at thread as usize, at_once, join;
+    timed_join(thread: pthread_t, result: Out, until: Time) = JOIN at thread as usize, at_once, timedjoin;
+    clock_join(thread: pthread_t, result: Out, clock: clockid_t, until: Time) = JOIN at thread as usize, at_once, clockjoin;
     short_sleep(time: Time, rest: *mut timespec) = SLEEP at 0, at_once, nanosleep;
     clock_sleep(clock: clockid_t, flags: c_int, time: Time, rest: *mut timespec) = SLEEP at 0, at_once, clock_nanosleep;
     micros_sleep(micros: c_uint) = SLEEP at 0, at_once, usleep;
@@ -349,8 +362,12 @@ unsafe extern "C-unwind" fn try_write(lock: RwLock, site: Site) -> c_int {
 unsafe extern "C-unwind" fn unlock(lock: RwLock) -> c_int {
     // SAFETY: the caller's promise.
     let release = || unsafe { real::rwlock_unlock(lock) };
+    let mode = session::mode();
+    if !matches!(mode, Mode::Off) {
+        waits::wakes(lock.addr());
+    }
     // The mode decides whether orders are recorded.
-    if matches!(session::mode(), Mode::Record(_)) && orders::is_on() {
+    if matches!(mode, Mode::Record(_)) && orders::is_on() {
         // SAFETY: as above.
         return unsafe { orders::release(Lock::RwLock(lock), release) };
     }

@@ -1,8 +1,8 @@
 //! Writes where this thread waits into the shared table while it waits, so that another process can
-//! say where a program hangs.
+//! say where a program hangs. Counts the wait when it has ended.
 //!
 //! It costs one exchange and some stores. The first wait of a thread also asks the kernel for the
-//! numbers of the process and the thread: two system calls.
+//! numbers of the process and the thread, and for the thread's name: three system calls.
 //!
 //! A thread that is cancelled in its wait, is killed there, or leaves it by `longjmp` does not
 //! clear its slot. Nothing here runs at a cancellation, because the C library unwinds these frames
@@ -10,23 +10,15 @@
 
 use core::cell::Cell;
 
-use stanchion_competitive::waits::Loss;
 use stanchion_competitive::waits::current::{CurrentWait, Kind};
+use stanchion_competitive::waits::log::Wait;
 use stanchion_competitive::waits::shared::Shared;
+use stanchion_competitive::waits::{Loss, Observation};
 use stanchion_machine::fork::generation;
 
-use super::{errno, filter, table};
-
-/// The numbers that the kernel has for a thread.
-#[derive(Clone, Copy)]
-struct Numbers {
-    /// The [`generation`] of the process when they were asked for, or 0 before that.
-    generation: u32,
-    /// The number of the process, or 0 if the kernel did not tell it.
-    process: u32,
-    /// The number of the thread.
-    thread: u32,
-}
+pub(super) use super::rings::now;
+use super::rings::{self, Numbers};
+use super::{errno, filter, log, table};
 
 std::thread_local! {
     /// The numbers of this thread. The loader made room for them when it started the program or the
@@ -38,7 +30,7 @@ std::thread_local! {
 
 /// Returns the numbers of this thread.
 #[inline]
-fn numbers() -> Numbers {
+pub(super) fn numbers() -> Numbers {
     let known = NUMBERS.get();
     // A child of a fork inherits its parent's.
     if known.generation == generation() { known } else { ask() }
@@ -65,15 +57,12 @@ fn ask() -> Numbers {
         }
     };
     NUMBERS.set(numbers);
+    if numbers.process != 0
+        && let Some(_permit) = filter::permit()
+    {
+        errno::kept(|| log::note(numbers.process, numbers.thread));
+    }
     numbers
-}
-
-/// Returns nanoseconds on the monotonic clock. It makes no system call and needs no preparation.
-pub(super) fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A place where a thread waits.
@@ -111,4 +100,54 @@ pub(super) fn during<R>(table: &Shared, place: &Place, block: impl FnOnce() -> R
         table.end_wait(begun);
     }
     result
+}
+
+/// Counts a wait of this thread that has ended. It began at `since`, and `waker` is the number of
+/// the thread that ended it, or 0.
+pub(super) fn count(table: &Shared, name: Option<u32>, wait: &Observation, since: u64, waker: u32) {
+    table.add(name, wait);
+    if !log::is_open() {
+        return;
+    }
+    let numbers = numbers();
+    if numbers.process == 0 {
+        return;
+    }
+    log::add(&Wait {
+        process: numbers.process,
+        thread: numbers.thread,
+        start_ns: since,
+        length_ns: wait.length_ns,
+        name,
+        waker,
+        meanwhile: rings::meanwhile(waker, since, since.saturating_add(wait.length_ns)),
+    });
+    errno::kept(|| rings::keep(numbers, now()));
+}
+
+/// Returns the number of a thread, unless it has ended. It makes no system call.
+///
+/// # Safety
+///
+/// The thread must not have been joined, nor have ended detached.
+pub(super) unsafe fn number_of(handle: libc::pthread_t) -> Option<u32> {
+    let mut clock = 0;
+    // SAFETY: the caller's promise; writes to `clock`.
+    let result = unsafe { libc::pthread_getcpuclockid(handle, &mut clock) };
+    // The clock of a thread has the thread's number, inverted, above three bits.
+    u32::try_from(!(clock >> 3)).ok().filter(|_| result == 0)
+}
+
+/// Notes that a thread of this process was given that name. Does not change `errno`.
+pub(super) fn renamed(thread: u32, name: &[u8]) {
+    log::name(numbers().process, thread, name);
+}
+
+/// Returns the number of this thread and the time, for a thread that is about to wake another one.
+pub(super) fn waker() -> (u32, u64) {
+    let numbers = numbers();
+    if log::is_open() {
+        errno::kept(|| rings::keep(numbers, now()));
+    }
+    (numbers.thread, now())
 }

@@ -3,17 +3,18 @@
 //! Each looks up the mode and acts on it. A function that may make the program wait first passes on
 //! the registers of its caller. Only assembly can read them.
 
-use core::ffi::{c_int, c_ulong};
+use core::ffi::{CStr, c_char, c_int, c_ulong};
 
-use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
+use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, pthread_t, sem_t, timespec};
 
 use stanchion_competitive::waits::current::Kind;
 
-use super::current::Place;
+use super::current::{self, Place};
 use super::marks::Lock;
 use super::session::{self, Mode};
 use super::until::Until;
 use super::unwind::Registers;
+use super::waits::Waker;
 use super::{
     Cond, Mutex, Site, cond, dispatch, errno, layout, locks, module, mutex, orders, real, waits,
 };
@@ -41,7 +42,7 @@ unsafe fn wait(cond: Cond, mutex: Mutex, registers: Registers, until: Until) -> 
             let since = waits::now();
             let place = Place { kind: Kind::Condition, address: cond.addr(), name, since };
             // SAFETY: the caller's promise.
-            waits::call(table, &place, || unsafe { until.real_wait(cond, mutex) })
+            waits::call(table, &place, Waker::InTurn, || unsafe { until.real_wait(cond, mutex) })
         }
     }
 }
@@ -242,8 +243,11 @@ exported! {
         match session::mode() {
             // SAFETY: the caller's promise.
             Mode::Replace(..) => errno::kept(|| unsafe { cond::signal(cond) }),
-            // SAFETY: the caller's promise.
-            _ => unsafe { real::cond_signal(cond) },
+            mode => {
+                wakes(mode, cond.addr());
+                // SAFETY: the caller's promise.
+                unsafe { real::cond_signal(cond) }
+            }
         }
     }
 
@@ -251,8 +255,11 @@ exported! {
         match session::mode() {
             // SAFETY: the caller's promise.
             Mode::Replace(..) => errno::kept(|| unsafe { cond::broadcast(cond) }),
-            // SAFETY: the caller's promise.
-            _ => unsafe { real::cond_broadcast(cond) },
+            mode => {
+                wakes(mode, cond.addr());
+                // SAFETY: the caller's promise.
+                unsafe { real::cond_broadcast(cond) }
+            }
         }
     }
 
@@ -265,6 +272,33 @@ exported! {
         } else {
             call()
         }
+    }
+
+    fn pthread_setname_np(thread: pthread_t, name: *const c_char) {
+        // SAFETY: the caller's promise.
+        let result = unsafe { real::setname(thread, name) };
+        if result == 0 && !matches!(session::mode(), Mode::Off) {
+            // SAFETY: the caller's promise.
+            if let Some(thread) = unsafe { current::number_of(thread) } {
+                // SAFETY: the C library has read it as a text.
+                current::renamed(thread, unsafe { CStr::from_ptr(name) }.to_bytes());
+            }
+        }
+        result
+    }
+
+    fn sem_post(semaphore: *mut sem_t) {
+        wakes(session::mode(), semaphore.addr());
+        // SAFETY: the caller's promise.
+        unsafe { real::sem_post(semaphore) }
+    }
+}
+
+/// Notes, if waits are recorded, that this thread is about to wake others by the address.
+#[inline]
+fn wakes(mode: Mode, address: usize) {
+    if !matches!(mode, Mode::Off) {
+        waits::wakes(address);
     }
 }
 

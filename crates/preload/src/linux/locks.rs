@@ -58,6 +58,17 @@ pub(super) struct Lock {
     releases: AtomicU32,
     /// The times of the last releases, in nanoseconds. The holder writes them.
     released_at: [AtomicU64; KEPT],
+    /// The numbers of the threads that released it. The holder writes them.
+    released_by: [AtomicU32; KEPT],
+}
+
+/// A release that is remembered.
+#[derive(Clone, Copy)]
+pub(super) struct Release {
+    /// Its time, in nanoseconds.
+    pub(super) at: u64,
+    /// The number of the thread.
+    pub(super) by: u32,
 }
 
 /// The number of threads that wait for a mutex: the count in the lower half, the [`generation`] of
@@ -106,6 +117,7 @@ impl Lock {
             waiting: Waiting(AtomicU64::new(0)),
             releases: AtomicU32::new(0),
             released_at: [const { AtomicU64::new(0) }; KEPT],
+            released_by: [const { AtomicU32::new(0) }; KEPT],
         }
     }
 
@@ -114,19 +126,23 @@ impl Lock {
         self.releases.load(Ordering::Relaxed)
     }
 
-    /// Records a release at the time `now`. The holder of a mutex calls it, or any thread that
-    /// wakes others by a word.
-    pub(super) fn release(&self, now: u64) {
+    /// Records a release. The holder of a mutex calls it, or a thread that wakes others by a word.
+    pub(super) fn release(&self, Release { at, by }: Release) {
         let release = self.releases.fetch_add(1, Ordering::Relaxed);
-        // A waiter that looks before this store finds an older time, and does not believe it.
-        self.released_at[release as usize % KEPT].store(now, Ordering::Relaxed);
+        let place = release as usize % KEPT;
+        // A waiter that looks before the last store finds an older time, and does not believe it.
+        self.released_by[place].store(by, Ordering::Relaxed);
+        self.released_at[place].store(at, Ordering::Relaxed);
     }
 
-    /// Returns the time of release number `release`, if it is remembered.
-    pub(super) fn released_at(&self, release: u32) -> Option<u64> {
+    /// Returns release number `release`, if it is remembered.
+    pub(super) fn released(&self, release: u32) -> Option<Release> {
         let ago = self.releases().wrapping_sub(release);
-        let remembered = (1..=KEPT as u32).contains(&ago);
-        remembered.then(|| self.released_at[release as usize % KEPT].load(Ordering::Relaxed))
+        let place = release as usize % KEPT;
+        (1..=KEPT as u32).contains(&ago).then(|| Release {
+            at: self.released_at[place].load(Ordering::Relaxed),
+            by: self.released_by[place].load(Ordering::Relaxed),
+        })
     }
 
     /// Returns the index of the mutex's name in the shared table.

@@ -1,4 +1,5 @@
-//! Reads `/proc/self/maps` line by line with system calls and buffers on the stack only.
+//! Reads `/proc/self/maps` and its like, line by line, with system calls and buffers on the stack
+//! only.
 //!
 //! Why not the C library's `open`, `read` and `close`: a thread may be cancelled in each of them.
 

@@ -16,7 +16,8 @@
 //! orders                       the order in which threads take locks
 //! policies                     the replaced mutexes, by the name of their policy
 //! mutex                        the replaced mutex
-//! current                      where threads wait now, in the shared table
+//! current                      where threads wait now; waits that have ended
+//! rings                        switch records of threads
 //! marks                        numbers of locks
 //! layout    until    locks     the C library's structures; limits of waits; mutexes waited for
 //! unwind    place              paths of calls; names of locks
@@ -25,6 +26,7 @@
 //! real      maps               the C library's functions; what the kernel maps
 //! filter                       filters of system calls
 //! table     message            the shared table; messages
+//! log                          the log of single waits
 //! errno     deadline allocator
 //! ```
 //!
@@ -43,7 +45,8 @@
 //!    holds. So names are found in `/proc/self/maps` ([`place`]), and functions are looked up
 //!    before the program starts ([`real`]).
 //! 3. It leaves `errno` as it was ([`errno`]).
-//! 4. It writes to no file but the shared table, and prints nothing once the program runs.
+//! 4. It writes to no file but the shared table and the log, and prints nothing once the program
+//!    runs.
 //! 5. Each system call that the program may not need itself is made with a permit ([`filter`]).
 //! 6. In the child of a fork it needs nothing that another thread of the parent may have held.
 //!    Lists of threads are stamped with the process's number ([`stanchion_machine::fork`]). Entries
@@ -72,6 +75,7 @@ mod futex;
 mod interpose;
 mod layout;
 mod locks;
+mod log;
 mod maps;
 mod marks;
 mod message;
@@ -81,6 +85,7 @@ mod orders;
 mod place;
 mod policies;
 mod real;
+mod rings;
 mod sampling;
 mod session;
 mod table;

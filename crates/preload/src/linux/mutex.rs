@@ -166,7 +166,10 @@ impl<P: Policy> Policy for Told<P> {
         if let Some(table) = table::recorded() {
             let mutex = ptr::from_ref(self).addr().wrapping_sub(offset::<P>());
             let name = locks::find(mutex).and_then(locks::Lock::name);
-            table.add(name, &Observation::from(wait));
+            let wait = Observation::from(wait);
+            let length_ns = wait.length_ns.saturating_add(wait.wake_latency_ns.unwrap_or(0));
+            let since = current::now().saturating_sub(length_ns);
+            current::count(table, name, &wait, since, 0);
         }
     }
 }

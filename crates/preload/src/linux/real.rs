@@ -3,7 +3,7 @@
 //! All are found at once, at the first call of any of the shim's functions, which is before `main`.
 //! A later search could wait for the loader.
 
-use core::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem;
 use core::ptr;
 
@@ -81,7 +81,9 @@ real! {
     sem_trywait = c"sem_trywait" (semaphore: *mut sem_t);
     sem_timedwait = c"sem_timedwait" (semaphore: *mut sem_t, until: *const timespec);
     sem_clockwait = c"sem_clockwait" (semaphore: *mut sem_t, clock: clockid_t, until: *const timespec);
+    sem_post = c"sem_post" (semaphore: *mut sem_t);
     barrier_wait = c"pthread_barrier_wait" (barrier: *mut pthread_barrier_t);
+    setname = c"pthread_setname_np" (thread: pthread_t, name: *const c_char);
     join = c"pthread_join" (thread: pthread_t, result: *mut *mut c_void);
     timedjoin = c"pthread_timedjoin_np" (thread: pthread_t, result: *mut *mut c_void, until: *const timespec);
     clockjoin = c"pthread_clockjoin_np" (thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec);

@@ -6,6 +6,8 @@
 //!   call of the shim.
 //! - `STANCHION_ORDER_TABLE`: the file with the table of lock orders, if they are recorded
 //!   ([`orders`]).
+//! - `STANCHION_EVENTS`: the file with the log of single waits ([`log`]), if they are kept.
+//! - `STANCHION_SWITCHES`: `off` if no switch records are to be taken ([`rings`]).
 //! - `STANCHION_LOCK`: the policy of the locks that replace the program's locks, if they are to be
 //!   replaced.
 //!
@@ -20,7 +22,7 @@ use stanchion_competitive::waits::shared::Shared;
 use stanchion_machine::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 use super::mutex::Operations;
-use super::{maps, message, orders, policies, table};
+use super::{log, maps, message, orders, policies, rings, table};
 
 /// The value of `MODE` before the first call.
 const UNDECIDED: u8 = 0;
@@ -89,6 +91,19 @@ fn decide() -> Mode {
                 why,
             ]),
         }
+    }
+    if let (RECORD, Some(path)) = (mode, variable(c"STANCHION_EVENTS"))
+        && let Err(why) = log::open(path)
+    {
+        message::say(&[
+            b"single waits of this process are not recorded: ",
+            path.to_bytes(),
+            b": ",
+            why,
+        ]);
+    }
+    if variable(c"STANCHION_SWITCHES").is_some_and(|value| value.to_bytes() == b"off") {
+        rings::turn_off();
     }
     if let (RECORD, Some(policy)) = (mode, variable(c"STANCHION_LOCK")) {
         match policies::operations(policy.to_bytes()) {

@@ -27,8 +27,18 @@
 //! A wait in `futex` is one call. It begins before its path of calls is found, because the thread
 //! would wait in that time too. If the word changes meanwhile, the call ends at once and does not
 //! count: waits that are shorter than it takes to find the path are not seen. Several threads may
-//! wake others by one word at once, so the release that ended a wait is known only if there was one
-//! release.
+//! wake others by one word at once, so the time of the release that ended a wait is known only if
+//! there was one release.
+//!
+//! # The waker
+//!
+//! A release has the number of its thread, which is the waker of the thread that it woke. It is
+//! noted only while a thread waits. Of several releases during a wait, the one that woke the waiter
+//! is chosen by its turn, as above. So a waker can be wrong if waiters overtake each other, or if
+//! one release wakes several of them. A release outside of the wait is never taken for its end.
+//!
+//! At a barrier, the last thread that arrives wakes the others. A thread that is joined wakes the
+//! other one by its end. Wakers in other processes are not known.
 
 use core::ffi::{c_int, c_long};
 use core::mem;
@@ -39,6 +49,7 @@ use stanchion_competitive::waits::{Loss, Observation};
 
 pub(super) use super::current::now;
 use super::current::{self, Place};
+use super::locks::Release;
 use super::{Mutex, Site, errno, filter, locks, table};
 
 /// Calls `block` to wait for the mutex, after an attempt failed. If the wait ended with the mutex,
@@ -75,24 +86,22 @@ pub(super) fn wait(
     let blocked = blocks != Some(0);
     let mut wait =
         Observation { length_ns: until - since, blocked, others, ..Observation::default() };
+    let mut waker = 0;
     if let Some(lock) = lock {
         lock.waiting.leave();
         let seen = lock.releases().wrapping_sub(before);
         // The last release is the one that gave this thread the mutex.
         wait.holder_changes = seen.saturating_sub(1);
-        let turn = if blocks == Some(1) {
-            others.min(seen.saturating_sub(1))
-        } else {
-            seen.saturating_sub(1)
-        };
-        if blocked
-            && let Some(released) = lock.released_at(before.wrapping_add(turn))
-            && (since..=until).contains(&released)
-        {
-            wait.length_ns = released - since;
-            // If the thread waited alone and was woken once, it is certain which release woke it.
-            // Otherwise it is not.
-            wait.wake_latency_ns = (blocks == Some(1) && others == 0).then_some(until - released);
+        let turn = if blocks == Some(1) { others } else { u32::MAX };
+        if let Some(release) = end_of(lock, before, turn, since, until) {
+            waker = release.by;
+            if blocked {
+                wait.length_ns = release.at - since;
+                // If the thread waited alone and was woken once, it is certain which release woke
+                // it. Otherwise it is not.
+                wait.wake_latency_ns =
+                    (blocks == Some(1) && others == 0).then_some(until - release.at);
+            }
         }
     }
     if !blocked {
@@ -100,13 +109,22 @@ pub(super) fn wait(
     }
     // A mutex with a dead owner is acquired too.
     if result == 0 || result == libc::EOWNERDEAD {
-        table.add(name, &wait);
+        current::count(table, name, &wait, since, waker);
     }
     result
 }
 
 /// The address of a wait for several words.
 pub(super) const SEVERAL: usize = 0;
+
+/// Returns the release that ended a wait from `since` to `until`: number `turn` of those that came
+/// after the first `before`, or the last one if there are fewer.
+fn end_of(lock: &locks::Lock, before: u32, turn: u32, since: u64, until: u64) -> Option<Release> {
+    let seen = lock.releases().wrapping_sub(before);
+    let last = seen.checked_sub(1)?;
+    let release = lock.released(before.wrapping_add(turn.min(last)))?;
+    (since..=until).contains(&release.at).then_some(release)
+}
 
 /// Calls `block` to wait for the word at `address`, or for [`SEVERAL`]. If that was a wait, counts
 /// it as one that began at `since`.
@@ -120,10 +138,7 @@ pub(super) fn futex(
     block: impl FnOnce() -> c_long,
 ) -> c_long {
     let word = if address == SEVERAL { None } else { locks::word(address) };
-    if let Some(word) = word {
-        word.waiting.enter();
-    }
-    let before = word.map_or(0, |word| word.releases());
+    let (others, before) = word.map_or((0, 0), |word| (word.waiting.enter(), word.releases()));
     let place = Place { kind: Kind::Futex, address, name, since };
     let result = current::during(table, &place, block);
     let until = now();
@@ -137,19 +152,21 @@ pub(super) fn futex(
         others: Observation::UNKNOWN,
         ..Observation::default()
     };
+    let mut waker = 0;
     if let Some(word) = word {
         word.waiting.leave();
         if result == 0
-            && word.releases().wrapping_sub(before) == 1
-            && let Some(released) = word.released_at(before)
-            && (since..=until).contains(&released)
+            && let Some(release) = end_of(word, before, others, since, until)
         {
-            wait.length_ns = released - since;
-            wait.wake_latency_ns = Some(until - released);
+            waker = release.by;
+            if word.releases().wrapping_sub(before) == 1 {
+                wait.length_ns = release.at - since;
+                wait.wake_latency_ns = Some(until - release.at);
+            }
         }
     }
     if waited {
-        table.add(name, &wait);
+        current::count(table, name, &wait, since, waker);
     }
     result
 }
@@ -157,19 +174,58 @@ pub(super) fn futex(
 /// A call that takes at least so many nanoseconds is a wait if the thread's switches are not known.
 const LEAST_NS: u64 = 20_000;
 
+/// The thread that ends a wait in another function of the C library.
+#[derive(Clone, Copy)]
+pub(super) enum Waker {
+    /// None is known.
+    Unknown,
+    /// The thread of that number.
+    Thread(u32),
+    /// The thread that wakes the waiter by the address of the place, when its turn comes.
+    InTurn,
+    /// The same. If the waiter was overtaken and slept again, the last of these threads.
+    Overtakable,
+    /// The last thread that wakes the waiters by the address of the place.
+    Last,
+}
+
 /// Calls `block` to wait in another function of the C library. If the thread left its processor,
 /// counts a wait at that place.
 #[cold]
 #[inline(never)]
-pub(super) fn call(table: &Shared, place: &Place, block: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn call(
+    table: &Shared,
+    place: &Place,
+    waker: Waker,
+    block: impl FnOnce() -> c_int,
+) -> c_int {
+    let is_woken = !matches!(waker, Waker::Unknown | Waker::Thread(_));
+    let word = if is_woken { locks::word(place.address) } else { None };
+    let (ahead, before) = word.map_or((0, 0), |word| (word.waiting.enter(), word.releases()));
     let switches = voluntary_switches();
     let result = current::during(table, place, block);
-    let length_ns = now().saturating_sub(place.since);
+    let until = now();
+    if let Some(word) = word {
+        word.waiting.leave();
+    }
+    let length_ns = until.saturating_sub(place.since);
     let blocks = switches_since(switches);
     if blocks.map_or(length_ns >= LEAST_NS, |blocks| blocks > 0) {
         let others = Observation::UNKNOWN;
         let wait = Observation { length_ns, blocked: true, others, ..Observation::default() };
-        table.add(place.name, &wait);
+        let waker = match (waker, word) {
+            (Waker::Thread(thread), _) if result == 0 => thread,
+            (_, Some(word)) if result != libc::ETIMEDOUT => {
+                let turn = match waker {
+                    Waker::InTurn => ahead,
+                    Waker::Overtakable if blocks == Some(1) => ahead,
+                    _ => u32::MAX,
+                };
+                end_of(word, before, turn, place.since, until).map_or(0, |release| release.by)
+            }
+            _ => 0,
+        };
+        current::count(table, place.name, &wait, place.since, waker);
     }
     result
 }
@@ -180,7 +236,7 @@ pub(super) fn wakes(address: usize) {
     if let Some(word) = locks::known_word(address)
         && word.waiting.is_any()
     {
-        word.release(now());
+        word.release(release());
     }
 }
 
@@ -190,8 +246,15 @@ pub(super) fn releases(mutex: Mutex) {
     if let Some(lock) = locks::find(mutex.addr())
         && lock.waiting.is_any()
     {
-        lock.release(now());
+        lock.release(release());
     }
+}
+
+/// Returns a release by this thread, now.
+#[cold]
+fn release() -> Release {
+    let (by, at) = current::waker();
+    Release { at, by }
 }
 
 /// Returns how often this thread has left its processor to wait, if the kernel tells it.

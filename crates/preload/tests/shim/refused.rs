@@ -61,7 +61,18 @@ fn each_call_may_be_refused_once_the_program_runs() {
         }
     }
     run_all(&format!("{}:{}", libc::SYS_openat, libc::EMFILE));
-    for number in [libc::SYS_read, libc::SYS_close, libc::SYS_membarrier] {
+    for error in [libc::EMFILE, libc::EACCES] {
+        run_all(&format!("{}:{error}", libc::SYS_perf_event_open));
+    }
+    for number in [
+        libc::SYS_read,
+        libc::SYS_close,
+        libc::SYS_membarrier,
+        libc::SYS_perf_event_open,
+        libc::SYS_prlimit64,
+        libc::SYS_prctl,
+        libc::SYS_tgkill,
+    ] {
         // Refused for the program too, which needs none of them.
         run_all(&format!("{number}:{}", libc::ENOSYS));
     }

@@ -1,0 +1,146 @@
+//! Single waits of `stanchion record`, before the program of
+//! `crates/preload/examples/holders.rs`: which thread ended each, and what it did meanwhile.
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+use std::fs;
+use std::process::Command;
+
+use stanchion_competitive::waits::Recording;
+use stanchion_competitive::waits::events::{Event, Events, Meanwhile};
+use stanchion_machine::presence::switches::Ring;
+
+use crate::common::{Place, text};
+use crate::record::built;
+
+/// The time for which a lock is held, in nanoseconds.
+const HELD_NS: u64 = 30_000_000;
+
+/// A recording's file.
+struct File {
+    /// The counts.
+    recording: Recording,
+    /// Single waits.
+    events: Option<Events>,
+    /// The text that `record` printed.
+    said: String,
+    /// The classes of the waits by path of calls.
+    classes: Vec<String>,
+}
+
+/// Records `PROGRAM WHAT` of the examples.
+fn record(name: &str, options: &[&str], program: &[&str]) -> File {
+    let place = Place::new(name);
+    let example = built().join("examples").join(program[0]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+    command.arg("record").args(options).arg("--").arg(example).args(&program[1..]);
+    let done = command.current_dir(&place.0).env_remove("LD_PRELOAD").output().unwrap();
+    let said = text(&done.stderr).to_owned();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert_eq!(text(&done.stdout), "ok\n");
+    let bytes = fs::read(place.path("waits.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let paths = json["paths"]["waits"].as_array().unwrap();
+    File {
+        recording: Recording::from_json(&bytes).unwrap(),
+        events: Events::from_json(&bytes).unwrap(),
+        said,
+        classes: paths.iter().map(|path| path["class"].as_str().unwrap().to_owned()).collect(),
+    }
+}
+
+impl File {
+    /// Returns the waits of threads named `waiter` of that class.
+    fn waits(&self, class: &str) -> Vec<Event> {
+        let events = self.events.as_ref().unwrap();
+        let of_class =
+            |wait: &&Event| wait.path.is_some_and(|path| self.classes[path as usize] == class);
+        let by_waiter = |wait: &&Event| events.thread_of(wait).unwrap().name == "waiter";
+        events.waits.iter().filter(of_class).filter(by_waiter).copied().collect()
+    }
+
+    /// Returns what the wakers of waits for locks did meanwhile, or `None` where the system has no
+    /// switch records.
+    fn meanwhile(&self) -> Option<Vec<Meanwhile>> {
+        let waits = self.waits("lock");
+        assert_eq!(waits.len(), 5);
+        let known: Vec<_> = waits.iter().filter_map(|wait| wait.meanwhile).collect();
+        if Ring::of_this_thread().is_err() {
+            assert_eq!(known, []);
+            return None;
+        }
+        // The waker has its ring once it has ended a wait.
+        assert!(known.len() >= 4, "{}: {waits:?}", self.said);
+        Some(known)
+    }
+}
+
+#[test]
+fn a_holder_that_sleeps_is_blocked() {
+    let file = record("sleeps", &[], &["holders", "sleeps"]);
+    for times in file.meanwhile().into_iter().flatten() {
+        assert!(times.blocked_ns >= HELD_NS, "{times:?}");
+    }
+}
+
+#[test]
+fn a_holder_that_computes_runs() {
+    let file = record("computes", &[], &["holders", "computes"]);
+    for times in file.meanwhile().into_iter().flatten() {
+        // The two clocks differ by little.
+        assert!(times.ran_ns >= HELD_NS / 10 * 9, "{times:?}");
+    }
+}
+
+#[test]
+fn a_holder_beside_busy_threads_is_preempted() {
+    let file = record("preempted", &[], &["holders", "preempted"]);
+    let Some(known) = file.meanwhile() else { return };
+    let sum: u64 = known.iter().map(|times| times.preempted_ns).sum();
+    assert!(sum > 0, "{known:?}");
+}
+
+#[test]
+fn no_switch_records_are_taken_if_they_are_off() {
+    let file = record("off", &["--switches=off"], &["holders", "sleeps"]);
+    let events = file.events.as_ref().unwrap();
+    assert!(events.waits.iter().all(|wait| wait.meanwhile.is_none()));
+    assert!(file.waits("lock").iter().all(|wait| wait.waker.is_some()));
+    assert!(file.said.contains("--switches=off"), "{}", file.said);
+}
+
+#[test]
+fn the_thread_that_ended_a_wait_is_known() {
+    let file = record("wakers", &[], &["holders", "wakers"]);
+    let events = file.events.as_ref().unwrap();
+    let mut names = Vec::new();
+    for (class, at_least) in [("lock", 10), ("condition", 15)] {
+        let waits = file.waits(class);
+        assert!(waits.len() >= at_least, "{class}: {} of {:?}", waits.len(), file.said);
+        for wait in waits {
+            let waker = events.waker_of(&wait);
+            let is_first = waker.is_some_and(|waker| waker.thread == waker.process);
+            assert!(is_first, "{class}: {wait:?} by {waker:?}: {}", file.said);
+            if let Some(lock) = wait.lock {
+                names.push(&file.recording.locks[lock as usize].0);
+            }
+        }
+    }
+    assert!(names.iter().any(|name| name.contains("rwlock")), "{names:?}");
+    let joined = events.waits.iter().filter(|wait| {
+        wait.path.is_some_and(|path| file.classes[path as usize] == "join")
+            && events.waker_of(wait).is_some_and(|waker| waker.name == "joined")
+    });
+    assert_eq!(joined.count(), 5, "{events:?}");
+}
+
+#[test]
+fn a_recording_keeps_its_limit_and_its_counts() {
+    let file = record("limit", &["--limit=20K"], &["waits", "often", "20000"]);
+    let events = file.events.as_ref().unwrap();
+    assert!(events.to_json().len() <= 20 << 10);
+    assert!(events.seen > 5_000 && (100..=256).contains(&events.waits.len()), "{}", file.said);
+    let line = format!("single waits: {} of ", events.waits.len());
+    assert!(file.said.contains(&line), "{}", file.said);
+    let none = record("none", &["--limit=0"], &["waits", "rest"]);
+    assert!(none.events.is_none() && !none.said.contains("single waits"), "{}", none.said);
+}

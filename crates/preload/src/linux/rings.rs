@@ -1,0 +1,432 @@
+//! Switch records of the program's threads: what a waker did during the wait that it ended.
+//!
+//! The kernel keeps a ring of records for a thread: when it lost its processor, whether it waited
+//! or was preempted, and when it got one again ([`stanchion_machine::presence::switches`]). Each
+//! thread that waits or wakes others asks for its own ring. A waiter reads that of its waker.
+//!
+//! # Bounds
+//!
+//! - At most [`RINGS`] threads have a ring. A thread that has ended leaves its ring to the others.
+//! - The descriptor that a ring needs for a moment is not one of the last [`SPARE`] of the process.
+//! - Records cost about a microsecond for each absence from a processor. A thread that is absent
+//!   [`WINDOW`] times in less than [`APART_NS`] each gives its ring up, and asks again after
+//!   [`PAUSE_NS`]. So a thread that waits very often has records in windows.
+//! - A process with a filter of system calls gets no ring, because the filter may end it.
+//!
+//! # Orderings
+//!
+//! A ring is unmapped while no thread reads it. A reader counts itself in `readers`, then looks at
+//! `owner`. The thread that takes a ring down changes `owner`, then looks at `readers`. Both pass a
+//! SeqCst fence in between, so one of them sees the other: the reader leaves, or the ring stays.
+
+use core::cell::{Cell, UnsafeCell};
+
+use stanchion_competitive::waits::events::Meanwhile;
+use stanchion_machine::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use stanchion_machine::fork::generation;
+use stanchion_machine::presence::switches::{Ring, Switch};
+
+use super::{errno, filter};
+
+/// The most threads that have a ring.
+const RINGS: usize = 256;
+/// The number of places, from the one that a thread's number gives, in which its ring may be.
+const NEAR: usize = 16;
+/// The descriptors that are left to the program.
+const SPARE: u64 = 32;
+/// The number of absences after which a thread looks whether they were too many.
+const WINDOW: u64 = 1_024;
+/// The least time between absences, in nanoseconds: records then cost half a hundredth.
+const APART_NS: u64 = 200_000;
+/// The time after which a thread without a ring asks again, in nanoseconds.
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// The numbers that the kernel has for a thread.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers {
+    /// The [`generation`] of the process when they were asked for, or 0 before that.
+    pub(super) generation: u32,
+    /// The number of the process.
+    pub(super) process: u32,
+    /// The number of the thread.
+    pub(super) thread: u32,
+}
+
+/// A place for a ring.
+#[repr(align(64))]
+struct Place {
+    /// The [`generation`] in the upper half and the thread in the lower. The lower half is
+    /// [`FREE`], or [`CHANGING`] while a thread makes or unmaps the ring.
+    owner: AtomicU64,
+    /// The [`generation`] in the upper half, and the number of threads that read in the lower.
+    readers: AtomicU64,
+    /// The time at which the ring was made. The owner writes it.
+    made: AtomicU64,
+    /// The ring. The thread that changed `owner` to `CHANGING` writes it.
+    ring: UnsafeCell<Option<Ring>>,
+}
+
+// SAFETY: `ring` is written by the one thread that made `owner` `CHANGING`, while no thread reads.
+unsafe impl Sync for Place {}
+
+/// The thread of a place without a ring.
+const FREE: u32 = 0;
+/// The thread of a place that is being changed. No thread has this number.
+const CHANGING: u32 = u32::MAX;
+
+/// The places. All threads of the process share them.
+static PLACES: [Place; RINGS] = [const { Place::new() }; RINGS];
+
+/// True once the process is to have no rings.
+static IS_OFF: AtomicBool = AtomicBool::new(false);
+
+/// The memory of a thread.
+#[derive(Clone, Copy)]
+struct Own {
+    /// The [`generation`] of the process when it was written.
+    generation: u32,
+    /// The index of its place plus 1, or 0 without a ring.
+    place: u32,
+    /// The number of switches at the last look.
+    count: u64,
+    /// The time of the last look, in nanoseconds. Without a ring, the time to ask again.
+    at: u64,
+}
+
+std::thread_local! {
+    /// The memory of the calling thread. It needs no destructor.
+    static OWN: Cell<Own> = const { Cell::new(Own { generation: 0, place: 0, count: 0, at: 0 }) };
+}
+
+/// Returns nanoseconds on the monotonic clock. It makes no system call and needs no preparation.
+pub(super) fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Makes the process have no rings.
+pub(super) fn turn_off() {
+    // Relaxed, as are the loads: it orders nothing.
+    IS_OFF.store(true, Ordering::Relaxed);
+}
+
+/// Sees to it that the calling thread has a ring, if it may have one. May change `errno`.
+#[inline]
+pub(super) fn keep(numbers: Numbers, now: u64) {
+    if IS_OFF.load(Ordering::Relaxed) {
+        return;
+    }
+    let own = OWN.get();
+    if own.generation != numbers.generation || own.place == 0 {
+        if own.generation != numbers.generation || now >= own.at {
+            ask(numbers, now);
+        }
+        return;
+    }
+    let place = &PLACES[(own.place - 1) as usize % RINGS];
+    // SAFETY: the ring is this thread's, and no other thread takes that of a thread that lives.
+    let ring = unsafe { &*place.ring.get() };
+    let count = ring.as_ref().map_or(0, Ring::count);
+    if count.wrapping_sub(own.count) < 2 * WINDOW {
+        return;
+    }
+    let is_busy = now.saturating_sub(own.at) < WINDOW * APART_NS;
+    let owner = key(numbers.generation, numbers.thread);
+    let gone = is_busy && filter::permit().is_some_and(|_permit| place.take_down(owner));
+    let next = if gone {
+        Own { place: 0, at: now + PAUSE_NS, ..own }
+    } else {
+        Own { count, at: now, ..own }
+    };
+    OWN.set(next);
+}
+
+/// Asks for a ring of the calling thread.
+#[cold]
+fn ask(numbers: Numbers, now: u64) {
+    // A signal handler that comes here meanwhile finds that it has to wait.
+    let none = Own {
+        generation: numbers.generation,
+        place: 0,
+        count: 0,
+        at: now.saturating_add(PAUSE_NS),
+    };
+    OWN.set(none);
+    // None of the calls below may come after a filter.
+    let Some(_permit) = filter::permit() else {
+        turn_off();
+        return;
+    };
+    let Some(index) = claim(numbers) else { return };
+    let place = &PLACES[index];
+    let ring = ring(numbers);
+    let owner = if ring.is_some() { numbers.thread } else { FREE };
+    // SAFETY: claimed by this thread, and readers leave a place that is being changed.
+    let room = unsafe { &mut *place.ring.get() };
+    // What a parent of this process left there is not unmapped in the child.
+    *room = ring;
+    place.made.store(self::now(), Ordering::Relaxed);
+    // Release: pairs with the Acquire of `read`, and shows the ring.
+    place.owner.store(key(numbers.generation, owner), Ordering::Release);
+    if owner != FREE {
+        OWN.set(Own { place: index as u32 + 1, at: now, ..none });
+    }
+}
+
+/// Makes a ring of the calling thread.
+fn ring(numbers: Numbers) -> Option<Ring> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes to `limit`.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let descriptors = u32::try_from(limit.rlim_cur.saturating_sub(SPARE)).unwrap_or(u32::MAX);
+    let ring = Ring::bare(descriptors).or_else(|why| match why {
+        // All the memory for rings is in use: by threads that have ended, perhaps.
+        libc::EPERM | libc::EAGAIN if sweep(numbers) => Ring::bare(descriptors),
+        why => Err(why),
+    });
+    match ring {
+        Ok(ring) => Some(ring),
+        // A descriptor or memory may be there later.
+        Err(libc::EMFILE | libc::ENFILE | libc::EPERM | libc::EAGAIN | libc::ENOMEM) => None,
+        Err(_) => {
+            turn_off();
+            None
+        }
+    }
+}
+
+/// Takes down the rings of threads that have ended. Returns whether there were any.
+fn sweep(numbers: Numbers) -> bool {
+    let mut any = false;
+    for place in &PLACES {
+        let owner = place.owner.load(Ordering::Relaxed);
+        let thread = owner as u32;
+        if owner >> 32 == u64::from(numbers.generation)
+            && !matches!(thread, FREE | CHANGING)
+            && is_gone(numbers.process, thread)
+        {
+            any |= place.take_down(owner);
+        }
+    }
+    any
+}
+
+/// Returns whether this process has no thread of that number.
+fn is_gone(process: u32, thread: u32) -> bool {
+    // SAFETY: sends no signal.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) };
+    result != 0 && errno::last() == libc::ESRCH
+}
+
+/// Claims a place near the one of the thread. If an earlier thread of that number has left its
+/// ring, that is the place.
+fn claim(numbers: Numbers) -> Option<usize> {
+    let own = key(numbers.generation, numbers.thread);
+    for index in near(numbers.thread) {
+        // Relaxed: the exchange in `take_down` decides.
+        if PLACES[index].owner.load(Ordering::Relaxed) == own && !PLACES[index].take_down(own) {
+            return None;
+        }
+    }
+    let free = || {
+        near(numbers.thread).find(|&index| {
+            let owner = &PLACES[index].owner;
+            let before = owner.load(Ordering::Relaxed);
+            let is_free = before as u32 == FREE || before >> 32 != u64::from(numbers.generation);
+            let claimed = key(numbers.generation, CHANGING);
+            // Acquire: pairs with the Release of the thread that took the last ring down.
+            is_free
+                && owner
+                    .compare_exchange(before, claimed, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+        })
+    };
+    free().or_else(|| if sweep(numbers) { free() } else { None })
+}
+
+/// Returns the indices of the places in which the ring of a thread may be.
+fn near(thread: u32) -> impl Iterator<Item = usize> {
+    (0..NEAR).map(move |near| (thread as usize + near) % RINGS)
+}
+
+/// Returns the two numbers as one.
+const fn key(generation: u32, thread: u32) -> u64 {
+    (generation as u64) << 32 | thread as u64
+}
+
+/// Returns the times of the thread `waker` of this process from `since` to `until`, if its ring has
+/// all of that time.
+pub(super) fn meanwhile(waker: u32, since: u64, until: u64) -> Option<Meanwhile> {
+    if matches!(waker, FREE | CHANGING) || IS_OFF.load(Ordering::Relaxed) {
+        return None;
+    }
+    near(waker).find_map(|index| {
+        PLACES[index].read(key(generation(), waker), |ring, made| {
+            if made > since {
+                return None;
+            }
+            let switch = |number| Some((ring.switch(number)?, ring.time(number)?));
+            split(ring.count(), switch, since, until)
+        })
+    })?
+}
+
+/// Returns the times between `since` and `until` by `count` switches of a thread that began on a
+/// processor; `None` if `switch` does not know one that it takes.
+fn split(
+    count: u64,
+    switch: impl Fn(u64) -> Option<(Switch, u64)>,
+    since: u64,
+    until: u64,
+) -> Option<Meanwhile> {
+    let mut times = Meanwhile::default();
+    let mut end = until;
+    for number in (0..count).rev() {
+        let (kind, at) = switch(number)?;
+        let begin = at.clamp(since, end);
+        let time = match kind {
+            Switch::In => &mut times.ran_ns,
+            Switch::Preempted => &mut times.preempted_ns,
+            Switch::Blocked => &mut times.blocked_ns,
+        };
+        *time += end - begin;
+        end = begin;
+        if at <= since {
+            return Some(times);
+        }
+    }
+    times.ran_ns += end.saturating_sub(since);
+    Some(times)
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            owner: AtomicU64::new(0),
+            readers: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+            ring: UnsafeCell::new(None),
+        }
+    }
+
+    /// Calls `body` with the ring and the time at which it was made, if its owner is `owner`. The
+    /// ring stays mapped meanwhile.
+    fn read<R>(&self, owner: u64, body: impl FnOnce(&Ring, u64) -> R) -> Option<R> {
+        // Relaxed: a look beforehand.
+        if self.owner.load(Ordering::Relaxed) != owner {
+            return None;
+        }
+        let mine = owner >> 32;
+        // A child of a fork has none of its parent's readers.
+        let enter = |bits: u64| Some((if bits >> 32 == mine { bits } else { mine << 32 }) + 1);
+        let leave = |bits: u64| (bits >> 32 == mine && bits as u32 > 0).then(|| bits - 1);
+        // Relaxed: the fence orders it.
+        let _ = self.readers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter);
+        // SeqCst: pairs with the fence of `take_down`.
+        fence(Ordering::SeqCst);
+        // Acquire: pairs with the Release of `ask`, after which the ring is there.
+        let result = if self.owner.load(Ordering::Acquire) == owner {
+            // SAFETY: the owner has its ring, and no thread writes it while this one reads.
+            let ring = unsafe { &*self.ring.get() };
+            ring.as_ref().map(|ring| body(ring, self.made.load(Ordering::Relaxed)))
+        } else {
+            None
+        };
+        // Release: pairs with the Acquire of `take_down`. All has been read.
+        let _ = self.readers.fetch_update(Ordering::Release, Ordering::Relaxed, leave);
+        result
+    }
+
+    /// Unmaps the ring of that owner, unless a thread reads it. Returns whether it is gone.
+    fn take_down(&self, owner: u64) -> bool {
+        let mine = owner >> 32;
+        let changing = key(mine as u32, CHANGING);
+        // Acquire: pairs with the Release of `ask`, after which the ring is there.
+        let taken =
+            self.owner.compare_exchange(owner, changing, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_err() {
+            return false;
+        }
+        // SeqCst: pairs with the fence of `read`.
+        fence(Ordering::SeqCst);
+        // Acquire: pairs with the Release of `read`.
+        let readers = self.readers.load(Ordering::Acquire);
+        let is_read = readers >> 32 == mine && readers as u32 > 0;
+        if !is_read {
+            // SAFETY: no thread reads, and those that come leave again.
+            let ring = unsafe { &mut *self.ring.get() };
+            *ring = None;
+        }
+        let after = if is_read { owner } else { key(mine as u32, FREE) };
+        // Release: pairs with the Acquire of `read` and `claim`.
+        self.owner.store(after, Ordering::Release);
+        !is_read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(switches: &[(Switch, u64)], since: u64, until: u64) -> Option<(u64, u64, u64)> {
+        let switch = |number: u64| switches.get(usize::try_from(number).ok()?).copied();
+        let times = split(switches.len() as u64, switch, since, until)?;
+        assert_eq!(times.ran_ns + times.preempted_ns + times.blocked_ns, until - since);
+        Some((times.ran_ns, times.preempted_ns, times.blocked_ns))
+    }
+
+    #[test]
+    fn times_are_those_between_switches() {
+        use Switch::{Blocked, In, Preempted};
+        let all =
+            [(Blocked, 100), (In, 130), (Preempted, 140), (In, 190), (Blocked, 200), (In, 201)];
+        assert_eq!(times(&[], 10, 50), Some((40, 0, 0)));
+        assert_eq!(times(&all, 10, 50), Some((40, 0, 0)));
+        assert_eq!(times(&all, 90, 210), Some((39, 50, 31)));
+        assert_eq!(times(&all, 110, 120), Some((0, 0, 10)));
+        assert_eq!(times(&all, 130, 140), Some((10, 0, 0)));
+        assert_eq!(times(&all, 150, 150), Some((0, 0, 0)));
+        assert_eq!(times(&all, 300, 400), Some((100, 0, 0)));
+    }
+
+    #[test]
+    fn times_with_lost_records_are_not_known() {
+        // The first records have been overwritten.
+        let switch = |number| (number >= 4).then(|| (Switch::In, 10 * number));
+        assert_eq!(split(8, switch, 39, 90), None);
+        assert_eq!(split(8, switch, 40, 90).map(|times| times.ran_ns), Some(50));
+    }
+
+    #[test]
+    fn a_ring_is_not_unmapped_while_it_is_read() {
+        let Ok(ring) = Ring::bare(1 << 20) else { return };
+        let place = Place::new();
+        let owner = key(generation(), 7);
+        // SAFETY: no other thread knows it.
+        unsafe { *place.ring.get() = Some(ring) };
+        place.made.store(5, Ordering::Relaxed);
+        place.owner.store(owner, Ordering::Relaxed);
+        assert_eq!(place.read(owner + 1, |_, _| ()), None);
+        let read = place.read(owner, |ring, made| {
+            assert!(!place.take_down(owner));
+            (ring.count().is_multiple_of(2), made)
+        });
+        assert_eq!(read, Some((true, 5)));
+        assert!(place.take_down(owner));
+        assert_eq!(place.read(owner, |_, _| ()), None);
+        assert!(!place.take_down(owner));
+    }
+
+    #[test]
+    fn readers_of_a_parent_do_not_count() {
+        let place = Place::new();
+        place.readers.store(key(generation().wrapping_sub(1), 3), Ordering::Relaxed);
+        let owner = key(generation(), 7);
+        place.owner.store(owner, Ordering::Relaxed);
+        assert_eq!(place.read(owner, |_, _| ()), None, "there is no ring");
+        assert_eq!(place.readers.load(Ordering::Relaxed), key(generation(), 0));
+        assert!(place.take_down(owner));
+    }
+}
