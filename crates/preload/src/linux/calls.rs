@@ -340,7 +340,6 @@ macro_rules! for_orders {
 for_orders! {
     pthread_rwlock_tryrdlock => try_read, TRY_READ;
     pthread_rwlock_trywrlock => try_write, TRY_WRITE;
-    pthread_rwlock_unlock => unlock, UNLOCK;
 }
 
 unsafe extern "C-unwind" fn try_read(lock: RwLock, site: Site) -> c_int {
@@ -357,21 +356,6 @@ unsafe extern "C-unwind" fn try_write(lock: RwLock, site: Site) -> c_int {
     let take = || unsafe { real::rwlock_trywrlock(lock) };
     // SAFETY: as above.
     unsafe { ordered(lock, Access::Write, false, &raw const registers, take) }
-}
-
-unsafe extern "C-unwind" fn unlock(lock: RwLock) -> c_int {
-    // SAFETY: the caller's promise.
-    let release = || unsafe { real::rwlock_unlock(lock) };
-    let mode = session::mode();
-    if !matches!(mode, Mode::Off) {
-        waits::wakes(lock.addr());
-    }
-    // The mode decides whether orders are recorded.
-    if matches!(mode, Mode::Record(_)) && orders::is_on() {
-        // SAFETY: as above.
-        return unsafe { orders::release(Lock::RwLock(lock), release) };
-    }
-    release()
 }
 
 /// Makes the attempt if the time is one. If it is none, the function that waits refuses it.

@@ -5,7 +5,10 @@
 
 use core::ffi::{CStr, c_char, c_int, c_ulong};
 
-use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, pthread_t, sem_t, timespec};
+use libc::{
+    clockid_t, pthread_condattr_t, pthread_mutexattr_t, pthread_rwlock_t, pthread_t, sem_t,
+    timespec,
+};
 
 use stanchion_competitive::waits::current::Kind;
 
@@ -272,6 +275,19 @@ exported! {
         } else {
             call()
         }
+    }
+
+    fn pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) {
+        let mode = session::mode();
+        wakes(mode, lock.addr());
+        // SAFETY: the caller's promise.
+        let release = || unsafe { real::rwlock_unlock(lock) };
+        // The mode decides whether orders are recorded.
+        if matches!(mode, Mode::Record(_)) && orders::is_on() {
+            // SAFETY: as above.
+            return unsafe { orders::release(Lock::RwLock(lock), release) };
+        }
+        release()
     }
 
     fn pthread_setname_np(thread: pthread_t, name: *const c_char) {
