@@ -228,7 +228,7 @@ fn waits_for_many_addresses_are_bounded() {
     assert_eq!(text.matches("  for ").count(), 33, "32 and the line for the others:\n{text}");
     assert!(text.contains("  for 224 more locks and addresses"), "{text}");
     let lost = "not recorded: waits for more locks and addresses than are kept: 44\n";
-    assert!(text.ends_with(lost), "{text}");
+    assert!(text.contains(lost), "{text}");
 }
 
 #[test]
