@@ -4,6 +4,7 @@
 //! simulated machine (`crates/simulated`). Its features and dependencies are those of its crate,
 //! but for two things: a dependency that has a twin too is that twin, and what only the real
 //! machine has is left out. What the twin's own tests need is kept as it stands in the manifest.
+//! The twin of a crate of [`IN_FILES`] has no library: its tests include single files of the crate.
 //! `cargo xtask house` fails while a manifest differs.
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ const REAL: &str = "mpi";
 
 /// The crates with unit tests that run in their twin too.
 const TESTED: [&str; 1] = ["study-programs"];
+
+/// The crates that need the real machine, but for the files that their twin's tests include.
+const IN_FILES: [&str; 1] = ["watch"];
 
 /// A machine that crates are built for a second time.
 struct Machine {
@@ -135,6 +139,14 @@ fn manifest(
         .replace("{crate}", name)
         .replace("{license}", &license.join("\n"))
         .replace("{include}", if data { "\"/data\", " } else { "" });
+    let head = format!(
+        "# Written by `cargo xtask twins`, but for the dev-dependencies.\n[package]\n\
+         name = \"stanchion-{name}-{}\"\n{head}",
+        machine.name
+    );
+    if IN_FILES.contains(&name) {
+        return head;
+    }
     let test = if TESTED.contains(&name) { "" } else { "test = false\n" };
 
     let features = section(original, "features");
@@ -155,10 +167,8 @@ fn manifest(
     let dependencies: Vec<&str> = dependencies.iter().map(String::as_str).collect();
 
     format!(
-        "# Written by `cargo xtask twins`, but for the dev-dependencies.\n[package]\n\
-         name = \"stanchion-{name}-{}\"\n{head}\n[lib]\npath = \"../../{name}/src/lib.rs\"\n\
-         {test}doctest = false\ndoc = false\nbench = false\n",
-        machine.name
+        "{head}\n[lib]\npath = \"../../{name}/src/lib.rs\"\n\
+         {test}doctest = false\ndoc = false\nbench = false\n"
     ) + &titled("features", &features)
         + &titled("dependencies", &dependencies)
 }
@@ -243,5 +253,14 @@ loom.workspace = true
         assert!(text.contains("include = [\"/src\", \"/data\", \"/build.rs\""), "{text}");
         assert!(!text.contains("loom"), "{text}");
         assert!(text.contains("stanchion-b-simulated\", version = \"1.2.3\", path"), "{text}");
+    }
+
+    #[test]
+    fn a_twin_of_single_files_has_no_library() {
+        let text = manifest(&MACHINES[0], IN_FILES[0], &[], CRATE, "");
+        assert!(text.contains("-loom\"\ndescription"), "{text}");
+        for absent in ["lib", "features", "dependencies"] {
+            assert_eq!(section(&text, absent), [""; 0], "{text}");
+        }
     }
 }

@@ -1,16 +1,6 @@
 //! A worker's own account of its parks, which other threads read.
-//!
-//! # Invariants
-//!
-//! 1. Only the worker's own thread writes.
-//! 2. `version` is odd while the words are written. A reader that sees the same even version before
-//!    and after it has read the words has read those of one moment.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-
-/// The most times that a reader tries. A worker that lost its processor while it wrote would keep
-/// the reader for as long.
-const TRIES: u32 = 8;
+use crate::sequence::Sequence;
 
 /// A number of words in [`Parks`].
 const WORDS: usize = 8;
@@ -68,65 +58,37 @@ impl Parks {
     }
 }
 
-/// A worker's account of its parks.
+/// A worker's account of its parks. Only the worker's own thread changes it.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Odd while the words are written (Invariant 2). Written by the worker.
-    version: AtomicU64,
     /// The fields of [`Parks`]. Written by the worker.
-    words: [AtomicU64; WORDS],
+    words: Sequence<WORDS>,
 }
 
 impl History {
     /// Begins an account.
     pub(crate) fn new(parks: Parks) -> Self {
-        Self { version: AtomicU64::new(0), words: parks.words().map(AtomicU64::new) }
+        Self { words: Sequence::new(parks.words()) }
     }
 
-    /// Changes the account. Called by the worker alone (Invariant 1).
+    /// Changes the account. Called by the worker alone.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Parks)) {
-        // Relaxed: this thread wrote them.
-        let version = self.version.load(Ordering::Relaxed);
-        let mut parks = self.load();
-        change(&mut parks);
-        self.version.store(version + 1, Ordering::Relaxed);
-        // Release: pairs with the Acquire fence in `read`. A reader that sees a word from below
-        // sees the odd version in its second load.
-        fence(Ordering::Release);
-        for (word, value) in self.words.iter().zip(parks.words()) {
-            word.store(value, Ordering::Relaxed);
-        }
-        // Release: pairs with the Acquire load in `read`. A reader of this version sees the words.
-        self.version.store(version + 2, Ordering::Release);
+        self.words.change(|words| {
+            let mut parks = Parks::from_words(*words);
+            change(&mut parks);
+            *words = parks.words();
+        });
     }
 
     /// Reads the account. Returns `None` if the worker was writing each time.
     pub(crate) fn read(&self) -> Option<Parks> {
-        for _ in 0..TRIES {
-            // Acquire: pairs with the last store of `change`.
-            let before = self.version.load(Ordering::Acquire);
-            let parks = self.load();
-            // Acquire: pairs with the Release fence in `change`.
-            fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
-                return Some(parks);
-            }
-            std::hint::spin_loop();
-        }
-        None
-    }
-
-    /// Loads the words one by one.
-    fn load(&self) -> Parks {
-        // Relaxed: the fences of `change` and `read` order them.
-        let load = |index: usize| self.words[index].load(Ordering::Relaxed);
-        Parks::from_words(std::array::from_fn(load))
+        self.words.read().map(Parks::from_words)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;

@@ -11,6 +11,7 @@ mod records;
 mod registry;
 mod sample;
 mod sampler;
+mod sequence;
 mod system;
 mod watch;
 mod worker;

@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use stanchion_machine::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// A task that a worker polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Polls {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(stanchion_loom)))]
 mod tests {
     use super::*;
 

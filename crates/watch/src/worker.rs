@@ -1,8 +1,8 @@
 //! A thread of a pool, as the watch knows it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use stanchion_machine::atomic::{AtomicU64, Ordering};
 use stanchion_machine::clock::monotonic;
 use stanchion_machine::presence::switches::{Refused, Ring};
 

@@ -54,9 +54,9 @@ pub(crate) struct Options {
     rule: Option<String>,
 }
 
-/// Crates written against `machine`. `machine` itself has the real primitives. The front ends need
-/// no other machine.
-const ALGORITHMS: [&str; 7] = [
+/// Crates and files written against `machine`. `machine` itself has the real primitives. The front
+/// ends need no other machine.
+const ALGORITHMS: [&str; 9] = [
     "crates/spin/src",
     "crates/competitive/src",
     "crates/lockfree/src",
@@ -64,6 +64,8 @@ const ALGORITHMS: [&str; 7] = [
     "crates/gang/src",
     "crates/activations/src",
     "crates/applications/src",
+    "crates/watch/src/polls.rs",
+    "crates/watch/src/sequence.rs",
 ];
 
 /// The names that such a crate takes from `machine`.

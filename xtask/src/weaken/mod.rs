@@ -32,8 +32,8 @@ use models::Outcome;
 /// The options of the command line.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations or
-    /// applications
+    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations,
+    /// applications or watch
     #[arg(value_name = "CRATE")]
     room: Option<String>,
     /// Only files changed since the merge base with main, or in the last commit if there is no

@@ -10,7 +10,7 @@ use crate::orderings::sites::{Site, sites};
 use crate::shell;
 
 /// The crates, lowest floor first: a model of one may be what needs an ordering of one below it.
-pub(crate) const ROOMS: [&str; 8] = [
+pub(crate) const ROOMS: [&str; 9] = [
     "machine",
     "spin",
     "competitive",
@@ -19,6 +19,7 @@ pub(crate) const ROOMS: [&str; 8] = [
     "gang",
     "activations",
     "applications",
+    "watch",
 ];
 
 /// The backends, of the seam and of each room above it: folders and files of these names. They run
