@@ -27,6 +27,7 @@ pages! {
     checking: "checking.md",
     simulating: "simulating.md",
     recording: "recording.md",
+    slow: "slow.md",
     papers: "papers.md",
     going_wrong: "going-wrong.md",
     testing: "testing.md",
