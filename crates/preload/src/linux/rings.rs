@@ -22,7 +22,7 @@
 use core::cell::{Cell, UnsafeCell};
 
 use stanchion_competitive::waits::events::Meanwhile;
-use stanchion_machine::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use stanchion_machine::atomic::{AtomicBool, AtomicU64, Ordering, fence, signal_fence};
 use stanchion_machine::fork::generation;
 use stanchion_machine::presence::switches::{Ring, Switch};
 
@@ -126,21 +126,33 @@ pub(super) fn keep(numbers: Numbers, now: u64) {
         return;
     }
     let place = &PLACES[(own.place - 1) as usize % RINGS];
-    // SAFETY: the ring is this thread's, and no other thread takes that of a thread that lives.
-    let ring = unsafe { &*place.ring.get() };
-    let count = ring.as_ref().map_or(0, Ring::count);
+    let owner = key(numbers.generation, numbers.thread);
+    // Another thread takes the ring down if it took this one for an ended one of that number.
+    let Some(count) = place.read(owner, |ring, _made| ring.count()) else {
+        OWN.set(Own { place: 0, at: now + PAUSE_NS, ..own });
+        return;
+    };
     if count.wrapping_sub(own.count) < 2 * WINDOW {
         return;
     }
-    let is_busy = now.saturating_sub(own.at) < WINDOW * APART_NS;
-    let owner = key(numbers.generation, numbers.thread);
-    let gone = is_busy && filter::permit().is_some_and(|_permit| place.take_down(owner));
-    let next = if gone {
-        Own { place: 0, at: now + PAUSE_NS, ..own }
+    let looked = Own { count, at: now, ..own };
+    if now.saturating_sub(own.at) < WINDOW * APART_NS {
+        let take = || filter::permit().is_some_and(|_permit| place.take_down(owner));
+        give_up(looked, take);
     } else {
-        Own { count, at: now, ..own }
-    };
-    OWN.set(next);
+        OWN.set(looked);
+    }
+}
+
+/// Gives the ring of the calling thread up by `take`. If that returns false, the thread keeps it,
+/// and `kept` is its memory.
+fn give_up(kept: Own, take: impl FnOnce() -> bool) {
+    // A signal handler that comes while the ring is unmapped finds that there is none.
+    OWN.set(Own { place: 0, at: kept.at + PAUSE_NS, ..kept });
+    signal_fence();
+    if !take() {
+        OWN.set(kept);
+    }
 }
 
 /// Asks for a ring of the calling thread.
@@ -417,6 +429,30 @@ mod tests {
         assert!(place.take_down(owner));
         assert_eq!(place.read(owner, |_, _| ()), None);
         assert!(!place.take_down(owner));
+    }
+
+    #[test]
+    fn a_ring_is_forgotten_before_it_is_unmapped() {
+        let kept = Own { generation: generation(), place: 3, count: 5, at: 7 };
+        give_up(kept, || OWN.get().place == 0);
+        assert_eq!((OWN.get().place, OWN.get().at), (0, 7 + PAUSE_NS));
+        give_up(kept, || false);
+        assert_eq!((OWN.get().place, OWN.get().at), (3, 7));
+    }
+
+    #[test]
+    fn a_thread_forgets_a_ring_that_was_taken_down() {
+        // SAFETY: asks for a number.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        let numbers = Numbers { generation: generation(), process: std::process::id(), thread };
+        keep(numbers, 1);
+        let own = OWN.get();
+        if own.place == 0 {
+            return;
+        }
+        assert!(PLACES[own.place as usize - 1].take_down(key(numbers.generation, thread)));
+        keep(numbers, 2);
+        assert_eq!((OWN.get().place, OWN.get().at), (0, 2 + PAUSE_NS));
     }
 
     #[test]
