@@ -151,7 +151,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
         paths::Waits::new(place.class.word(), &place.name, &place.way, calls, waits)
     };
     let by_path: Vec<_> = named.paths.iter().map(waits).collect();
-    let log = log.map(|log| log.gather());
+    let log = log.and_then(log::Events::gather);
     let events = log.as_ref().map(|log| events::events(log, &named, &gathered, began_ns));
     let events = events.map(|events| events::within(events, options.limit));
     let section = events.as_ref().map(|(_, section)| section.as_str());
