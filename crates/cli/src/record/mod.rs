@@ -99,7 +99,9 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     program::check(&program)?;
     let shim = shim::find(options.shim.as_deref())?;
     let policy = options.lock.map(|policy| policy.name());
-    let has_switches = options.switches == Switches::Auto;
+    // Stays until the end.
+    let ring = (options.switches == Switches::Auto).then(run::ring).transpose();
+    let has_switches = matches!(ring, Ok(Some(_)));
     let way = run::Way { shim: &shim, policy, limit: options.limit, has_switches };
     let program_command = || run::command(&program, command, arguments);
     if let Some(pairs) = options.cost {
@@ -157,7 +159,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<u8, Refusal> {
     let section = events.as_ref().map(|(_, section)| section.as_str());
     let text = paths::write(&recording, &by_path, named.unwalked, section);
     table::without_size_signal(|| std::fs::write(&options.output, text)).map_err(write)?;
-    let events = events.as_ref().map(|(events, _)| (events, has_switches));
+    let events = events.as_ref().map(|(events, _)| (events, ring.as_ref().map(Option::is_some)));
     summary::print(&recording, &named, &gathered, events, &options.output, ended);
     Ok(ended.exit_code())
 }

@@ -8,6 +8,8 @@ use std::process::{Command, ExitStatus};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use stanchion_machine::presence::switches::Ring;
+
 use super::Refusal;
 
 /// The exit status of the program.
@@ -43,7 +45,7 @@ pub(super) struct Way<'t> {
     pub(super) policy: Option<&'t str>,
     /// The most bytes that single waits may take in the recording.
     pub(super) limit: u64,
-    /// True if switch records are taken.
+    /// True if switch records are taken. This process has a [`ring`] then.
     pub(super) has_switches: bool,
 }
 
@@ -80,6 +82,28 @@ pub(super) fn record_orders(command: &mut Command, table: Option<&Path>) {
         Some(table) => command.env("STANCHION_ORDER_TABLE", table),
         None => command.env_remove("STANCHION_ORDER_TABLE"),
     };
+}
+
+/// Returns switch records of the calling thread, if the program may have its own, or else the
+/// reason.
+///
+/// The first records of a system make the kernel wait for all processors. The program would do so
+/// while it holds a lock. As long as this process has records, it does not.
+///
+/// The library takes the filters that this process runs under for harmless. One of them may end a
+/// program that asks for records. So there are none under a filter.
+pub(super) fn ring() -> Result<Ring, String> {
+    match filters() {
+        Some(0) => Ring::of_this_thread().map_err(|refused| refused.to_string()),
+        Some(_) => {
+            Err("this command runs under a filter of system calls, which may end a program \
+             that asks for them"
+                .to_owned())
+        }
+        None => Err("the kernel does not tell whether this command runs under a filter of system \
+             calls (5.9 and later do)"
+            .to_owned()),
+    }
 }
 
 /// Returns the number of filters of system calls that this process runs under, if the kernel tells

@@ -6,7 +6,6 @@ use std::time::Duration;
 use stanchion_competitive::waits::events::Events;
 use stanchion_competitive::waits::shared::Gathered;
 use stanchion_competitive::waits::{Distribution, Loss, Recording};
-use stanchion_machine::presence::switches::Ring;
 
 use super::calls::Class;
 use super::names::{self, Named};
@@ -51,7 +50,7 @@ pub(super) fn print(
     recording: &Recording,
     named: &Named,
     gathered: &Gathered,
-    events: Option<(&Events, bool)>,
+    events: Option<(&Events, Result<bool, &String>)>,
     output: &Path,
     ended: Ended,
 ) {
@@ -69,8 +68,8 @@ pub(super) fn print(
     for loss in &gathered.losses {
         line(format_args!("{}", words(*loss)));
     }
-    if let Some((events, has_switches)) = events {
-        for text in singles(events, has_switches, no_switches) {
+    if let Some((events, switches)) = events {
+        for text in singles(events, switches) {
             line(format_args!("{text}"));
         }
     }
@@ -113,18 +112,9 @@ fn say_signal(program: &dyn std::fmt::Display, ended: Ended) {
     }
 }
 
-/// Returns the reason why there are no switch records on this computer, if there are none.
-fn no_switches() -> Option<String> {
-    Ring::of_this_thread().err().map(|refused| refused.to_string())
-}
-
-/// Returns lines on the single waits that were kept, if there are any. `refused` returns the reason
-/// why there are no switch records.
-fn singles(
-    events: &Events,
-    has_switches: bool,
-    refused: impl FnOnce() -> Option<String>,
-) -> Vec<String> {
+/// Returns lines on the single waits that were kept, if there are any. `switches` is false if
+/// switch records are off, and the reason if they were refused.
+fn singles(events: &Events, switches: Result<bool, &String>) -> Vec<String> {
     let kept = events.waits.len();
     if kept == 0 {
         return Vec::new();
@@ -138,14 +128,14 @@ fn singles(
         format!("{} of {}", grouped(kept as u64), grouped_count(events.seen, "wait"))
     };
     let waker = format!("single waits: {all}; the waker of {} is known", share(woken, kept));
-    if !has_switches {
+    if switches == Ok(false) {
         return vec![format!("{waker}, and not what it did meanwhile (--switches=off)")];
     }
     let mut lines =
         vec![format!("{waker}, and what it did meanwhile for {} of these", share(covered, woken))];
     if woken > 0
         && covered == 0
-        && let Some(refused) = refused()
+        && let Err(refused) = switches
     {
         lines.push(format!("what wakers did is not known without switch records: {refused}"));
     }
@@ -234,22 +224,23 @@ mod tests {
             waker,
             meanwhile: None,
         };
-        let refused = || Some("a reason".to_owned());
+        let reason = "a reason".to_owned();
+        let refused = Err(&reason);
         let mut events = Events { seen: 4, ..Events::default() };
-        assert!(singles(&events, true, refused).is_empty());
+        assert!(singles(&events, refused).is_empty());
         events.waits = vec![wait(None), wait(Some(0))];
-        let lines = singles(&events, true, refused);
+        let lines = singles(&events, refused);
         assert!(lines[0].starts_with("single waits: 2 of 4 waits; the waker of 50"), "{lines:?}");
         assert!(
             lines[0].contains("meanwhile for 0") && lines[0].ends_with("of these"),
             "{lines:?}"
         );
         assert!(lines[1].ends_with("without switch records: a reason"), "{lines:?}");
-        assert_eq!(singles(&events, true, || None).len(), 1);
-        let lines = singles(&events, false, refused);
+        assert_eq!(singles(&events, Ok(true)).len(), 1);
+        let lines = singles(&events, Ok(false));
         assert!(lines.len() == 1 && lines[0].ends_with("(--switches=off)"), "{lines:?}");
         events.seen = 2;
-        assert!(singles(&events, true, refused)[0].contains("all 2 waits"));
+        assert!(singles(&events, refused)[0].contains("all 2 waits"));
     }
 
     #[test]

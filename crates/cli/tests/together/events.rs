@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use stanchion_competitive::waits::Recording;
@@ -29,10 +30,21 @@ struct File {
 
 /// Records `PROGRAM WHAT` of the examples.
 fn record(name: &str, options: &[&str], program: &[&str]) -> File {
+    record_by(name, options, program, |_| {})
+}
+
+/// Does the same by a command that `prepare` has changed.
+fn record_by(
+    name: &str,
+    options: &[&str],
+    program: &[&str],
+    prepare: impl FnOnce(&mut Command),
+) -> File {
     let place = Place::new(name);
     let example = built().join("examples").join(program[0]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
     command.arg("record").args(options).arg("--").arg(example).args(&program[1..]);
+    prepare(&mut command);
     let done = command.current_dir(&place.0).env_remove("LD_PRELOAD").output().unwrap();
     let said = text(&done.stderr).to_owned();
     assert_eq!(done.status.code(), Some(0), "{said}");
@@ -106,6 +118,36 @@ fn no_switch_records_are_taken_if_they_are_off() {
     assert!(events.waits.iter().all(|wait| wait.meanwhile.is_none()));
     assert!(file.waits("lock").iter().all(|wait| wait.waker.is_some()));
     assert!(file.said.contains("--switches=off"), "{}", file.said);
+}
+
+/// Installs a filter that kills the process at `perf_event_open`.
+fn kill_at_switch_records() -> std::io::Result<()> {
+    let step = |code, k, jf| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let mut steps = [
+        // The number of the call is the first word.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_perf_event_open as u32, 1),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_KILL_PROCESS, 0),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let program = libc::sock_fprog { len: 4, filter: steps.as_mut_ptr() };
+    // SAFETY: gives up privileges that the program does not use.
+    let promised = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    // SAFETY: the program and its steps are there during the call.
+    let installed =
+        unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+    if promised == 0 && installed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[test]
+fn a_filter_that_forbids_switch_records_does_not_end_the_program() {
+    let file = record_by("filtered", &[], &["holders", "sleeps"], |command| {
+        // SAFETY: it makes two system calls, and allocates nothing.
+        unsafe { command.pre_exec(kill_at_switch_records) };
+    });
+    let events = file.events.as_ref().unwrap();
+    assert!(events.waits.iter().all(|wait| wait.meanwhile.is_none()));
+    assert!(file.said.contains("this command runs under a filter"), "{}", file.said);
 }
 
 #[test]
