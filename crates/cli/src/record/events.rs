@@ -1,6 +1,6 @@
 //! From the log of a program to the single waits of its recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stanchion_competitive::waits::events::{Event, Events, Thread};
@@ -68,24 +68,46 @@ fn named_thread((process, thread): (u32, u32), log: &Logged) -> Thread {
     Thread { process, thread, name: name.unwrap_or_default() }
 }
 
-/// Returns the waits with the text of their section, which has no more than `limit` bytes. Of
-/// waits with long numbers, a part is left out.
+/// Returns the waits with the text of their section, which has no more than `limit` bytes, and can
+/// be read again. Of waits with long numbers or many threads, a part is left out.
 pub(super) fn within(mut events: Events, limit: u64) -> (Events, String) {
     loop {
-        let text = events.to_json();
-        if text.len() as u64 <= limit.max(LEAST) || events.waits.is_empty() {
-            return (events, text);
+        if events.waits.len() <= MOST_ROWS && events.threads.len() <= MOST_THREADS {
+            let text = events.to_json();
+            if text.len() as u64 <= limit.max(LEAST) || events.waits.is_empty() {
+                return (events, text);
+            }
         }
-        let mut index = 0_u32;
-        events.waits.retain(|_| {
-            index = index.wrapping_add(1);
-            index.is_multiple_of(2)
-        });
+        halve(&mut events);
     }
 }
 
-/// The length that a section has without waits, and with some threads.
+/// Leaves every second wait out, and the threads that no wait names then.
+fn halve(events: &mut Events) {
+    let mut index = 0_u32;
+    events.waits.retain(|_| {
+        index = index.wrapping_add(1);
+        index.is_multiple_of(2)
+    });
+    let named = events.waits.iter().flat_map(|wait| [Some(wait.thread), wait.waker]);
+    let named: BTreeSet<u32> = named.flatten().collect();
+    // In the order that they had, so the waits keep theirs.
+    let indices: BTreeMap<u32, u32> = named.into_iter().zip(0..).collect();
+    let renumbered = |thread: u32| indices.get(&thread).copied();
+    for wait in &mut events.waits {
+        wait.thread = renumbered(wait.thread).unwrap_or(0);
+        wait.waker = wait.waker.and_then(renumbered);
+    }
+    let mut index = 0..;
+    events.threads.retain(|_| index.next().is_some_and(|index| indices.contains_key(&index)));
+}
+
+/// The length that a section has without waits.
 const LEAST: u64 = 4096;
+/// The most waits that a recording is read with.
+const MOST_ROWS: usize = 1 << 24;
+/// The most threads that a recording is read with.
+const MOST_THREADS: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -162,5 +184,28 @@ mod tests {
         assert_eq!((all, text), (events.clone(), events.to_json()));
         let (some, text) = within(events, 10_000);
         assert!(text.len() <= 10_000 && some.waits.len() > 50, "{}", some.waits.len());
+    }
+
+    #[test]
+    fn threads_of_waits_that_are_left_out_are_too() {
+        let of = |thread: u32| Wait { thread, waker: thread + 1, ..wait(u64::from(thread)) };
+        let events = converted((0..3_000).map(|number| of(2 * number + 10)).collect());
+        assert_eq!(events.threads.len(), 6_000);
+        let (some, text) = within(events, 10_000);
+        assert!(text.len() <= 10_000 && some.waits.len() > 30, "{}", some.waits.len());
+        assert_eq!(some.threads.len(), 2 * some.waits.len());
+        for wait in &some.waits {
+            let (thread, waker) = (some.thread_of(wait).unwrap(), some.waker_of(wait).unwrap());
+            assert_eq!(waker.thread, thread.thread + 1);
+        }
+    }
+
+    #[test]
+    fn a_recording_has_no_more_threads_than_are_read() {
+        let mut events = converted(vec![wait(1_000), wait(2_000)]);
+        let thread = events.threads[0].clone();
+        events.threads = vec![thread; MOST_THREADS + 1];
+        let (some, _) = within(events, 1 << 20);
+        assert_eq!((some.threads.len(), some.waits.len()), (2, 1));
     }
 }
