@@ -3,6 +3,9 @@
 //! A file that was stripped has only the names that it exports. Functions that were inlined are
 //! known from debug information alone.
 
+use std::fs::OpenOptions;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
@@ -39,14 +42,14 @@ impl Symbols {
     /// None if the file cannot be read or has none. Those of a file that was stripped are where a
     /// package of debug symbols puts them.
     pub(super) fn read(path: &Path) -> Self {
-        let Ok(bytes) = std::fs::read(path) else { return Self::default() };
+        let Some(bytes) = contents(path) else { return Self::default() };
         let Ok(file) = object::File::parse(&*bytes) else { return Self::default() };
         let base = file.segments().map(|segment| segment.address() & !0xFFF).min().unwrap_or(0);
         let mut symbols = Self { base, ..Self::default() };
         symbols.add(&file);
         symbols.lines = lines(&file);
         if let Some(apart) = debug_file(&file).filter(|_| file.symbols().next().is_none())
-            && let Ok(bytes) = std::fs::read(apart)
+            && let Some(bytes) = contents(&apart)
             && let Ok(file) = object::File::parse(&*bytes)
         {
             symbols.add(&file);
@@ -114,6 +117,25 @@ impl Symbols {
         }
         Some(calls)
     }
+}
+
+/// Longer files are not read, in bytes.
+const LONGEST: u64 = 4 << 30;
+
+/// Returns the bytes of a file. The program may have named anything: a pipe that nothing writes to,
+/// a device without an end, a file of holes.
+fn contents(path: &Path) -> Option<Vec<u8>> {
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut options = OpenOptions::new();
+    // It may be another one by now. A pipe would have to be written to before it is open.
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let about = file.metadata().ok().filter(|about| about.is_file() && about.len() <= LONGEST)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(about.len()).ok()?).ok()?;
+    file.take(about.len()).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Returns the name of a function with its crate and module. Where the debug information has lines
@@ -205,6 +227,23 @@ mod tests {
         ] {
             assert_eq!(demangled(symbol), name, "{symbol}");
         }
+    }
+
+    #[test]
+    fn only_files_of_some_length_are_read() {
+        let me = std::env::current_exe().unwrap();
+        assert_eq!(contents(&me), std::fs::read(&me).ok());
+        assert_eq!(contents(Path::new("/dev/zero")), None);
+        let name = format!("stanchion-symbols-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let text = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        // SAFETY: a string that ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(text.as_ptr(), 0o600) }, 0);
+        assert_eq!(contents(&path), None);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::File::create(&path).unwrap().set_len(LONGEST + 1).unwrap();
+        assert_eq!(contents(&path), None);
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The files that all processes of the program write to.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ use super::Refusal;
 pub(super) struct Table {
     /// The file that the program maps.
     path: PathBuf,
+    /// Its length, in bytes.
+    size: usize,
 }
 
 /// The contents of a new file.
@@ -41,7 +43,7 @@ impl Table {
 
     fn new(contents: &Contents) -> Result<Self, Refusal> {
         let (path, ()) = file(contents.kind, |path| make(path, contents))?;
-        Ok(Self { path })
+        Ok(Self { path, size: contents.size })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -63,9 +65,13 @@ impl Table {
         Ok(table.map_err(|foreign| self.damaged(&foreign))?.findings())
     }
 
-    /// Returns a copy of the file that is aligned to 8, and the length of the file.
+    /// Returns a copy of the file that is aligned to 8, and its length.
     fn words(&self) -> Result<(Vec<u64>, usize), Refusal> {
-        let bytes = fs::read(&self.path).map_err(|error| self.damaged(&error))?;
+        let mut bytes = Vec::new();
+        // A wild program may have made it longer. One byte more tells that.
+        let most = self.size as u64 + 1;
+        let read = File::open(&self.path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        read.map_err(|error| self.damaged(&error))?;
         let word = |chunk: &[u8]| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -159,6 +165,17 @@ fn reserve(file: &File, size: usize) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn a_table_that_the_program_made_longer_is_damaged() {
+        let table = Table::of_waits(5_000).unwrap();
+        assert!(table.gather().is_ok());
+        let file = OpenOptions::new().write(true).open(table.path()).unwrap();
+        file.set_len(3 * shared::SIZE as u64).unwrap();
+        let refused = table.gather().err().unwrap().to_string();
+        let read = format!("{} bytes", shared::SIZE + 1);
+        assert!(refused.contains(&read), "{refused}");
+    }
 
     #[test]
     fn a_table_has_its_room_before_the_program_runs() {
