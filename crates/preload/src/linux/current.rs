@@ -140,7 +140,11 @@ pub(super) unsafe fn number_of(handle: libc::pthread_t) -> Option<u32> {
 
 /// Notes that a thread of this process was given that name. Does not change `errno`.
 pub(super) fn renamed(thread: u32, name: &[u8]) {
-    log::name(numbers().process, thread, name);
+    let process = numbers().process;
+    // Without the number, no wait of this process is in the log.
+    if process != 0 {
+        log::name(process, thread, name);
+    }
 }
 
 /// Returns the number of this thread and the time, for a thread that is about to wake another one.
