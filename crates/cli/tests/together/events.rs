@@ -151,6 +151,24 @@ fn a_filter_that_forbids_switch_records_does_not_end_the_program() {
 }
 
 #[test]
+fn a_program_that_may_lock_no_memory_has_no_switch_records() {
+    let file = record_by("unlocked", &[], &["holders", "sleeps"], |command| {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let set = move || {
+            // SAFETY: reads `none`.
+            match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &none) } {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        };
+        // SAFETY: it makes one system call, and allocates nothing.
+        unsafe { command.pre_exec(set) };
+    });
+    let events = file.events.as_ref().unwrap();
+    assert!(events.waits.iter().all(|wait| wait.meanwhile.is_none()));
+}
+
+#[test]
 fn the_thread_that_ended_a_wait_is_known() {
     let file = record("wakers", &[], &["holders", "wakers"]);
     let events = file.events.as_ref().unwrap();

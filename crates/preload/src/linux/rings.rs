@@ -7,6 +7,8 @@
 //! # Bounds
 //!
 //! - At most [`RINGS`] threads have a ring. A thread that has ended leaves its ring to the others.
+//! - The rings lock at most one [`PART`]th of the memory that the process may lock. The rest is the
+//!   program's.
 //! - The descriptor that a ring needs for a moment is not one of the last [`SPARE`] of the process.
 //! - Records cost about a microsecond for each absence from a processor. A thread that is absent
 //!   [`WINDOW`] times in less than [`APART_NS`] each gives its ring up, and asks again after
@@ -32,6 +34,10 @@ use super::{errno, filter};
 const RINGS: usize = 256;
 /// The number of places, from the one that a thread's number gives, in which its ring may be.
 const NEAR: usize = 16;
+/// The part of the memory that may be locked, which is one in so many.
+const PART: u64 = 8;
+/// The pages that a ring locks.
+const PAGES: u64 = 2;
 /// The descriptors that are left to the program.
 const SPARE: u64 = 32;
 /// The number of absences after which a thread looks whether they were too many.
@@ -173,7 +179,7 @@ fn ask(numbers: Numbers, now: u64) {
     };
     let Some(index) = claim(numbers) else { return };
     let place = &PLACES[index];
-    let ring = ring(numbers);
+    let ring = if has_room(numbers) { ring(numbers) } else { None };
     let owner = if ring.is_some() { numbers.thread } else { FREE };
     // SAFETY: claimed by this thread, and readers leave a place that is being changed.
     let room = unsafe { &mut *place.ring.get() };
@@ -187,12 +193,37 @@ fn ask(numbers: Numbers, now: u64) {
     }
 }
 
-/// Makes a ring of the calling thread.
-fn ring(numbers: Numbers) -> Option<Ring> {
+/// Returns whether the places in use, one of which this thread has claimed, may all have a ring.
+fn has_room(numbers: Numbers) -> bool {
+    // SAFETY: asks the C library for a number that it knows.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let most = most(limit(libc::RLIMIT_MEMLOCK), u64::try_from(page).unwrap_or(4_096));
+    let is_used = |place: &&Place| {
+        // Relaxed: of two threads that claim a place now, both may see too many, and ask again.
+        let owner = place.owner.load(Ordering::Relaxed);
+        owner >> 32 == u64::from(numbers.generation) && owner as u32 != FREE
+    };
+    let fits = || PLACES.iter().filter(is_used).count() as u64 <= most;
+    fits() || sweep(numbers) && fits()
+}
+
+/// Returns the most rings of a process that may lock so many bytes.
+fn most(bytes: u64, page: u64) -> u64 {
+    (bytes / PART / (PAGES * page).max(1)).min(RINGS as u64)
+}
+
+/// Returns a limit of this process.
+fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes to `limit`.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    let descriptors = u32::try_from(limit.rlim_cur.saturating_sub(SPARE)).unwrap_or(u32::MAX);
+    unsafe { libc::getrlimit(resource, &mut limit) };
+    limit.rlim_cur
+}
+
+/// Makes a ring of the calling thread.
+fn ring(numbers: Numbers) -> Option<Ring> {
+    let descriptors = limit(libc::RLIMIT_NOFILE).saturating_sub(SPARE);
+    let descriptors = u32::try_from(descriptors).unwrap_or(u32::MAX);
     let ring = Ring::bare(descriptors).or_else(|why| match why {
         // All the memory for rings is in use: by threads that have ended, perhaps.
         libc::EPERM | libc::EAGAIN if sweep(numbers) => Ring::bare(descriptors),
@@ -429,6 +460,14 @@ mod tests {
         assert!(place.take_down(owner));
         assert_eq!(place.read(owner, |_, _| ()), None);
         assert!(!place.take_down(owner));
+    }
+
+    #[test]
+    fn rings_lock_an_eighth_of_what_may_be_locked() {
+        assert_eq!(most(0, 4_096), 0);
+        assert_eq!(most(64 << 10, 4_096), 1);
+        assert_eq!(most(8 << 20, 4_096), 128);
+        assert_eq!(most(libc::RLIM_INFINITY, 4_096), RINGS as u64);
     }
 
     #[test]
