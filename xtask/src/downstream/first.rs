@@ -4,6 +4,7 @@
 //! A documentation test sees the whole workspace: all dependencies of the crate, and what the crate
 //! is called inside. A user has one dependency, and copies the example into `main`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,12 +67,24 @@ fn crate_for(member: &Member, room: &Path) -> Result<(PathBuf, bool)> {
 fn others(member: &Member, example: &str) -> String {
     let known = member.metadata["dependencies"].as_array().into_iter().flatten();
     let known = known.filter(|dependency| dependency["path"].is_null());
-    let lines = known.filter_map(|dependency| {
-        let (name, version) = (dependency["name"].as_str()?, dependency["req"].as_str()?);
+    let mut lines = BTreeMap::new();
+    for dependency in known {
+        let Some((name, version)) = dependency["name"].as_str().zip(dependency["req"].as_str())
+        else {
+            continue;
+        };
         let named = example.contains(&format!("{}::", name.replace('-', "_")));
-        named.then(|| format!("{name} = {version:?}\n"))
-    });
-    lines.collect()
+        // The crate's tests have the features of a reader's program. It may need fewer itself.
+        let is_of_tests = dependency["kind"] == "dev";
+        if named && (is_of_tests || !lines.contains_key(name)) {
+            let features = &dependency["features"];
+            lines.insert(
+                name,
+                format!("{name} = {{ version = {version:?}, features = {features} }}\n"),
+            );
+        }
+    }
+    lines.into_values().collect()
 }
 
 /// Returns the lines of the first block of Rust in `readme`, and whether they are to be run.
