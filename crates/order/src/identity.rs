@@ -83,10 +83,8 @@ impl Identity {
     #[inline]
     #[track_caller]
     pub fn acquiring(&self, mode: Mode) {
-        if is_on() {
-            let place = Location::caller();
-            self.note_acquiring(mode, place);
-            local::enter(|local| self.await_lock(local, mode, place, false));
+        if !switch::is_off() {
+            self.note_acquiring_alone(mode, Location::caller());
         }
     }
 
@@ -117,13 +115,27 @@ impl Identity {
         attempt: impl FnOnce() -> Option<G>,
         block: impl FnOnce() -> G,
     ) -> G {
-        if !is_on() {
-            let guard = block();
-            // The recorder may have been switched on meanwhile.
-            self.acquired(mode);
-            return guard;
+        // One look is enough: a thread that blocks while the recorder is switched on is taken for
+        // one that held the lock before.
+        if switch::is_off() {
+            return block();
         }
-        let place = Location::caller();
+        self.acquire_recorded(mode, attempt, block, Location::caller())
+    }
+
+    /// Takes the lock as [`acquire`](Self::acquire) does, if the recorder may be on.
+    #[cold]
+    #[inline(never)]
+    fn acquire_recorded<G>(
+        &self,
+        mode: Mode,
+        attempt: impl FnOnce() -> Option<G>,
+        block: impl FnOnce() -> G,
+        place: CallSite,
+    ) -> G {
+        if !is_on() {
+            return block();
+        }
         self.note_acquiring(mode, place);
         let guard = attempt().unwrap_or_else(|| {
             self.note_blocking(mode, place, false);
@@ -147,7 +159,7 @@ impl Identity {
     #[inline]
     #[track_caller]
     pub fn trying(&self, mode: Mode) {
-        if is_on() {
+        if !switch::is_off() {
             self.note_blocking(mode, Location::caller(), false);
         }
     }
@@ -163,8 +175,8 @@ impl Identity {
     /// ```
     #[inline]
     pub fn gave_up(&self) {
-        if is_on() {
-            local::enter(|local| local.await_none());
+        if !switch::is_off() {
+            note_gave_up();
         }
     }
 
@@ -179,7 +191,7 @@ impl Identity {
     #[inline]
     #[track_caller]
     pub fn acquired(&self, mode: Mode) {
-        if is_on() {
+        if !switch::is_off() {
             self.note_acquired(mode, Location::caller());
         }
     }
@@ -197,7 +209,7 @@ impl Identity {
     /// ```
     #[inline]
     pub fn released(&self, mode: Mode) {
-        if is_on() {
+        if !switch::is_off() {
             self.note_released(mode);
         }
     }
@@ -214,8 +226,8 @@ impl Identity {
     /// ```
     #[inline]
     pub fn changed(&self, from: Mode, to: Mode) {
-        if is_on() {
-            self.with_entry(|local, entry| recorder::changed(local, entry, from, to));
+        if !switch::is_off() {
+            self.note_changed(from, to);
         }
     }
 
@@ -234,15 +246,8 @@ impl Identity {
     #[inline]
     #[track_caller]
     pub fn upgrading(&self) {
-        if is_on() {
-            let place = Location::caller();
-            self.with_entry(|local, entry| {
-                let lock = self.held(entry, Mode::Exclusive, place);
-                local.await_lock(Awaited { lock, is_condition: false });
-                local.publish_awaited();
-                let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
-                news.iter().for_each(append);
-            });
+        if !switch::is_off() {
+            self.note_upgrading(Location::caller());
         }
     }
 
@@ -266,47 +271,97 @@ impl Identity {
 
         impl Drop for Again<'_> {
             fn drop(&mut self) {
-                if is_on() {
+                if !switch::is_off() {
                     self.0.note_acquired(self.1, self.2);
                 }
             }
         }
 
-        self.released(mode);
-        if is_on() {
-            let place = Location::caller();
-            self.note_acquiring(mode, place);
-            self.note_blocking(mode, place, true);
+        if !switch::is_off() {
+            self.note_reacquiring(mode, Location::caller());
         }
         let _again = Again(self, mode, Location::caller());
         act()
     }
 
-    // These are calls of their own: while the recorder is off, an acquisition has none of their
-    // code.
+    // These are calls of their own, and cold: while the recorder is off, an acquisition has none of
+    // their code. Each asks the switch again, which reads the variable if that was not done yet.
 
-    /// Notes an acquisition while the recorder is on.
+    /// Notes an acquisition.
+    #[cold]
     #[inline(never)]
     fn note_acquiring(&self, mode: Mode, place: CallSite) {
-        local::enter(|local| {
-            let news = recorder::acquiring(local, self.entry(place), Wanted::New(mode), place);
-            news.iter().for_each(append);
-        });
+        if is_on() {
+            local::enter(|local| {
+                let news = recorder::acquiring(local, self.entry(place), Wanted::New(mode), place);
+                news.iter().for_each(append);
+            });
+        }
+    }
+
+    /// Notes an acquisition of a lock that does not tell before it blocks.
+    #[cold]
+    #[inline(never)]
+    fn note_acquiring_alone(&self, mode: Mode, place: CallSite) {
+        if is_on() {
+            self.note_acquiring(mode, place);
+            local::enter(|local| self.await_lock(local, mode, place, false));
+        }
     }
 
     /// Notes that the thread is about to block, for other processes too.
     #[cold]
+    #[inline(never)]
     fn note_blocking(&self, mode: Mode, place: CallSite, is_condition: bool) {
-        local::enter(|local| {
-            self.await_lock(local, mode, place, is_condition);
-            local.publish_awaited();
-        });
+        if is_on() {
+            local::enter(|local| {
+                self.await_lock(local, mode, place, is_condition);
+                local.publish_awaited();
+            });
+        }
     }
 
-    /// Notes a release while the recorder is on.
+    /// Notes the release of a lock, for which the thread then blocks again.
+    #[cold]
+    #[inline(never)]
+    fn note_reacquiring(&self, mode: Mode, place: CallSite) {
+        self.note_released(mode);
+        self.note_acquiring(mode, place);
+        self.note_blocking(mode, place, true);
+    }
+
+    /// Notes a release.
+    #[cold]
     #[inline(never)]
     fn note_released(&self, mode: Mode) {
-        self.with_entry(|local, entry| recorder::released(local, entry, mode));
+        if is_on() {
+            self.with_entry(|local, entry| recorder::released(local, entry, mode));
+        }
+    }
+
+    /// Notes another mode of a lock that the thread holds.
+    #[cold]
+    #[inline(never)]
+    fn note_changed(&self, from: Mode, to: Mode) {
+        if is_on() {
+            self.with_entry(|local, entry| recorder::changed(local, entry, from, to));
+        }
+    }
+
+    /// Notes that the thread is about to block for the readers of a lock that it holds.
+    #[cold]
+    #[inline(never)]
+    fn note_upgrading(&self, place: CallSite) {
+        if !is_on() {
+            return;
+        }
+        self.with_entry(|local, entry| {
+            let lock = self.held(entry, Mode::Exclusive, place);
+            local.await_lock(Awaited { lock, is_condition: false });
+            local.publish_awaited();
+            let news = recorder::acquiring(local, entry, Wanted::Upgrade, place);
+            news.iter().for_each(append);
+        });
     }
 
     /// Notes that the thread is about to block for the lock.
@@ -315,12 +370,15 @@ impl Identity {
         local.await_lock(Awaited { lock, is_condition });
     }
 
-    /// Notes that the lock is held, while the recorder is on.
+    /// Notes that the lock is held.
+    #[cold]
     #[inline(never)]
     fn note_acquired(&self, mode: Mode, place: CallSite) {
-        local::enter(|local| {
-            recorder::acquired(local, self.held(self.entry(place), mode, place));
-        });
+        if is_on() {
+            local::enter(|local| {
+                recorder::acquired(local, self.held(self.entry(place), mode, place));
+            });
+        }
     }
 
     /// Returns the lock as the thread holds it. Its address is that behind this identity.
@@ -380,6 +438,15 @@ impl Drop for Identity {
         if switch::is_known_on() {
             self.with_entry(recorder::end);
         }
+    }
+}
+
+/// Notes that the thread did not get the lock that it was blocked for.
+#[cold]
+#[inline(never)]
+fn note_gave_up() {
+    if is_on() {
+        local::enter(|local| local.await_none());
     }
 }
 

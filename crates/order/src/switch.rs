@@ -20,6 +20,13 @@ static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
 /// True in the child of a fork. Relaxed: its first thread sets it, before there are others.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
+/// Returns true if nothing is recorded. Costs a load and a branch, and nothing else. A switch that
+/// was not read yet may be on: the caller asks [`is_on`] then, out of line.
+#[inline]
+pub(crate) fn is_off() -> bool {
+    SWITCH.load(Ordering::Relaxed) == OFF
+}
+
 /// Returns true if acquisitions are recorded. `begin` gets the variable when it is read.
 #[inline]
 pub(crate) fn is_on(begin: fn(OsString)) -> bool {
@@ -31,6 +38,7 @@ pub(crate) fn is_on(begin: fn(OsString)) -> bool {
 }
 
 /// Returns true if the switch is on, and reads no variable.
+#[inline]
 pub(crate) fn is_known_on() -> bool {
     SWITCH.load(Ordering::Relaxed) == ON
 }

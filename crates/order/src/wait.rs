@@ -67,12 +67,8 @@ impl Wait {
     /// ```
     #[inline]
     pub fn begin(address: usize) -> Self {
-        if !identity::is_on() {
-            return Self { began: None, address };
-        }
-        local::enter(|local| local.wait_for(address));
-        // The clock is read last: the note is no part of the wait.
-        Self { began: Some(Instant::now()), address }
+        let began = if switch::is_off() { None } else { begin(address) };
+        Self { began, address }
     }
 
     /// Runs `act`, which may release a mutex before the thread sleeps. [`mutex_released`] then says
@@ -125,6 +121,18 @@ impl Wait {
             });
         }
     }
+}
+
+/// Notes that the thread waits for an address. Returns the time, if the recorder is on.
+#[cold]
+#[inline(never)]
+fn begin(address: usize) -> Option<Instant> {
+    if !identity::is_on() {
+        return None;
+    }
+    local::enter(|local| local.wait_for(address));
+    // The clock is read last: the note is no part of the wait.
+    Some(Instant::now())
 }
 
 /// Counts a wait, and notes that its mutex is about to be taken again.
@@ -183,14 +191,18 @@ fn target(local: &Local, released: Option<Held>, address: usize) -> (Target, Opt
 /// ```
 #[inline]
 pub fn mutex_released(address: usize) {
-    if switch::is_known_on() && STEP.get() == Step::FallingAsleep {
+    if switch::is_known_on() {
         note_released(address);
     }
 }
 
 /// Notes that the wait of the thread has released a mutex, if that is recorded.
 #[cold]
+#[inline(never)]
 fn note_released(address: usize) {
+    if STEP.get() != Step::FallingAsleep {
+        return;
+    }
     local::enter(|local| {
         if let Some(lock) = local.remove(|held| held.address == address) {
             STEP.set(Step::Released);
@@ -212,14 +224,18 @@ fn note_released(address: usize) {
 /// ```
 #[inline]
 pub fn mutex_acquired(address: usize) {
-    if switch::is_known_on() && STEP.get() == Step::Released {
+    if switch::is_known_on() {
         note_acquired(address);
     }
 }
 
 /// Notes that the thread has acquired the mutex again that its wait has released.
 #[cold]
+#[inline(never)]
 fn note_acquired(address: usize) {
+    if STEP.get() != Step::Released {
+        return;
+    }
     local::enter(|local| {
         if let Some(held) = local.released.get().filter(|held| held.address == address) {
             STEP.set(Step::None);
