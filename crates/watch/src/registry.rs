@@ -23,6 +23,8 @@ struct Entry {
     registry: Arc<Registry>,
     /// The worker.
     worker: Arc<Worker>,
+    /// The guards of the thread that make it a worker.
+    guards: usize,
 }
 
 impl Drop for Entry {
@@ -62,7 +64,7 @@ impl Registry {
             let known = known.unwrap_or_else(|| {
                 let worker = Arc::new(create(self.with_records));
                 self.lock().push(Arc::clone(&worker));
-                entries.push(Entry { registry: Arc::clone(self), worker });
+                entries.push(Entry { registry: Arc::clone(self), worker, guards: 0 });
                 entries.len() - 1
             });
             call(&entries[known].worker);
@@ -76,6 +78,37 @@ impl Registry {
             let entries = entries.borrow();
             if let Some(entry) = entries.iter().find(|entry| Arc::ptr_eq(&entry.registry, self)) {
                 call(&entry.worker);
+            }
+        });
+    }
+
+    /// Counts a guard of the calling thread, which `create` describes if it is not on the list.
+    pub(crate) fn enter(self: &Arc<Self>, create: impl FnOnce(bool) -> Worker) {
+        self.with_mine(create, |_| ());
+        self.with_entry(|entry| entry.guards += 1);
+    }
+
+    /// Takes the calling thread off the list if its last guard ends. If the thread has left
+    /// meanwhile, this does nothing.
+    pub(crate) fn exit(self: &Arc<Self>) {
+        let mut is_last = false;
+        self.with_entry(|entry| {
+            is_last = entry.guards == 1;
+            entry.guards = entry.guards.saturating_sub(1);
+        });
+        if is_last {
+            self.leave();
+        }
+    }
+
+    /// Calls a function with the calling thread's entry, if the thread is on the list.
+    fn with_entry(self: &Arc<Self>, call: impl FnOnce(&mut Entry)) {
+        // An error: as above.
+        let _ = ENTRIES.try_with(|entries| {
+            let mut entries = entries.borrow_mut();
+            let mine = |entry: &&mut Entry| Arc::ptr_eq(&entry.registry, self);
+            if let Some(entry) = entries.iter_mut().find(mine) {
+                call(entry);
             }
         });
     }
@@ -124,6 +157,24 @@ mod tests {
         }
         registry.leave();
         assert!(registry.workers().is_empty());
+    }
+
+    #[test]
+    fn a_thread_stays_until_the_outer_of_two_guards_ends() {
+        let registry = Arc::new(Registry::new(Duration::ZERO, false));
+        registry.enter(worker);
+        registry.enter(|_| unreachable!("it is listed"));
+        registry.exit();
+        assert_eq!(registry.workers().len(), 1);
+        registry.exit();
+        assert!(registry.workers().is_empty());
+        // A thread that has left, and is a worker again by its pool, has no guards.
+        registry.enter(worker);
+        registry.leave();
+        registry.with_mine(worker, |_| ());
+        registry.exit();
+        assert_eq!(registry.workers().len(), 1);
+        registry.leave();
     }
 
     #[test]

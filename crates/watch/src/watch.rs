@@ -87,7 +87,8 @@ impl Watch {
     /// dropped. For pools that this crate has no hooks for. The pool tells by the guard when the
     /// worker parks.
     ///
-    /// If the thread is a worker of this watch already, it stays what it is until then.
+    /// If the thread is a worker of this watch already, it stays what it is until then. Of two
+    /// guards of a thread, the one that is dropped last ends it.
     ///
     /// ```
     /// let watch = stanchion_watch::Watch::new();
@@ -97,10 +98,9 @@ impl Watch {
     /// worker.unpark();
     /// ```
     pub fn enter(&self, pool: &'static str) -> Entered {
-        self.registry.with_mine(
-            |with_records| Worker::of_this_thread(Pool::Other(pool), None, true, with_records),
-            |_| (),
-        );
+        self.registry.enter(|with_records| {
+            Worker::of_this_thread(Pool::Other(pool), None, true, with_records)
+        });
         Entered { watch: self.clone(), not_send: PhantomData }
     }
 
@@ -237,6 +237,6 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.watch.leave();
+        self.watch.registry.exit();
     }
 }
