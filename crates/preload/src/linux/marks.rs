@@ -25,6 +25,8 @@ pub(super) type RwLock = *mut pthread_rwlock_t;
 const IN_MUTEX: usize = 24;
 /// The offset of the number in a read-write lock.
 const IN_RW_LOCK: usize = 40;
+/// The offset of the word that is not 0 in a read-write lock that processes may share.
+const SHARED: usize = 28;
 /// The offset of a read-write lock's preference.
 const PREFERENCE: usize = 48;
 /// The preference of a lock in which a waiting writer blocks new readers.
@@ -69,7 +71,16 @@ impl Lock {
                 }
                 mutex.cast::<u8>().wrapping_add(IN_MUTEX)
             }
-            Self::RwLock(lock) => lock.cast::<u8>().wrapping_add(IN_RW_LOCK),
+            Self::RwLock(lock) => {
+                let shared = lock.cast::<u8>().wrapping_add(SHARED).cast::<AtomicU32>();
+                // SAFETY: inside of the lock, and aligned.
+                let shared = unsafe { &*shared };
+                // Relaxed: it was written when the lock was made.
+                if shared.load(Ordering::Relaxed) != 0 {
+                    return None;
+                }
+                lock.cast::<u8>().wrapping_add(IN_RW_LOCK)
+            }
         };
         // SAFETY: inside of the lock, at a multiple of 8. The C library does not use it.
         Some(unsafe { &*place.cast::<AtomicU64>() })
@@ -216,7 +227,14 @@ fn in_rw_lock_is_kept() -> bool {
     let reading = unsafe { Lock::reading(lock) };
     // SAFETY: as above.
     let kept = first.is_some() && unsafe { marked.take_number() } == first;
-    made == 0 && kept && plain == Mode::SharedRecursive && reading == Mode::Shared
+    let shared = libc::PTHREAD_PROCESS_SHARED;
+    // SAFETY: initialized above.
+    made |= unsafe { libc::pthread_rwlockattr_setpshared(attributes, shared) };
+    // SAFETY: as above. No thread holds the lock.
+    made |= unsafe { pthread_rwlock_init(lock, attributes) };
+    // SAFETY: as above.
+    let is_alone = unsafe { marked.number() }.is_none();
+    made == 0 && kept && is_alone && plain == Mode::SharedRecursive && reading == Mode::Shared
 }
 
 #[cfg(test)]
