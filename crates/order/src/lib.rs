@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod busy;
 pub mod current;
 mod entry;
 mod file;

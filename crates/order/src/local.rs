@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::current::{self, LockWords, Slot};
 use crate::entry::LockEntry;
 use crate::mode::{Mode, Wanted};
-use crate::switch;
+use crate::{busy, switch};
 
 /// The most locks that a thread holds with a record.
 pub(crate) const DEEPEST: usize = 64;
@@ -57,8 +57,6 @@ pub(crate) struct Awaited {
 
 /// The state of one thread.
 pub(crate) struct Local {
-    /// True while the recorder runs in this thread: what it locks itself is not recorded.
-    busy: Cell<bool>,
     /// The thread's number, or 0 before its first acquisition.
     thread: Cell<u64>,
     /// The number of held locks.
@@ -95,7 +93,6 @@ enum Published {
 thread_local! {
     static LOCAL: Local = const {
         Local {
-            busy: Cell::new(false),
             thread: Cell::new(0),
             length: Cell::new(0),
             too_deep: Cell::new(0),
@@ -113,23 +110,23 @@ thread_local! {
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
 /// Runs `act` with the state of the calling thread. Returns `None`, and runs nothing, if the
-/// recorder runs in this thread already.
+/// recorder runs in this thread already: what it locks itself is not recorded.
 #[inline]
 pub(crate) fn enter<R>(act: impl FnOnce(&Local) -> R) -> Option<R> {
     /// Ends the stay, also if `act` panics.
-    struct Stay<'a>(&'a Cell<bool>);
+    struct Stay;
 
-    impl Drop for Stay<'_> {
+    impl Drop for Stay {
         fn drop(&mut self) {
-            self.0.set(false);
+            busy::replace(false);
         }
     }
 
     let within = |local: &Local| {
-        if local.busy.replace(true) {
+        if busy::replace(true) {
             return None;
         }
-        let _stay = Stay(&local.busy);
+        let _stay = Stay;
         Some(act(local))
     };
     LOCAL.try_with(within).ok().flatten()

@@ -25,11 +25,15 @@ pub(crate) fn at_exit(act: extern "C" fn()) {
     let _ = act;
 }
 
-/// Has a function called in the child of a fork.
-pub(crate) fn in_forked_child(act: extern "C" fn()) {
+/// Has functions called before a fork, and after it in the parent and in the child.
+pub(crate) fn around_fork(
+    before: extern "C" fn(),
+    parent: extern "C" fn(),
+    child: extern "C" fn(),
+) {
     // If it is refused, a child may wait for the record of a thread that it does not have.
     #[cfg(unix)]
-    let _ = pthread_atfork(None, None, Some(act));
+    let _ = pthread_atfork(Some(before), Some(parent), Some(child));
     #[cfg(not(unix))]
-    let _ = act;
+    let _ = (before, parent, child);
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::process;
+use crate::{busy, process};
 
 /// The variable that names the file of reports.
 pub(crate) const VARIABLE: &str = "STANCHION_ORDERS";
@@ -47,15 +47,27 @@ pub(crate) fn is_known_on() -> bool {
 /// may have had the record, and is not there to give it back.
 pub(crate) fn switch_on() {
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| process::in_forked_child(switch_off));
+    REGISTERED.call_once(|| process::around_fork(pause, resume, switch_off));
     if !IS_FORKED.load(Ordering::Relaxed) {
         SWITCH.store(ON, Ordering::Relaxed);
     }
 }
 
+/// Records nothing in the calling thread, which forks. Handlers of the program that were registered
+/// earlier run after this one, and in the child before [`switch_off`]: their locks are not seen.
+extern "C" fn pause() {
+    busy::replace(true);
+}
+
+/// Goes on in the parent.
+extern "C" fn resume() {
+    busy::replace(false);
+}
+
 extern "C" fn switch_off() {
     IS_FORKED.store(true, Ordering::Relaxed);
     SWITCH.store(OFF, Ordering::Relaxed);
+    busy::replace(false);
 }
 
 /// Reads the variable once. Until that is done the switch is off, because reading allocates, and

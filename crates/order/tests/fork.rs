@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -16,6 +17,40 @@ fn take_new_pair() {
         lock.acquired(Mode::Exclusive);
     }
     pair.iter().for_each(|lock| lock.released(Mode::Exclusive));
+}
+
+unsafe extern "C" {
+    /// Registers functions for before a fork, and after it in the parent and in the child.
+    safe fn pthread_atfork(
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// True if a lock got an entry in the handler below.
+static WAS_RECORDED: AtomicBool = AtomicBool::new(false);
+
+/// Takes a new lock. A lock without an entry shows none.
+extern "C" fn take_new_lock() {
+    let lock = Identity::new();
+    lock.acquired(Mode::Exclusive);
+    WAS_RECORDED.store(format!("{lock:?}").contains("Some"), Ordering::Relaxed);
+    lock.released(Mode::Exclusive);
+}
+
+#[test]
+fn a_handler_of_forks_that_was_registered_earlier_is_not_recorded() {
+    alone("a_handler_of_forks_that_was_registered_earlier_is_not_recorded", || {
+        assert_eq!(pthread_atfork(None, None, Some(take_new_lock)), 0);
+        switch_on();
+        take_new_lock();
+        assert!(WAS_RECORDED.load(Ordering::Relaxed), "the parent is on");
+        in_a_fork(|| assert!(!WAS_RECORDED.load(Ordering::Relaxed)));
+        WAS_RECORDED.store(false, Ordering::Relaxed);
+        take_new_lock();
+        assert!(WAS_RECORDED.load(Ordering::Relaxed), "the parent goes on");
+    });
 }
 
 #[test]
