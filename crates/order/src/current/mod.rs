@@ -125,6 +125,8 @@ impl std::error::Error for Foreign {}
 pub struct ThreadState {
     /// The system's number of the thread.
     pub thread: u32,
+    /// True if the thread has ended and still held a lock. Another thread may have its number now.
+    pub has_ended: bool,
     /// The locks that it holds, the latest last.
     pub held: Vec<LockState>,
     /// The number of locks that it holds beyond those in the list.

@@ -21,6 +21,8 @@ const CREATED: u64 = 1 << 4;
 const PLACE: u32 = 8;
 /// The lowest bit of the index of the place of creation, plus 1.
 const CREATION: u32 = 24;
+/// The bit of an owner that has ended, beside its number.
+const ENDED: u64 = 1 << 32;
 /// The bits of an index.
 const INDEX: u64 = 0xffff;
 
@@ -79,7 +81,7 @@ impl Words {
 /// The slot of one thread. See the head of the module above.
 #[repr(C)]
 pub(crate) struct Slot {
-    /// The thread, or 0 if the slot is free.
+    /// The thread, or 0 if the slot is free. With [`ENDED`] if the thread has ended.
     owner: AtomicU64,
     /// Odd while the owner writes. Written by the owner, as are the others.
     version: AtomicU64,
@@ -107,15 +109,18 @@ impl Slot {
     }
 
     /// Frees the slot at the end of its thread. If the thread holds a lock, the slot stays: other
-    /// threads may wait for that lock forever.
+    /// threads may wait for that lock forever. It is marked, because the system gives the number of
+    /// the thread again.
     pub(crate) fn free(&self) {
-        if self.count.load(Ordering::Relaxed) > 0 {
-            return;
-        }
         self.write(|slot| {
             slot.awaited.number.store(0, Ordering::Relaxed);
             slot.waits_for.store(0, Ordering::Relaxed);
         });
+        if self.count.load(Ordering::Relaxed) > 0 {
+            // Relaxed: a reader takes nothing else for newer than this.
+            self.owner.fetch_or(ENDED, Ordering::Relaxed);
+            return;
+        }
         // Release: pairs with the Acquire of `take`.
         self.owner.store(0, Ordering::Release);
     }
@@ -219,6 +224,7 @@ impl Slot {
             }
             return Some(ThreadState {
                 thread: owner as u32,
+                has_ended: owner & ENDED != 0,
                 more: count.saturating_sub(HELD),
                 held: held.iter().map(|&lock| state_of(lock, &place)).collect(),
                 awaited: (awaited.number != 0).then(|| AwaitedState {
@@ -281,6 +287,7 @@ mod tests {
         (0..20).for_each(|index| slot.push(index, words(index as u64 + 1)));
         let state = slot.read(text).unwrap();
         assert_eq!((state.thread, state.held.len(), state.more), (7, HELD, 4));
+        assert!(!state.has_ended);
         assert_eq!((state.awaited, state.wait), (None, None));
         let lock = &state.held[1];
         assert_eq!((lock.number, lock.address, lock.mode), (2, 32, Some(Mode::Shared)));
@@ -289,7 +296,8 @@ mod tests {
         let numbers: Vec<u64> = slot.read(text).unwrap().held.iter().map(|l| l.number).collect();
         assert_eq!(numbers, [1, 3]);
         slot.free();
-        assert!(slot.read(text).is_some(), "its thread has ended with two locks");
+        let state = slot.read(text).expect("its thread has ended with two locks");
+        assert_eq!((state.thread, state.has_ended, state.held.len()), (7, true, 2));
         slot.pop(1);
         assert_eq!(slot.read(text).map(|state| state.held.len()), Some(1));
         slot.pop(0);

@@ -138,7 +138,7 @@ pub(super) fn look(process: &Process) -> Option<(LocksView, BTreeMap<u32, WaitVi
         return without(format!("its locks are not recorded: it is a fork of the process {owner}"));
     }
     let before = mapped.0.threads();
-    let holders = before.iter().filter(|state| !state.held.is_empty());
+    let holders = before.iter().filter(|state| !state.held.is_empty() && !state.has_ended);
     let first = activity::sample(process, holders.map(|state| state.thread));
     thread::sleep(BETWEEN);
     let after = mapped.0.threads();
@@ -148,13 +148,14 @@ pub(super) fn look(process: &Process) -> Option<(LocksView, BTreeMap<u32, WaitVi
         view.more += state.more;
         for held in &state.held {
             let lock = view.lock(held);
-            let activity = activities.get(&state.thread).cloned();
-            lock.holders.push(HolderView {
-                thread: state.thread,
-                taken: words(held, "taken at"),
-                activity: activity
-                    .unwrap_or_else(|| "not looked at: it has taken it just now".to_owned()),
-            });
+            let activity = if state.has_ended {
+                "it has ended, and the lock stays taken".to_owned()
+            } else {
+                let known = activities.get(&state.thread).cloned();
+                known.unwrap_or_else(|| "not looked at: it has taken it just now".to_owned())
+            };
+            let taken = words(held, "taken at");
+            lock.holders.push(HolderView { thread: state.thread, taken, activity });
         }
     }
     let (now, mut waits) = (activity::now_ns(), BTreeMap::new());
@@ -246,7 +247,8 @@ fn rings(before: &[ThreadState], after: &[ThreadState]) -> Vec<Vec<(u32, u64)>> 
         Some((awaited.lock.number, awaited.since_ns))
     };
     let stays = |state: &ThreadState| {
-        let earlier = before.iter().find(|earlier| earlier.thread == state.thread);
+        let mut before = before.iter().filter(|earlier| !earlier.has_ended);
+        let earlier = before.find(|earlier| earlier.thread == state.thread);
         earlier.is_some_and(|earlier| awaited(earlier) == awaited(state))
     };
     let mut wants = BTreeMap::<u32, u64>::new();
