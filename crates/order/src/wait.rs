@@ -85,12 +85,21 @@ impl Wait {
         if self.began.is_none() {
             return act();
         }
-        STEP.set(Step::FallingAsleep);
-        let result = act();
-        if STEP.get() == Step::FallingAsleep {
-            STEP.set(Step::None);
+        /// Goes back to the step before, unless `act` has released a mutex. Also if it panics.
+        struct Before(Step);
+
+        impl Drop for Before {
+            fn drop(&mut self) {
+                if STEP.get() == Step::FallingAsleep {
+                    STEP.set(self.0);
+                }
+            }
         }
-        result
+
+        // A thread that takes its mutex again after a condition may sleep for that: it stays
+        // `Released`.
+        let _before = Before(STEP.replace(Step::FallingAsleep));
+        act()
     }
 
     /// Tells that the wait is over. `slept` is false if the thread did not wait after all: then
@@ -107,9 +116,9 @@ impl Wait {
     /// assert_eq!((report.waits[0].class, report.waits[0].count), (WaitClass::Other, 1));
     /// ```
     #[inline]
-    pub fn end(self, slept: bool) {
+    pub fn end(mut self, slept: bool) {
         // In the child of a fork the totals may be locked forever.
-        if let Some(began) = self.began
+        if let Some(began) = self.began.take()
             && switch::is_known_on()
         {
             let length = began.elapsed();
@@ -120,6 +129,26 @@ impl Wait {
                 }
             });
         }
+    }
+}
+
+/// Tells that the wait is over, as [`end`](Wait::end) does for a thread that did not wait: its
+/// function has panicked.
+impl Drop for Wait {
+    #[inline]
+    fn drop(&mut self) {
+        if self.began.is_some() {
+            give_up();
+        }
+    }
+}
+
+/// Notes that the thread waits no more.
+#[cold]
+#[inline(never)]
+fn give_up() {
+    if switch::is_known_on() {
+        local::enter(|local| local.wait_for(0));
     }
 }
 
@@ -138,7 +167,9 @@ fn begin(address: usize) -> Option<Instant> {
 /// Counts a wait, and notes that its mutex is about to be taken again.
 #[cold]
 fn end(local: &Local, address: usize, length: Duration) {
-    let released = local.released.get();
+    // A wait for the mutex itself takes it again after the wait for the condition.
+    let is_of_another = |held: &Held| held.address != address & !SECOND;
+    let released = local.released.get().filter(is_of_another);
     let (target, own) = target(local, released, address);
     let lock = own.and_then(|held| recorder::lock(held.number));
     totals::count(target, lock, address, length);

@@ -2,12 +2,15 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::fs;
+use std::panic::catch_unwind;
 use std::sync::mpsc::channel;
 use std::thread;
 
 use stanchion_alone::{alone, in_a_fork};
 use stanchion_order::current::{NAME, SIZE, ThreadState, own};
-use stanchion_order::{Identity, Mode, Wait, mutex_acquired, mutex_released, switch_on};
+use stanchion_order::{
+    Identity, Mode, Wait, WaitClass, mutex_acquired, mutex_released, report, switch_on,
+};
 
 /// Returns the number of the calling thread.
 fn number() -> u32 {
@@ -93,6 +96,54 @@ fn the_wait_for_a_condition_holds_no_mutex() {
 }
 
 #[test]
+fn a_mutex_that_is_slept_for_after_a_condition_is_held_again() {
+    alone("a_mutex_that_is_slept_for_after_a_condition_is_held_again", || {
+        switch_on();
+        let mutex = Identity::new();
+        let (address, condition) = (address(&mutex), 0x7000);
+        mutex.acquired(Mode::Exclusive);
+        let wait = Wait::begin(condition);
+        wait.sleeping(|| mutex_released(address));
+        wait.end(true);
+        // Another thread has taken the mutex meanwhile.
+        let wait = Wait::begin(address);
+        wait.sleeping(|| ());
+        wait.end(true);
+        mutex_acquired(address);
+        let state = state_of(number()).expect("it holds the mutex");
+        assert_eq!((state.awaited, state.held.len()), (None, 1));
+        mutex.released(Mode::Exclusive);
+        let report = report();
+        assert_eq!(report.losses.unseen_releases, 0);
+        let mut counts: Vec<_> =
+            report.waits.iter().map(|wait| (wait.class, wait.count, wait.address)).collect();
+        counts.sort_by_key(|&(.., at)| at);
+        let both = [(WaitClass::Condition, 1, condition), (WaitClass::Lock, 1, address)];
+        assert_eq!(counts, both);
+    });
+}
+
+#[test]
+fn a_wait_that_panics_is_over() {
+    alone("a_wait_that_panics_is_over", || {
+        switch_on();
+        let mutex = Identity::new();
+        mutex.acquired(Mode::Exclusive);
+        let panics = || {
+            let wait = Wait::begin(0x7000);
+            wait.sleeping(|| panic!("before it sleeps"));
+            wait.end(true);
+        };
+        assert!(catch_unwind(panics).is_err());
+        // It falls asleep no more, so this is none of its releases.
+        mutex_released(address(&mutex));
+        let state = state_of(number()).expect("it holds the mutex");
+        assert_eq!((state.wait, state.held.len()), (None, 1));
+        mutex.released(Mode::Exclusive);
+    });
+}
+
+#[test]
 fn slots_of_threads_that_have_ended_are_used_again_unless_they_hold_a_lock() {
     let test = "slots_of_threads_that_have_ended_are_used_again_unless_they_hold_a_lock";
     alone(test, || {
@@ -114,7 +165,8 @@ fn slots_of_threads_that_have_ended_are_used_again_unless_they_hold_a_lock() {
             number()
         };
         let ended = thread::scope(|scope| scope.spawn(keep).join()).expect("no panic");
-        assert_eq!(state_of(ended).map(|state| state.held.len()), Some(1));
+        let state = state_of(ended).expect("the lock stays taken");
+        assert_eq!((state.held.len(), state.has_ended), (1, true));
     });
 }
 
