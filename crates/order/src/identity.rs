@@ -124,7 +124,6 @@ impl Identity {
     }
 
     /// Takes the lock as [`acquire`](Self::acquire) does, if the recorder may be on.
-    #[cold]
     #[inline(never)]
     fn acquire_recorded<G>(
         &self,
@@ -284,11 +283,11 @@ impl Identity {
         act()
     }
 
-    // These are calls of their own, and cold: while the recorder is off, an acquisition has none of
-    // their code. Each asks the switch again, which reads the variable if that was not done yet.
+    // These are calls of their own: while the recorder is off, an acquisition has none of their
+    // code. Those of each acquisition are not `cold`, which would make them slow while it is on.
+    // Each asks the switch again, which reads the variable if that was not done yet.
 
     /// Notes an acquisition.
-    #[cold]
     #[inline(never)]
     fn note_acquiring(&self, mode: Mode, place: CallSite) {
         if is_on() {
@@ -331,7 +330,6 @@ impl Identity {
     }
 
     /// Notes a release.
-    #[cold]
     #[inline(never)]
     fn note_released(&self, mode: Mode) {
         if is_on() {
@@ -340,7 +338,6 @@ impl Identity {
     }
 
     /// Notes another mode of a lock that the thread holds.
-    #[cold]
     #[inline(never)]
     fn note_changed(&self, from: Mode, to: Mode) {
         if is_on() {
@@ -371,7 +368,6 @@ impl Identity {
     }
 
     /// Notes that the lock is held.
-    #[cold]
     #[inline(never)]
     fn note_acquired(&self, mode: Mode, place: CallSite) {
         if is_on() {
@@ -459,6 +455,7 @@ pub(crate) fn is_on() -> bool {
 /// Begins with the file that the variable names.
 fn begin(named: OsString) {
     file::begin(named, at_exit);
+    switch::switch_on(local::pause, local::resume);
 }
 
 /// Appends findings to the file of the variable, if there is one.
@@ -493,7 +490,7 @@ extern "C" fn at_exit() {
 pub fn switch_on() {
     // The variable is read first, so that its file gets the findings too.
     is_on();
-    switch::switch_on();
+    switch::switch_on(local::pause, local::resume);
 }
 
 /// Returns true if acquisitions are recorded. Costs a relaxed load, and never panics.

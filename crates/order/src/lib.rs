@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod busy;
 pub mod current;
 mod entry;
 mod file;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::current::{self, LockWords, Slot};
 use crate::entry::LockEntry;
 use crate::mode::{Mode, Wanted};
-use crate::{busy, switch};
+use crate::switch;
 
 /// The most locks that a thread holds with a record.
 pub(crate) const DEEPEST: usize = 64;
@@ -57,6 +57,9 @@ pub(crate) struct Awaited {
 
 /// The state of one thread.
 pub(crate) struct Local {
+    /// True while the recorder runs in this thread, or the thread forks: what is locked then is not
+    /// recorded.
+    busy: Cell<bool>,
     /// The thread's number, or 0 before its first acquisition.
     thread: Cell<u64>,
     /// The number of held locks.
@@ -93,6 +96,7 @@ enum Published {
 thread_local! {
     static LOCAL: Local = const {
         Local {
+            busy: Cell::new(false),
             thread: Cell::new(0),
             length: Cell::new(0),
             too_deep: Cell::new(0),
@@ -114,22 +118,33 @@ static THREADS: AtomicU64 = AtomicU64::new(0);
 #[inline]
 pub(crate) fn enter<R>(act: impl FnOnce(&Local) -> R) -> Option<R> {
     /// Ends the stay, also if `act` panics.
-    struct Stay;
+    struct Stay<'a>(&'a Cell<bool>);
 
-    impl Drop for Stay {
+    impl Drop for Stay<'_> {
         fn drop(&mut self) {
-            busy::replace(false);
+            self.0.set(false);
         }
     }
 
     let within = |local: &Local| {
-        if busy::replace(true) {
+        if local.busy.replace(true) {
             return None;
         }
-        let _stay = Stay;
+        let _stay = Stay(&local.busy);
         Some(act(local))
     };
     LOCAL.try_with(within).ok().flatten()
+}
+
+/// Records nothing in the calling thread, which forks. Handlers of the program that were registered
+/// earlier run after this one, and in the child before the switch is off: their locks are not seen.
+pub(crate) extern "C" fn pause() {
+    let _ = LOCAL.try_with(|local| local.busy.set(true));
+}
+
+/// Goes on in the parent of a fork. The child stays off.
+pub(crate) extern "C" fn resume() {
+    let _ = LOCAL.try_with(|local| local.busy.set(false));
 }
 
 impl Local {
@@ -261,7 +276,7 @@ impl Local {
     }
 
     /// Removes the latest acquisition that `is_it` accepts.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&self, is_it: impl Fn(&Held) -> bool) -> Option<Held> {
         let length = self.length.get();
         let held = &self.held[..length];

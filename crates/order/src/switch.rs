@@ -1,10 +1,11 @@
 //! The switch: off, unless a variable of the environment or the program switches it on.
 
 use std::ffi::OsString;
+use std::hint;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::{busy, process};
+use crate::process;
 
 /// The variable that names the file of reports.
 pub(crate) const VARIABLE: &str = "STANCHION_ORDERS";
@@ -24,10 +25,15 @@ static IS_FORKED: AtomicBool = AtomicBool::new(false);
 /// was not read yet may be on: the caller asks [`is_on`] then, out of line.
 #[inline]
 pub(crate) fn is_off() -> bool {
-    SWITCH.load(Ordering::Relaxed) == OFF
+    let is_off = SWITCH.load(Ordering::Relaxed) == OFF;
+    if !is_off {
+        hint::cold_path();
+    }
+    is_off
 }
 
-/// Returns true if acquisitions are recorded. `begin` gets the variable when it is read.
+/// Returns true if acquisitions are recorded. `begin` gets the variable when it is read,
+/// and calls [`switch_on`].
 #[inline]
 pub(crate) fn is_on(begin: fn(OsString)) -> bool {
     match SWITCH.load(Ordering::Relaxed) {
@@ -45,7 +51,8 @@ pub(crate) fn is_known_on() -> bool {
 
 /// Switches the recorder on. The child of a fork is off, and stays so: another thread of its parent
 /// may have had the record, and is not there to give it back.
-pub(crate) fn switch_on() {
+/// `pause` is called before a fork, and `resume` after it in the parent.
+pub(crate) fn switch_on(pause: extern "C" fn(), resume: extern "C" fn()) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| process::around_fork(pause, resume, switch_off));
     if !IS_FORKED.load(Ordering::Relaxed) {
@@ -53,21 +60,9 @@ pub(crate) fn switch_on() {
     }
 }
 
-/// Records nothing in the calling thread, which forks. Handlers of the program that were registered
-/// earlier run after this one, and in the child before [`switch_off`]: their locks are not seen.
-extern "C" fn pause() {
-    busy::replace(true);
-}
-
-/// Goes on in the parent.
-extern "C" fn resume() {
-    busy::replace(false);
-}
-
 extern "C" fn switch_off() {
     IS_FORKED.store(true, Ordering::Relaxed);
     SWITCH.store(OFF, Ordering::Relaxed);
-    busy::replace(false);
 }
 
 /// Reads the variable once. Until that is done the switch is off, because reading allocates, and
@@ -78,7 +73,6 @@ fn read(begin: fn(OsString)) -> bool {
         && let Some(file) = std::env::var_os(VARIABLE).filter(|file| !file.is_empty())
     {
         begin(file);
-        switch_on();
     }
     is_known_on()
 }

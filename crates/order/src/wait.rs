@@ -222,7 +222,7 @@ fn target(local: &Local, released: Option<Held>, address: usize) -> (Target, Opt
 /// ```
 #[inline]
 pub fn mutex_released(address: usize) {
-    if switch::is_known_on() {
+    if !switch::is_off() && switch::is_known_on() && STEP.get() == Step::FallingAsleep {
         note_released(address);
     }
 }
@@ -231,9 +231,6 @@ pub fn mutex_released(address: usize) {
 #[cold]
 #[inline(never)]
 fn note_released(address: usize) {
-    if STEP.get() != Step::FallingAsleep {
-        return;
-    }
     local::enter(|local| {
         if let Some(lock) = local.remove(|held| held.address == address) {
             STEP.set(Step::Released);
@@ -255,7 +252,7 @@ fn note_released(address: usize) {
 /// ```
 #[inline]
 pub fn mutex_acquired(address: usize) {
-    if switch::is_known_on() {
+    if !switch::is_off() && switch::is_known_on() && STEP.get() == Step::Released {
         note_acquired(address);
     }
 }
@@ -264,9 +261,6 @@ pub fn mutex_acquired(address: usize) {
 #[cold]
 #[inline(never)]
 fn note_acquired(address: usize) {
-    if STEP.get() != Step::Released {
-        return;
-    }
     local::enter(|local| {
         if let Some(held) = local.released.get().filter(|held| held.address == address) {
             STEP.set(Step::None);
