@@ -19,7 +19,7 @@ const REAL: &str = "mpi";
 const TESTED: [&str; 1] = ["study-programs"];
 
 /// The crates that need the real machine, but for the files that their twin's tests include.
-const IN_FILES: [&str; 1] = ["watch"];
+pub(crate) const IN_FILES: [&str; 2] = ["watch", "preload"];
 
 /// A machine that crates are built for a second time.
 struct Machine {

@@ -56,7 +56,7 @@ pub(crate) struct Options {
 
 /// Crates and files written against `machine`. `machine` itself has the real primitives. The front
 /// ends need no other machine.
-const ALGORITHMS: [&str; 9] = [
+const ALGORITHMS: [&str; 11] = [
     "crates/spin/src",
     "crates/competitive/src",
     "crates/lockfree/src",
@@ -64,6 +64,8 @@ const ALGORITHMS: [&str; 9] = [
     "crates/gang/src",
     "crates/activations/src",
     "crates/applications/src",
+    "crates/preload/src/linux/permits.rs",
+    "crates/preload/src/linux/seat.rs",
     "crates/watch/src/polls.rs",
     "crates/watch/src/sequence.rs",
 ];

@@ -33,7 +33,7 @@ use models::Outcome;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations,
-    /// applications or watch
+    /// applications, watch or preload
     #[arg(value_name = "CRATE")]
     room: Option<String>,
     /// Only files changed since the merge base with main, or in the last commit if there is no

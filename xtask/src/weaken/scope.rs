@@ -8,9 +8,10 @@ use super::{Mutant, misread};
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::{Site, sites};
 use crate::shell;
+use crate::twins::IN_FILES;
 
 /// The crates, lowest floor first: a model of one may be what needs an ordering of one below it.
-pub(crate) const ROOMS: [&str; 9] = [
+pub(crate) const ROOMS: [&str; 10] = [
     "machine",
     "spin",
     "competitive",
@@ -20,6 +21,7 @@ pub(crate) const ROOMS: [&str; 9] = [
     "activations",
     "applications",
     "watch",
+    "preload",
 ];
 
 /// The backends, of the seam and of each room above it: folders and files of these names. They run
@@ -47,12 +49,35 @@ pub(crate) struct File {
     pub(crate) first: usize,
 }
 
-/// The files with orderings.
+/// Returns the models of a crate the twin of which includes single files; `None` for others.
+fn included(room: &str) -> Result<Option<String>> {
+    if !IN_FILES.contains(&room) {
+        return Ok(None);
+    }
+    let mut models = String::new();
+    for path in shell::sources(&format!("crates/loom/{room}/tests"))? {
+        let full = shell::root().join(&path);
+        models += &std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
+    }
+    Ok(Some(models))
+}
+
+/// Returns whether these models include the file.
+fn includes(models: &str, path: &str) -> bool {
+    let path = path.strip_prefix("crates/").unwrap_or(path);
+    models.contains(&format!("#[path = \"../../../{path}\"]"))
+}
+
+/// The files with orderings, but for those that no twin has.
 pub(crate) fn files() -> Result<Vec<File>> {
     let mut files = Vec::new();
     let mut first = 0;
     for room in ROOMS {
+        let included = included(room)?;
         for path in shell::sources(&format!("crates/{room}/src"))? {
+            if included.as_ref().is_some_and(|included| !includes(included, &path)) {
+                continue;
+            }
             // Neither the real machine's own orderings, nor those of a test that has a file.
             if is_backend(&path) || path.ends_with("/tests.rs") {
                 continue;
@@ -146,6 +171,14 @@ fn git(arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_twin_of_single_files_has_those_that_its_models_include() {
+        let models = included("preload").unwrap().unwrap();
+        assert!(includes(&models, "crates/preload/src/linux/permits.rs"));
+        assert!(!includes(&models, "crates/preload/src/linux/filter.rs"));
+        assert_eq!(included("spin").unwrap(), None);
+    }
 
     #[test]
     fn a_backend_is_told_by_its_folder_or_file() {

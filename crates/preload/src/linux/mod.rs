@@ -25,7 +25,8 @@
 //! module                       modules, as the loader knows them
 //! real      maps               the C library's functions; what the kernel maps
 //! filter                       filters of system calls
-//! table     message            the shared table; messages
+//! table     message   permits  the shared table; messages; permits against filters
+//! seat                         a seat for what others read, such as a ring
 //! log                          the log of single waits
 //! errno     deadline allocator
 //! ```
@@ -82,11 +83,13 @@ mod message;
 mod module;
 mod mutex;
 mod orders;
+mod permits;
 mod place;
 mod policies;
 mod real;
 mod rings;
 mod sampling;
+mod seat;
 mod session;
 mod table;
 mod until;

@@ -14,20 +14,15 @@
 //!   [`WINDOW`] times in less than [`APART_NS`] each gives its ring up, and asks again after
 //!   [`PAUSE_NS`]. So a thread that waits very often has records in windows.
 //! - A process with a filter of system calls gets no ring, because the filter may end it.
-//!
-//! # Orderings
-//!
-//! A ring is unmapped while no thread reads it. A reader counts itself in `readers`, then looks at
-//! `owner`. The thread that takes a ring down changes `owner`, then looks at `readers`. Both pass a
-//! SeqCst fence in between, so one of them sees the other: the reader leaves, or the ring stays.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 
 use stanchion_competitive::waits::events::Meanwhile;
-use stanchion_machine::atomic::{AtomicBool, AtomicU64, Ordering, fence, signal_fence};
+use stanchion_machine::atomic::{AtomicBool, Ordering, signal_fence};
 use stanchion_machine::fork::generation;
 use stanchion_machine::presence::switches::{Ring, Switch};
 
+use super::seat::{CHANGING, Claim, FREE, Seat, key};
 use super::{errno, filter};
 
 /// The most threads that have a ring.
@@ -58,27 +53,16 @@ pub(super) struct Numbers {
     pub(super) thread: u32,
 }
 
-/// A place for a ring.
-#[repr(align(64))]
-struct Place {
-    /// The [`generation`] in the upper half and the thread in the lower. The lower half is
-    /// [`FREE`], or [`CHANGING`] while a thread makes or unmaps the ring.
-    owner: AtomicU64,
-    /// The [`generation`] in the upper half, and the number of threads that read in the lower.
-    readers: AtomicU64,
-    /// The time at which the ring was made. The owner writes it.
-    made: AtomicU64,
-    /// The ring. The thread that changed `owner` to `CHANGING` writes it.
-    ring: UnsafeCell<Option<Ring>>,
+/// A ring in its place.
+struct Made {
+    /// The ring.
+    ring: Ring,
+    /// The time at which it was made.
+    at: u64,
 }
 
-// SAFETY: `ring` is written by the one thread that made `owner` `CHANGING`, while no thread reads.
-unsafe impl Sync for Place {}
-
-/// The thread of a place without a ring.
-const FREE: u32 = 0;
-/// The thread of a place that is being changed. No thread has this number.
-const CHANGING: u32 = u32::MAX;
+/// A place for a ring.
+type Place = Seat<Made>;
 
 /// The places. All threads of the process share them.
 static PLACES: [Place; RINGS] = [const { Place::new() }; RINGS];
@@ -134,7 +118,7 @@ pub(super) fn keep(numbers: Numbers, now: u64) {
     let place = &PLACES[(own.place - 1) as usize % RINGS];
     let owner = key(numbers.generation, numbers.thread);
     // Another thread takes the ring down if it took this one for an ended one of that number.
-    let Some(count) = place.read(owner, |ring, _made| ring.count()) else {
+    let Some(count) = place.read(owner, |made| made.ring.count()) else {
         OWN.set(Own { place: 0, at: now + PAUSE_NS, ..own });
         return;
     };
@@ -177,18 +161,12 @@ fn ask(numbers: Numbers, now: u64) {
         turn_off();
         return;
     };
-    let Some(index) = claim(numbers) else { return };
-    let place = &PLACES[index];
+    let Some((index, claim)) = claim(numbers) else { return };
     let ring = if has_room(numbers) { ring(numbers) } else { None };
-    let owner = if ring.is_some() { numbers.thread } else { FREE };
-    // SAFETY: claimed by this thread, and readers leave a place that is being changed.
-    let room = unsafe { &mut *place.ring.get() };
+    let is_there = ring.is_some();
     // What a parent of this process left there is not unmapped in the child.
-    *room = ring;
-    place.made.store(self::now(), Ordering::Relaxed);
-    // Release: pairs with the Acquire of `read`, and shows the ring.
-    place.owner.store(key(numbers.generation, owner), Ordering::Release);
-    if owner != FREE {
+    claim.fill(numbers.thread, ring.map(|ring| Made { ring, at: self::now() }));
+    if is_there {
         OWN.set(Own { place: index as u32 + 1, at: now, ..none });
     }
 }
@@ -199,8 +177,8 @@ fn has_room(numbers: Numbers) -> bool {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let most = most(limit(libc::RLIMIT_MEMLOCK), u64::try_from(page).unwrap_or(4_096));
     let is_used = |place: &&Place| {
-        // Relaxed: of two threads that claim a place now, both may see too many, and ask again.
-        let owner = place.owner.load(Ordering::Relaxed);
+        // Of two threads that claim a place now, both may see too many, and ask again.
+        let owner = place.owner();
         owner >> 32 == u64::from(numbers.generation) && owner as u32 != FREE
     };
     let fits = || PLACES.iter().filter(is_used).count() as u64 <= most;
@@ -244,7 +222,7 @@ fn ring(numbers: Numbers) -> Option<Ring> {
 fn sweep(numbers: Numbers) -> bool {
     let mut any = false;
     for place in &PLACES {
-        let owner = place.owner.load(Ordering::Relaxed);
+        let owner = place.owner();
         let thread = owner as u32;
         if owner >> 32 == u64::from(numbers.generation)
             && !matches!(thread, FREE | CHANGING)
@@ -265,26 +243,16 @@ fn is_gone(process: u32, thread: u32) -> bool {
 
 /// Claims a place near the one of the thread. If an earlier thread of that number has left its
 /// ring, that is the place.
-fn claim(numbers: Numbers) -> Option<usize> {
+fn claim(numbers: Numbers) -> Option<(usize, Claim<'static, Made>)> {
     let own = key(numbers.generation, numbers.thread);
     for index in near(numbers.thread) {
-        // Relaxed: the exchange in `take_down` decides.
-        if PLACES[index].owner.load(Ordering::Relaxed) == own && !PLACES[index].take_down(own) {
+        if PLACES[index].owner() == own && !PLACES[index].take_down(own) {
             return None;
         }
     }
     let free = || {
-        near(numbers.thread).find(|&index| {
-            let owner = &PLACES[index].owner;
-            let before = owner.load(Ordering::Relaxed);
-            let is_free = before as u32 == FREE || before >> 32 != u64::from(numbers.generation);
-            let claimed = key(numbers.generation, CHANGING);
-            // Acquire: pairs with the Release of the thread that took the last ring down.
-            is_free
-                && owner
-                    .compare_exchange(before, claimed, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-        })
+        near(numbers.thread)
+            .find_map(|index| Some((index, PLACES[index].claim(numbers.generation)?)))
     };
     free().or_else(|| if sweep(numbers) { free() } else { None })
 }
@@ -294,11 +262,6 @@ fn near(thread: u32) -> impl Iterator<Item = usize> {
     (0..NEAR).map(move |near| (thread as usize + near) % RINGS)
 }
 
-/// Returns the two numbers as one.
-const fn key(generation: u32, thread: u32) -> u64 {
-    (generation as u64) << 32 | thread as u64
-}
-
 /// Returns the times of the thread `waker` of this process from `since` to `until`, if its ring has
 /// all of that time.
 pub(super) fn meanwhile(waker: u32, since: u64, until: u64) -> Option<Meanwhile> {
@@ -306,8 +269,8 @@ pub(super) fn meanwhile(waker: u32, since: u64, until: u64) -> Option<Meanwhile>
         return None;
     }
     near(waker).find_map(|index| {
-        PLACES[index].read(key(generation(), waker), |ring, made| {
-            if made > since {
+        PLACES[index].read(key(generation(), waker), |Made { ring, at }| {
+            if *at > since {
                 return None;
             }
             let switch = |number| Some((ring.switch(number)?, ring.time(number)?));
@@ -342,71 +305,6 @@ fn split(
     }
     times.ran_ns += end.saturating_sub(since);
     Some(times)
-}
-
-impl Place {
-    const fn new() -> Self {
-        Self {
-            owner: AtomicU64::new(0),
-            readers: AtomicU64::new(0),
-            made: AtomicU64::new(0),
-            ring: UnsafeCell::new(None),
-        }
-    }
-
-    /// Calls `body` with the ring and the time at which it was made, if its owner is `owner`. The
-    /// ring stays mapped meanwhile.
-    fn read<R>(&self, owner: u64, body: impl FnOnce(&Ring, u64) -> R) -> Option<R> {
-        // Relaxed: a look beforehand.
-        if self.owner.load(Ordering::Relaxed) != owner {
-            return None;
-        }
-        let mine = owner >> 32;
-        // A child of a fork has none of its parent's readers.
-        let enter = |bits: u64| Some((if bits >> 32 == mine { bits } else { mine << 32 }) + 1);
-        let leave = |bits: u64| (bits >> 32 == mine && bits as u32 > 0).then(|| bits - 1);
-        // Relaxed: the fence orders it.
-        let _ = self.readers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter);
-        // SeqCst: pairs with the fence of `take_down`.
-        fence(Ordering::SeqCst);
-        // Acquire: pairs with the Release of `ask`, after which the ring is there.
-        let result = if self.owner.load(Ordering::Acquire) == owner {
-            // SAFETY: the owner has its ring, and no thread writes it while this one reads.
-            let ring = unsafe { &*self.ring.get() };
-            ring.as_ref().map(|ring| body(ring, self.made.load(Ordering::Relaxed)))
-        } else {
-            None
-        };
-        // Release: pairs with the Acquire of `take_down`. All has been read.
-        let _ = self.readers.fetch_update(Ordering::Release, Ordering::Relaxed, leave);
-        result
-    }
-
-    /// Unmaps the ring of that owner, unless a thread reads it. Returns whether it is gone.
-    fn take_down(&self, owner: u64) -> bool {
-        let mine = owner >> 32;
-        let changing = key(mine as u32, CHANGING);
-        // Acquire: pairs with the Release of `ask`, after which the ring is there.
-        let taken =
-            self.owner.compare_exchange(owner, changing, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
-            return false;
-        }
-        // SeqCst: pairs with the fence of `read`.
-        fence(Ordering::SeqCst);
-        // Acquire: pairs with the Release of `read`.
-        let readers = self.readers.load(Ordering::Acquire);
-        let is_read = readers >> 32 == mine && readers as u32 > 0;
-        if !is_read {
-            // SAFETY: no thread reads, and those that come leave again.
-            let ring = unsafe { &mut *self.ring.get() };
-            *ring = None;
-        }
-        let after = if is_read { owner } else { key(mine as u32, FREE) };
-        // Release: pairs with the Acquire of `read` and `claim`.
-        self.owner.store(after, Ordering::Release);
-        !is_read
-    }
 }
 
 #[cfg(test)]
@@ -447,18 +345,18 @@ mod tests {
         let Ok(ring) = Ring::bare(1 << 20) else { return };
         let place = Place::new();
         let owner = key(generation(), 7);
-        // SAFETY: no other thread knows it.
-        unsafe { *place.ring.get() = Some(ring) };
-        place.made.store(5, Ordering::Relaxed);
-        place.owner.store(owner, Ordering::Relaxed);
-        assert_eq!(place.read(owner + 1, |_, _| ()), None);
-        let read = place.read(owner, |ring, made| {
+        let claim = place.claim(generation()).unwrap();
+        assert!(place.claim(generation()).is_none());
+        claim.fill(7, Some(Made { ring, at: 5 }));
+        assert!(place.claim(generation()).is_none());
+        assert_eq!(place.read(owner + 1, |_| ()), None);
+        let read = place.read(owner, |made| {
             assert!(!place.take_down(owner));
-            (ring.count().is_multiple_of(2), made)
+            (made.ring.count().is_multiple_of(2), made.at)
         });
         assert_eq!(read, Some((true, 5)));
         assert!(place.take_down(owner));
-        assert_eq!(place.read(owner, |_, _| ()), None);
+        assert_eq!(place.read(owner, |_| ()), None);
         assert!(!place.take_down(owner));
     }
 
@@ -495,13 +393,24 @@ mod tests {
     }
 
     #[test]
-    fn readers_of_a_parent_do_not_count() {
-        let place = Place::new();
-        place.readers.store(key(generation().wrapping_sub(1), 3), Ordering::Relaxed);
-        let owner = key(generation(), 7);
-        place.owner.store(owner, Ordering::Relaxed);
-        assert_eq!(place.read(owner, |_, _| ()), None, "there is no ring");
-        assert_eq!(place.readers.load(Ordering::Relaxed), key(generation(), 0));
-        assert!(place.take_down(owner));
+    fn a_parents_ring_and_its_readers_do_not_count() {
+        // A child has a copy of the place while a thread of the parent reads. Here they share it,
+        // so there is nothing in what it has.
+        let place = Seat::new();
+        let (parent, child) = (generation().wrapping_sub(1), generation());
+        place.claim(parent).unwrap().fill(7, Some(()));
+        assert_eq!(place.owner(), key(parent, 7));
+        let read = place.read(key(parent, 7), |()| {
+            assert!(!place.take_down(key(parent, 7)));
+            assert_eq!(place.read(key(child, 7), |()| ()), None);
+            place.claim(child).unwrap().fill(8, Some(()));
+            assert!(place.take_down(key(child, 8)), "a reader of the parent counted");
+            place.claim(child).unwrap().fill(9, Some(()));
+            assert_eq!(place.read(key(child, 9), |()| ()), Some(()));
+        });
+        assert_eq!(read, Some(()));
+        assert!(place.take_down(key(child, 9)), "the parent's reader left the child's count");
+        place.claim(child).unwrap().fill(9, None);
+        assert_eq!(place.owner(), key(child, FREE));
     }
 }
