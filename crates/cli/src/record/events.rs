@@ -72,7 +72,8 @@ fn named_thread((process, thread): (u32, u32), log: &Logged) -> Thread {
 /// be read again. Of waits with long numbers or many threads, a part is left out.
 pub(super) fn within(mut events: Events, limit: u64) -> (Events, String) {
     loop {
-        if events.waits.len() <= MOST_ROWS && events.threads.len() <= MOST_THREADS {
+        if events.waits.len() <= Events::MOST_WAITS && events.threads.len() <= Events::MOST_THREADS
+        {
             let text = events.to_json();
             if text.len() as u64 <= limit.max(LEAST) || events.waits.is_empty() {
                 return (events, text);
@@ -104,10 +105,6 @@ fn halve(events: &mut Events) {
 
 /// The length that a section has without waits.
 const LEAST: u64 = 4096;
-/// The most waits that a recording is read with.
-const MOST_ROWS: usize = 1 << 24;
-/// The most threads that a recording is read with.
-const MOST_THREADS: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -204,7 +201,7 @@ mod tests {
     fn a_recording_has_no_more_threads_than_are_read() {
         let mut events = converted(vec![wait(1_000), wait(2_000)]);
         let thread = events.threads[0].clone();
-        events.threads = vec![thread; MOST_THREADS + 1];
+        events.threads = vec![thread; Events::MOST_THREADS + 1];
         let (some, _) = within(events, 1 << 20);
         assert_eq!((some.threads.len(), some.waits.len()), (2, 1));
     }

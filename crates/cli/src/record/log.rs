@@ -178,7 +178,7 @@ impl Memory {
             return None;
         }
         let mut next = [0; 8];
-        self.file.read_exact_at(&mut next, NEXT as u64).ok()?;
+        self.file.read_exact_at(&mut next, log::USED_AT as u64).ok()?;
         let entries = log::entries(self.length);
         Some(usize::try_from(u64::from_ne_bytes(next)).map_or(entries, |next| next.min(entries)))
     }
@@ -202,10 +202,6 @@ impl Memory {
         Ok(log.gather())
     }
 }
-
-/// The place in a log of the number of entries that were used: the last number of its header, on a
-/// cache line of its own.
-const NEXT: usize = mem::size_of::<Header>() - mem::align_of::<Header>();
 
 /// Reads a file from its beginning, until the bytes are full or it ends.
 fn read(file: &File, bytes: &mut [u8]) -> io::Result<()> {
@@ -340,7 +336,7 @@ mod tests {
         memory.log.add(&wait(1));
         memory.log.grow(1 << 20);
         assert_eq!((memory.used(), memory.gather().unwrap().waits.len()), (Some(1), 1));
-        memory.file.write_all_at(&[0xFF; 8], NEXT as u64).unwrap();
+        memory.file.write_all_at(&[0xFF; 8], log::USED_AT as u64).unwrap();
         assert_eq!(memory.used(), Some(1 << 20));
         memory.file.write_all_at(&[0xFF; 8], 8).unwrap();
         assert!(memory.gather().is_err());

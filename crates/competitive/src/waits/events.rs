@@ -79,6 +79,11 @@ pub struct Meanwhile {
 }
 
 impl Events {
+    /// A file with more threads is refused.
+    pub const MOST_THREADS: usize = 1 << 20;
+    /// A file with more waits is refused.
+    pub const MOST_WAITS: usize = 1 << 24;
+
     /// Returns the share of the waits that were kept: 1 without any.
     #[must_use]
     pub fn share_kept(&self) -> f64 {

@@ -35,10 +35,6 @@ use super::document::{AtMost, FileError, located, quoted};
 use super::events::{Event, Events, Meanwhile, Thread};
 use super::recording_file::{Head, KIND};
 
-/// More threads are refused.
-const MOST_THREADS: usize = 1 << 20;
-/// More waits are refused.
-const MOST_ROWS: usize = 1 << 24;
 /// A longer name of a thread is refused, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -69,9 +65,9 @@ struct Section {
     /// The number of waits that were seen.
     seen: u64,
     /// The threads.
-    threads: AtMost<(u32, u32, String), MOST_THREADS>,
+    threads: AtMost<(u32, u32, String), { Events::MOST_THREADS }>,
     /// The waits.
-    rows: AtMost<Row, MOST_ROWS>,
+    rows: AtMost<Row, { Events::MOST_WAITS }>,
 }
 
 /// A wait as the file has it.

@@ -13,7 +13,7 @@
 //! Each wait has a number, and its number has a level: a random one, by which one wait in 2 is of
 //! level 1 or above, one in 4 of level 2 or above, and so on. The entries are filled in rounds. In
 //! round 0 each wait takes the next entry. In round k only waits of level k or above are kept. Each
-//! takes the next entry whose wait is of a lower level, which is about every second one. So at any
+//! takes the next entry with a wait of a lower level, which is about every second one. So at any
 //! time the waits of the round's level are all there, and they are a sample of the whole run.
 //!
 //! Why not a ring that forgets the oldest: a program is slow in its middle as well as at its end.
@@ -132,6 +132,9 @@ impl fmt::Display for Foreign {
 }
 
 impl core::error::Error for Foreign {}
+
+/// The place in a file of the number of entries that were used, for a reader that does not map it.
+pub const USED_AT: usize = mem::offset_of!(Front, header) + mem::offset_of!(Header, next);
 
 /// Returns the length in bytes of a file with so many entries.
 #[must_use]
@@ -257,7 +260,7 @@ impl<'t> Log<'t> {
     /// lock.
     #[inline]
     pub fn add(&self, wait: &Wait) {
-        let number = 1 + self.header.seen.fetch_add(1, Ordering::Relaxed);
+        let number = self.header.seen.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let level = level(number);
         let Some(capacity) = self.capacity() else { return };
         for _ in 0..TRIES {
@@ -274,7 +277,7 @@ impl<'t> Log<'t> {
             }
             let taken = self.header.next.compare_exchange(
                 next,
-                next + 1,
+                next.wrapping_add(1),
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
