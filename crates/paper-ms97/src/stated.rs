@@ -22,7 +22,7 @@ const FIGURES: [Figure; 4] = [
     ("figure 1", simulated::QUEUES, fig1::SECONDS, true),
     ("figure 2", simulated::STACKS, fig2::SECONDS, true),
     ("figure 3", simulated::HEAPS, fig3::SECONDS, true),
-    // Its seconds are those of two delays a turn, and its text has one (`fig4.rs`).
+    // The text has one delay of 6 µs a turn. The seconds fit two, as in the other figures.
     ("figure 4", simulated::COUNTERS, fig4::SECONDS, false),
 ];
 

@@ -137,8 +137,8 @@ impl Sampler {
         sampler
     }
 
-    /// Looks at each worker. Costs some 30 µs for a worker that is not parked: it opens a few files
-    /// of `/proc`.
+    /// Looks at each worker. Costs a few openings of files in `/proc` for each worker that is not
+    /// parked.
     pub fn look(&mut self) {
         let workers = self.registry.workers();
         let alive = |number: &u64| workers.iter().any(|worker| worker.number == *number);
