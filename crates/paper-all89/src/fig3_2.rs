@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Only local ready queues keep rising; a central ready queue stops at a few concurrent operations; local ready queues level off when the bus is full.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run_simulated)),
     },
 };
 

@@ -28,7 +28,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Differences appear only as processors are added.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run_simulated)),
     },
 };
 

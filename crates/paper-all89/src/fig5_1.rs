@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Within 5 % except the central ready queue at 18 processors.",
     bodies: Bodies::Machines {
         real: Body::Never("the bus of this computer cannot be asked what it carries"),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run)),
     },
 };
 

@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      bottleneck; with enough of it the thread package ceases to matter.",
     bodies: Bodies::Machines {
         real: Body::Never("the bus of this computer cannot be asked what it carries"),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run)),
     },
 };
 

@@ -30,7 +30,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      longer, with a central one too; it reduces the difference.",
     bodies: Bodies::Machines {
         real: Body::Never("the bus of this computer cannot be asked what it carries"),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run)),
     },
 };
 

@@ -33,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      rate drops sharply, because waiting processors consume resources.",
     bodies: Bodies::Machines {
         real: Body::Never("the bus of this computer cannot be asked what it carries"),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run)),
     },
 };
 

@@ -39,7 +39,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Complexity adds cost which may outweigh any benefits of hybrids: neither is worth it.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run_simulated)),
     },
 };
 

@@ -38,7 +38,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "The bus demand of spinning with backoff is linear in the number of processors: two cache misses for each critical section.",
     bodies: Bodies::Machines {
         real: Body::Never("the bus of this computer cannot be asked what it carries"),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], run)),
     },
 };
 

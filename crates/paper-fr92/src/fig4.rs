@@ -28,10 +28,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Blocking adds a constant per iteration, and gains nothing.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::real(context)?)),
-        simulated: Body::Run(Simulated {
-            machines: &["makbilan"],
-            run: |context, machine: &Machine| run(context, &Stage::simulated(context, machine)?),
-        }),
+        simulated: Body::Run(Simulated::on(&["makbilan"], |context, machine: &Machine| {
+            run(context, &Stage::simulated(context, machine)?)
+        })),
     },
 };
 

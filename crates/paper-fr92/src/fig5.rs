@@ -29,10 +29,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Crossover near 0.8 ms.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| five(context, &Stage::real(context)?)),
-        simulated: Body::Run(Simulated {
-            machines: &["makbilan"],
-            run: |context, machine: &Machine| five(context, &Stage::simulated(context, machine)?),
-        }),
+        simulated: Body::Run(Simulated::on(&["makbilan"], |context, machine: &Machine| {
+            five(context, &Stage::simulated(context, machine)?)
+        })),
     },
 };
 
@@ -43,10 +42,9 @@ pub(crate) const SIX: Experiment = Experiment {
     claim: "At 0.16 ms gangs with busy waiting are twice as fast.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| six(context, &Stage::real(context)?)),
-        simulated: Body::Run(Simulated {
-            machines: &["makbilan"],
-            run: |context, machine: &Machine| six(context, &Stage::simulated(context, machine)?),
-        }),
+        simulated: Body::Run(Simulated::on(&["makbilan"], |context, machine: &Machine| {
+            six(context, &Stage::simulated(context, machine)?)
+        })),
     },
 };
 

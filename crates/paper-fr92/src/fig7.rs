@@ -23,10 +23,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Time per iteration is about competitors × quantum (equation 13).",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::real(context)?)),
-        simulated: Body::Run(Simulated {
-            machines: &["makbilan"],
-            run: |context, machine: &Machine| run(context, &Stage::simulated(context, machine)?),
-        }),
+        simulated: Body::Run(Simulated::on(&["makbilan"], |context, machine: &Machine| {
+            run(context, &Stage::simulated(context, machine)?)
+        })),
     },
 };
 

@@ -34,10 +34,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking where t_w > t_p + 0.6 ms.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::real(context)?)),
-        simulated: Body::Run(Simulated {
-            machines: &["makbilan"],
-            run: |context, machine: &Machine| run(context, &Stage::simulated(context, machine)?),
-        }),
+        simulated: Body::Run(Simulated::on(&["makbilan"], |context, machine: &Machine| {
+            run(context, &Stage::simulated(context, machine)?)
+        })),
     },
 };
 

@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Very few waits require blocking.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["firefly"], run_simulated)),
     },
 };
 

@@ -31,7 +31,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             the optimal on-line one at most 1.24 times.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["firefly"], run_simulated)),
     },
 };
 

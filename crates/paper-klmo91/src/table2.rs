@@ -26,7 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Where the off-line optimum spins, its mean spin is considerably less than C.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["firefly"], run_simulated)),
     },
 };
 

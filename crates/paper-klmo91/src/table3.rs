@@ -39,7 +39,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      fixed-spin with C/2 about half as much less as the others.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["firefly"], run_simulated)),
     },
 };
 

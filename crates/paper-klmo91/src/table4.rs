@@ -42,7 +42,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
             strategies and the known optimum better still.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["firefly"], run_simulated)),
     },
 };
 

@@ -73,10 +73,9 @@ macro_rules! bodies {
     ($figure:ident) => {
         Bodies::Machines {
             real: Body::Run(|context| $figure.run(context)),
-            simulated: Body::Run(Simulated {
-                machines: &["challenge"],
-                run: |context, machine| $figure.run_simulated(context, machine),
-            }),
+            simulated: Body::Run(Simulated::on(&["challenge"], |context, machine| {
+                $figure.run_simulated(context, machine)
+            })),
         }
     };
 }

@@ -30,7 +30,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      multiprogramming level, the others do not.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["challenge"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["challenge"], run_simulated)),
     },
 };
 

@@ -24,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Treiber's stack is best, by more than 45 % over the preemption-safe lock at 11 processors, and also without contention.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["challenge"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["challenge"], run_simulated)),
     },
 };
 

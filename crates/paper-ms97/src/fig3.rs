@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      heap without locks does not. The same order on heaps that are not empty.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["challenge"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["challenge"], run_simulated)),
     },
 };
 

@@ -23,7 +23,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "The LL/SC counter is more than 55 % better than the preemption-safe lock at 11 processors; fetch-and-add would be better still.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["challenge"], run: run_simulated }),
+        simulated: Body::Run(Simulated::on(&["challenge"], run_simulated)),
     },
 };
 

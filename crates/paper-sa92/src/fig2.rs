@@ -24,10 +24,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "User threads scale, kernel threads flatten.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::Real)),
-        simulated: Body::Run(Simulated {
-            machines: &["firefly"],
-            run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
-        }),
+        simulated: Body::Run(Simulated::on(&["firefly"], |context, machine: &Machine| {
+            run(context, &Stage::Simulated(machine))
+        })),
     },
 };
 

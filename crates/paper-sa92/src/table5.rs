@@ -37,10 +37,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
     bodies: Bodies::Machines {
         real: Body::Run(|context| run(context, &Stage::Real)),
-        simulated: Body::Run(Simulated {
-            machines: &["firefly"],
-            run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
-        }),
+        simulated: Body::Run(Simulated::on(&["firefly"], |context, machine: &Machine| {
+            run(context, &Stage::Simulated(machine))
+        })),
     },
 };
 

@@ -35,7 +35,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
     bodies: Bodies::Machines {
         real: Body::Run(here),
-        simulated: Body::Run(Simulated { machines: &["firefly"], run: there }),
+        simulated: Body::Run(Simulated::on(&["firefly"], there)),
     },
 };
 

@@ -43,6 +43,8 @@ pub struct Context {
     pub quick: bool,
     /// The seed of everything random in the experiment.
     pub seed: u64,
+    /// True if a simulated experiment that differs also runs its counterfactuals.
+    pub counterfactuals: bool,
     /// Numbers of the processors to measure on: those that this process may use, but no more than
     /// it can run threads on at once.
     pub processors: Vec<usize>,
@@ -62,13 +64,27 @@ impl Context {
         // processor of its own.
         processors.truncate(topology::parallelism());
         let part = Progress::hidden().begin(0, "", Duration::ZERO);
-        Self { quick, seed, processors, given: Given::default(), interrupt, part }
+        Self {
+            quick,
+            seed,
+            counterfactuals: false,
+            processors,
+            given: Given::default(),
+            interrupt,
+            part,
+        }
     }
 
     /// Returns the same context, which moves its share of a bar.
     #[must_use]
     pub fn with_progress(self, part: Part) -> Self {
         Self { part, ..self }
+    }
+
+    /// Returns the same context, in which counterfactuals run if `counterfactuals` is true.
+    #[must_use]
+    pub fn with_counterfactuals(self, counterfactuals: bool) -> Self {
+        Self { counterfactuals, ..self }
     }
 
     /// Returns the same context, with the values that the command line gives.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::command::stanchion;
-use crate::units::count;
+use crate::units::{count, named};
 
 /// The reason why a study did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,16 @@ pub enum Error {
         stanchion()
     )]
     EmptyFilter,
+
+    /// No chosen experiment has counterfactuals.
+    #[error(
+        "--counterfactuals: no chosen experiment has any; choose among {}, or leave the option out",
+        named(.all)
+    )]
+    NoCounterfactuals {
+        /// The experiments that have some.
+        all: Vec<&'static str>,
+    },
 
     /// There is no machine of that name.
     #[error("there is no machine `{name}`{}; there are {}", nearest(.near), .all.join(", "))]
@@ -216,6 +226,7 @@ impl Error {
         match self {
             Self::UnknownExperiment { .. }
             | Self::EmptyFilter
+            | Self::NoCounterfactuals { .. }
             | Self::UnknownMachine { .. }
             | Self::NothingRuns { .. }
             | Self::ReadMachine { .. }

@@ -21,12 +21,26 @@
 //!
 //! If there are several names, `--machine simulated` runs the experiment on each machine and makes
 //! an entry for each.
+//!
+//! # If the simulated run differs from the paper
+//!
+//! First look for a mistake in the model, and mend it. If a piece of the paper's system is missing,
+//! and the paper does not state its size, add a [`Counterfactual`] to the experiment's
+//! `counterfactuals`. Its text names the piece, and a passage of the paper or a published source.
+//!
+//! - Its sizes are the whole range that the sources leave open, in rising or falling order. They
+//!   are chosen before the verdicts are seen, and none is left out.
+//! - The first size is the model's own: there the piece is missing. The verdict there must be the
+//!   experiment's own, else the run fails.
+//! - Its function judges by the experiment's own rule. It returns the figure that decides.
+//!
+//! `--counterfactuals` runs the experiments that have one and differ, once for each size.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;
 
 use super::context::{Context, Stop};
-use super::outcome::Outcome;
+use super::outcome::{Found, Outcome};
 
 /// One figure or table of a paper.
 #[derive(Clone, Debug)]
@@ -69,6 +83,27 @@ pub struct Simulated {
     pub machines: &'static [&'static str],
     /// Runs the experiment on one of them.
     pub run: fn(&Context, &Machine) -> Result<Outcome, Stop>,
+    /// Runs of a model with a piece that this one lacks. Empty if no such piece is known.
+    pub counterfactuals: &'static [Counterfactual],
+}
+
+/// A piece of the paper's system that the model lacks, and a function that runs the experiment with
+/// that piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Counterfactual {
+    /// The name of the piece, in a few words.
+    pub name: &'static str,
+    /// A sentence that says what is missing, with its source.
+    pub piece: &'static str,
+    /// The quantity that is swept, with its unit.
+    pub size: &'static str,
+    /// The sizes of the piece. The first is the model's own, the others are the range that the
+    /// sources leave open.
+    pub sizes: &'static [f64],
+    /// The figure that decides the verdict.
+    pub figure: &'static str,
+    /// Runs the experiment on a machine, with the piece at one of `sizes`.
+    pub run: fn(&Context, &Machine, f64) -> Result<Found, Stop>,
 }
 
 /// The function of a run, or the reason why there is none.
@@ -78,6 +113,21 @@ pub enum Body<F> {
     Run(F),
     /// There will be no such run, for this reason.
     Never(&'static str),
+}
+
+impl Simulated {
+    /// Returns a run on `machines`, the paper's own first. It has no counterfactuals.
+    pub const fn on(
+        machines: &'static [&'static str],
+        run: fn(&Context, &Machine) -> Result<Outcome, Stop>,
+    ) -> Self {
+        Self { machines, run, counterfactuals: &[] }
+    }
+
+    /// Returns the same run, with runs of a model that has a piece more.
+    pub const fn with_counterfactuals(self, counterfactuals: &'static [Counterfactual]) -> Self {
+        Self { counterfactuals, ..self }
+    }
 }
 
 impl Bodies {
@@ -100,6 +150,16 @@ impl Bodies {
                 (false, true) => "real",
                 (true, _) => "simulated",
             },
+        }
+    }
+
+    /// Returns true if its simulated run has counterfactuals.
+    pub fn has_counterfactuals(&self) -> bool {
+        match self {
+            Self::Machines { simulated: Body::Run(simulated), .. } => {
+                !simulated.counterfactuals.is_empty()
+            }
+            _ => false,
         }
     }
 

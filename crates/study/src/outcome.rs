@@ -69,6 +69,9 @@ pub struct Outcome {
     /// Notes that a reader needs for the figures: the method of measurement, and what it leaves
     /// out.
     pub notes: Vec<String>,
+    /// The pieces that the model lacks. They have figures if `--counterfactuals` was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counterfactuals: Vec<Swept>,
     /// Random grids, from which follows what to use on this computer.
     #[serde(skip)]
     pub grids: Vec<Grid>,
@@ -92,10 +95,85 @@ impl Outcome {
             folded: Vec::new(),
             timelines: Vec::new(),
             notes: Vec::new(),
+            counterfactuals: Vec::new(),
             grids: Vec::new(),
             data: None,
             lines: Vec::new(),
         }
+    }
+}
+
+/// A piece that the model lacks, and the findings of the runs with it, one for each size.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Swept {
+    /// The name of the piece.
+    pub name: String,
+    /// A sentence that says what is missing, with its source.
+    pub piece: String,
+    /// The quantity that is swept, with its unit.
+    pub size: String,
+    /// The figure that decides the verdict.
+    pub figure: String,
+    /// The findings, by the size of the piece. The first size is the model's own. Empty if no run
+    /// was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<(f64, Found)>,
+}
+
+/// The findings of an experiment with a piece of one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The figure that decides.
+    pub figure: String,
+    /// The verdict on the paper's claim.
+    pub verdict: Verdict,
+}
+
+impl Swept {
+    /// Returns the heading: the piece's name, and at how many sizes the claim holds with it.
+    pub fn title(&self) -> String {
+        let name = &self.name;
+        if self.found.is_empty() {
+            return format!("With {name}: not run");
+        }
+        let holds = |(_, found): &&(f64, Found)| matches!(found.verdict, Verdict::Holds(_));
+        let sizes: Vec<String> =
+            self.found.iter().filter(holds).map(|(size, _)| size.to_string()).collect();
+        if sizes.is_empty() {
+            return format!("With {name}, the paper's result appears at no size");
+        }
+        let all = self.found.len();
+        let (number, sizes) = (sizes.len(), sizes.join(", "));
+        format!("With {name}, the paper's result appears at {number} of {all} sizes: {sizes}")
+    }
+
+    /// Returns a row for each size: the size, the figure and the verdict.
+    pub fn table(&self) -> Table {
+        let row = |(size, found): &(f64, Found)| {
+            vec![size.to_string(), found.figure.clone(), found.verdict.name().to_owned()]
+        };
+        Table {
+            title: self.title(),
+            columns: vec![self.size.clone(), self.figure.clone(), "verdict".to_owned()],
+            rows: self.found.iter().map(row).collect(),
+        }
+    }
+
+    /// Returns the same as lines of a terminal.
+    pub fn lines(&self) -> Vec<String> {
+        let Table { title, columns, rows } = self.table();
+        let mut lines = vec![title, format!("  {}", self.piece)];
+        let width = |column: usize| {
+            let cells = rows.iter().chain([&columns]).map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let (size, figure) = (width(0), width(1));
+        if !rows.is_empty() {
+            let line =
+                |row: &Vec<String>| format!("  {:>size$}  {:>figure$}  {}", row[0], row[1], row[2]);
+            lines.extend([&columns].into_iter().chain(&rows).map(line));
+        }
+        lines
     }
 }
 

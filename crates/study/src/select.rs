@@ -39,6 +39,21 @@ pub fn select<'a>(
     Ok(catalogue.iter().zip(chosen).filter_map(|(e, chosen)| chosen.then_some(e)).collect())
 }
 
+/// Returns those of `chosen` that have counterfactuals. If none has, the error names
+/// the experiments of the catalogue that do.
+pub fn with_counterfactuals<'a>(
+    catalogue: &'a [Experiment],
+    chosen: &[&'a Experiment],
+) -> Result<Vec<&'a Experiment>, Error> {
+    let has = |experiment: &&Experiment| experiment.bodies.has_counterfactuals();
+    let found: Vec<&Experiment> = chosen.iter().copied().filter(has).collect();
+    if found.is_empty() {
+        let all = catalogue.iter().filter(has).map(|experiment| experiment.id).collect();
+        return Err(Error::NoCounterfactuals { all });
+    }
+    Ok(found)
+}
+
 fn matches(filter: &str, id: &str) -> bool {
     let filter = filter.to_lowercase();
     if filter.contains(['*', '?']) {

@@ -22,6 +22,7 @@ use crate::quiet::{Patience, Quiet};
 use crate::report::Destination;
 use crate::results::{Entry, Here, Results, Took};
 use crate::resume;
+use crate::simulation::run_simulated;
 use crate::target::{Call, Target, Task};
 use crate::units::count;
 
@@ -40,6 +41,8 @@ pub struct Settings {
     pub asked: Asked,
     /// True if the study in `out` goes on.
     pub resume: bool,
+    /// True if simulated experiments that differ run their counterfactuals.
+    pub counterfactuals: bool,
     /// True if the timelines of simulated runs are written as well.
     pub trace: bool,
     /// The time for which it waits for quiet moments before experiments on this computer.
@@ -89,7 +92,8 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
         let part = progress.begin(begun, task.experiment.id, expected(task));
         let context = Context::new(settings.quick, settings.seed, interrupt.clone())
             .with_progress(part)
-            .with_given(settings.given.clone());
+            .with_given(settings.given.clone())
+            .with_counterfactuals(settings.counterfactuals);
         let is_measured = task.kind == Kind::Real;
         if is_measured
             && let Some(wait) = quiet.wait(&context.processors, &interrupt)
@@ -159,7 +163,7 @@ pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
     let started = Instant::now();
     let done = match call {
         Call::Here(run) => run(context),
-        Call::On(simulated, machine) => (simulated.run)(context, machine),
+        Call::On(simulated, machine) => run_simulated(simulated, context, machine),
     };
     let seconds = started.elapsed().as_secs_f64();
     match done {
@@ -220,6 +224,15 @@ fn say(out: Output, entry: &Entry, seconds: f64) {
     out.line(format_args!("{id:15} {on}{name:10} {seconds:6.1} s  {why}"));
     for line in &entry.outcome.lines {
         out.line(format_args!("    {line}"));
+    }
+    for swept in &entry.outcome.counterfactuals {
+        if swept.found.is_empty() {
+            let name = &swept.name;
+            out.line(format_args!("    --counterfactuals runs it with {name}"));
+        }
+        for line in swept.lines().iter().filter(|_| !swept.found.is_empty()) {
+            out.line(format_args!("    {line}"));
+        }
     }
 }
 

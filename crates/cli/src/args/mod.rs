@@ -88,6 +88,8 @@ Examples:
     "
   stanchion study fig4.1 --machine modern-2s
                                    on a simulated server of 128 processors
+  stanchion study table4 --machine simulated --counterfactuals
+                                   what an experiment that differs finds with a piece that its model lacks
   stanchion study regret           which mutex is never far from the best: ten minutes
   stanchion study regret --full    the same over the whole grid: an hour
   stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
@@ -298,6 +300,12 @@ pub(crate) struct StudyOptions {
     #[arg(long)]
     pub(crate) trace: bool,
 
+    /// Run only the simulated experiments of which a missing piece of the model is known. If one
+    /// differs from the paper, run it also with that piece, at each size that the sources leave
+    /// open.
+    #[arg(long)]
+    pub(crate) counterfactuals: bool,
+
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,
@@ -350,6 +358,12 @@ pub(crate) struct StudyOptions {
 const REGRET: &str = "Options of the experiment `regret`";
 
 impl StudyOptions {
+    /// The first option given that only simulated machines have a use for.
+    pub(crate) fn only_for_simulated(&self) -> Option<&'static str> {
+        let given = [(self.trace, "--trace"), (self.counterfactuals, "--counterfactuals")];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
+
     /// The first option given that only `regret` knows.
     pub(crate) fn only_for_regret(&self) -> Option<&'static str> {
         let given = [

@@ -23,7 +23,7 @@ use stanchion_study::grids;
 use stanchion_study::output::Output;
 use stanchion_study::quiet::Patience;
 use stanchion_study::report;
-use stanchion_study::select::select;
+use stanchion_study::select::{select, with_counterfactuals};
 use stanchion_study::session::{self, Settings};
 use stanchion_study::share::{Comparison, judge as judged};
 use stanchion_study::target::{self, Target};
@@ -38,14 +38,19 @@ const LOOK: u64 = 600;
 /// Runs the command.
 pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
     let all = catalogue::catalogue();
-    let chosen = select(&all, &asked.filters)?;
+    let mut chosen = select(&all, &asked.filters)?;
+    if asked.counterfactuals {
+        chosen = with_counterfactuals(&all, &chosen)?;
+    }
     if asked.list {
         session::list(&chosen, times::expected);
         return Ok(());
     }
     let target = Target::of(&asked.machine)?;
-    if asked.trace && target.is_real() {
-        return Err(Error::OnlyOnSimulated("--trace"));
+    if let Some(option) = asked.only_for_simulated()
+        && target.is_real()
+    {
+        return Err(Error::OnlyOnSimulated(option));
     }
     if share::without_measuring(asked, &target)? {
         return Ok(());
@@ -74,6 +79,7 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
         json: asked.json.clone(),
         asked: what_is_asked(asked, &target),
         resume: asked.resume,
+        counterfactuals: asked.counterfactuals,
         trace: asked.trace,
         // Figures of a build that is not optimized mean nothing anyway.
         patience: if cfg!(debug_assertions) { Patience::NONE } else { Patience::of(asked.quick) },
@@ -162,6 +168,7 @@ fn what_is_asked(options: &StudyOptions, target: &Target) -> Asked {
         .with_values("--machine", (!target.is_real()).then_some(&options.machine))
         .with_flag("--quick", options.quick)
         .with_flag("--full", options.full)
+        .with_flag("--counterfactuals", options.counterfactuals)
         .with_values("--seed", [options.seed])
         .with_values("--waits", paths(&options.waits))
         .with_values("--cells", &options.cells)

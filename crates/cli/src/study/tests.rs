@@ -2,12 +2,12 @@
 //! run, and that simulated runs repeat.
 
 use stanchion_simulator::{Machine, machines};
-use stanchion_study::context::Context;
+use stanchion_study::context::{Context, Stop};
 use stanchion_study::error::Error;
-use stanchion_study::experiment::{Bodies, Body, Paper};
+use stanchion_study::experiment::{Bodies, Body, Counterfactual, Experiment, Paper};
 use stanchion_study::interrupt::Interrupt;
 use stanchion_study::results::{Results, Took};
-use stanchion_study::select::select;
+use stanchion_study::select::{select, with_counterfactuals};
 use stanchion_study::session::run_one;
 use stanchion_study::target::{Call, Target, Task, plan};
 
@@ -87,6 +87,55 @@ fn an_unknown_machine_is_refused_with_the_nearest() {
     }
     let said = Target::of("cray").unwrap_err().to_string();
     assert!(!said.contains("nearest") && said.contains("symmetry-a"), "{said}");
+}
+
+/// Returns a catalogue in which `with` has a counterfactual, and no other experiment has one.
+fn with_one_counterfactual(with: &str) -> Vec<Experiment> {
+    const PIECES: &[Counterfactual] = &[Counterfactual {
+        name: "a daemon",
+        piece: "The paper's system had daemons.",
+        size: "daemons",
+        sizes: &[0.0],
+        figure: "figure",
+        run: |_, _, _| Err(Stop::Interrupted),
+    }];
+    let mut all = catalogue();
+    for experiment in &mut all {
+        if let Bodies::Machines { simulated: Body::Run(simulated), .. } = &mut experiment.bodies {
+            simulated.counterfactuals = if experiment.id == with { PIECES } else { &[] };
+        }
+    }
+    all
+}
+
+#[test]
+fn counterfactuals_are_of_those_chosen_that_have_some() {
+    let all = with_one_counterfactual("klmo91/table4");
+    let found = |filter: &[&str]| {
+        let filters: Vec<String> = filter.iter().map(|&filter| filter.to_owned()).collect();
+        let found = with_counterfactuals(&all, &select(&all, &filters).unwrap());
+        found.map(|found| found.iter().map(|experiment| experiment.id).collect::<Vec<_>>())
+    };
+    assert_eq!(found(&[]).unwrap(), ["klmo91/table4"]);
+    assert_eq!(found(&["klmo91"]).unwrap(), ["klmo91/table4"]);
+    let error = found(&["table3", "regret", "fig3.5"]).unwrap_err();
+    assert!(error.to_string().contains("choose among klmo91/table4"), "{error}");
+    assert_eq!(error.exit_code(), 2);
+}
+
+#[test]
+fn each_counterfactual_has_a_source_and_sizes_that_differ() {
+    for experiment in catalogue() {
+        let Bodies::Machines { simulated: Body::Run(simulated), .. } = experiment.bodies else {
+            continue;
+        };
+        for piece in simulated.counterfactuals {
+            let id = experiment.id;
+            assert!(piece.piece.ends_with('.'), "{id}: {}", piece.piece);
+            assert!(piece.sizes.len() > 1, "{id}: the model's own size, and another");
+            assert!(piece.sizes.is_sorted_by(|one, next| one != next), "{id}: {:?}", piece.sizes);
+        }
+    }
 }
 
 fn refused(filter: &str, target: &Target) -> String {

@@ -50,10 +50,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      number of processors; backoff only slightly below ten waiters.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated {
-            machines: &["symmetry-a", "symmetry-b", "firefly"],
-            run: simulated::run,
-        }),
+        simulated: Body::Run(Simulated::on(
+            &["symmetry-a", "symmetry-b", "firefly"],
+            simulated::run,
+        )),
     },
 };
 

@@ -44,10 +44,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      exchange degrades evenly throughout.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated {
-            machines: &["symmetry-a", "symmetry-b", "firefly"],
-            run: simulated::run,
-        }),
+        simulated: Body::Run(Simulated::on(
+            &["symmetry-a", "symmetry-b", "firefly"],
+            simulated::run,
+        )),
     },
 };
 

@@ -47,10 +47,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      backoff shows a similar curve to spinning on reads.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated {
-            machines: &["symmetry-a", "symmetry-b", "firefly"],
-            run: simulated::run,
-        }),
+        simulated: Body::Run(Simulated::on(
+            &["symmetry-a", "symmetry-b", "firefly"],
+            simulated::run,
+        )),
     },
 };
 

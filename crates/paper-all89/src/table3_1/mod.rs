@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      lock costs about one and a half calls.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run: simulated::run }),
+        simulated: Body::Run(Simulated::on(&["symmetry-a"], simulated::run)),
     },
 };
 

@@ -167,6 +167,15 @@ fn details(page: &mut Markup, outcome: &Outcome) {
     for table in &outcome.tables {
         page.element("h4", &table.title).table(&table.columns, &table.rows);
     }
+    for swept in &outcome.counterfactuals {
+        let table = swept.table();
+        page.element("h4", &table.title).element("p", &swept.piece);
+        if table.rows.is_empty() {
+            page.raw("<p><code>--counterfactuals</code> runs it.</p>\n");
+        } else {
+            page.table(&table.columns, &table.rows);
+        }
+    }
     for table in &outcome.folded {
         page.raw("<details>").element("summary", &table.title);
         page.table(&table.columns, &table.rows).raw("</details>");
