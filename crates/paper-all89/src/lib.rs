@@ -1,6 +1,7 @@
 //! Anderson, Lazowska and Levy 1989: thread management and spin locks on a Sequent Symmetry with 20
 //! processors.
 
+mod exchange;
 mod fig3_1;
 mod fig3_2;
 mod fig3_3;

@@ -30,6 +30,7 @@ mod simulated;
 
 use std::time::Duration;
 
+use crate::exchange;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::Placement;
@@ -50,10 +51,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
      number of processors; backoff only slightly below ten waiters.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated::on(
-            &["symmetry-a", "symmetry-b", "firefly"],
-            simulated::run,
-        )),
+        simulated: Body::Run(
+            Simulated::on(&["symmetry-a", "symmetry-b", "firefly"], simulated::run)
+                .with_counterfactuals(&[exchange::locked(|context, machine, nanos| {
+                    exchange::found(simulated::run, context, machine, nanos)
+                })]),
+        ),
     },
 };
 

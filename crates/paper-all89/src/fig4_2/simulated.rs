@@ -5,7 +5,10 @@
 //! 1. They write through (Symmetry A), or the machine is none of the paper's: the same as on this
 //!    computer ([`Judged`]). It *differs* on Symmetry A. With the smallest section eight processors
 //!    that exchange are nearly as fast as one, because an exchange that succeeds overlaps with the
-//!    end of the section before. In a large section nothing overlaps, so they are slower.
+//!    end of the section before. In a large section nothing overlaps, so they are slower. If an
+//!    exchange keeps its location from others for longer, the claim holds:
+//!    `cargo simulate --counterfactuals all89/fig4.2` prints the range
+//!    ([`exchange`](crate::exchange)).
 //! 2. They write back and invalidate (Symmetry B): "the spin-waiting alternatives have much the
 //!    same effect as with write-through" (section 4.6). *holds* if with the smallest section the
 //!    relative speed of spinning on the exchange and of spinning on reads is below 0.75, backoff's
