@@ -1,5 +1,5 @@
-//! The counterfactual of figures 4.1 and 4.2 on Symmetry A: an exchange that keeps its location from
-//! others for longer.
+//! The counterfactual of figures 4.1 and 4.2 on Symmetry A: an exchange that keeps its location
+//! from others for longer.
 //!
 //! An exchange takes 2.8 µs (half of table 3.1's lock and unlock). The model occupies the bus, and
 //! with it the location, for the two transfers of the exchange only, 0.5 µs. The paper says more:
@@ -8,8 +8,8 @@
 //! the processor is done modifying it" (section 4.1). It does not say how long that takes. It is at
 //! least the two transfers, and at most the whole exchange, less the jitter that must fit in it.
 //!
-//! "The atomicity of the xchgb operation is enforced by the bus" (section 4.1). So the runs keep the
-//! bus for as long as the location, also from requests for other locations.
+//! "The atomicity of the xchgb operation is enforced by the bus" (section 4.1). So the runs keep
+//! the bus for as long as the location, also from requests for other locations.
 
 use stanchion_simulator::machine::Memory;
 use stanchion_simulator::{Machine, Time};

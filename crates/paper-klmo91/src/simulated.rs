@@ -3,24 +3,28 @@
 //! Times are in nanoseconds of the code's clock, in which the mutex knows its C;
 //! [`Recorded::scale`] and [`race`] turn them into the machine's.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sim_competitive::RawPolicyMutex;
 use sim_competitive::policy::OptimalOnline;
 use sim_competitive::waits::{self, Recorder};
+use sim_competitive::{Policy, RawPolicyMutex};
 use stanchion_competitive::waits::Recording;
-use stanchion_simulator::{Failure, Machine, Simulation, Time, machines};
+use stanchion_simulator::{Failure, Machine, Simulation, Time, inside, machines};
 
 use super::place;
-use super::race::{AGAIN, BLOCK, MOST_NOISE, Standings, thresholds};
+use super::race::{AGAIN, MOST_NOISE, Standings, thresholds};
 use super::recorded::Source;
 use super::recording::{LONGEST_SPIN, Recorded};
 use crate::waits::pool::Pool;
 use sim_programs::klmo91::entrants::entrants;
 pub(crate) use sim_programs::klmo91::programs::{Galaxy, Hanoi, Program, Regsim};
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::outcome::Verdict;
-use stanchion_study::settings::spinning::{ENTRANTS, Place, Thresholds};
+use stanchion_study::experiment::Counterfactual;
+use stanchion_study::outcome::{Found, Verdict};
+use stanchion_study::settings::spinning::{ENTRANTS, Place};
 use stanchion_study::simulation::cells;
 use stanchion_study::simulation::failed;
 use stanchion_study::units::{grouped, percent};
@@ -51,6 +55,81 @@ pub(crate) fn make<A: 'static>(
     let place = place::on(machine, context);
     on(machine, context.seed, move || make(&place).map(Arc::new))
         .map_err(|failure| failed(machine, &failure))?
+}
+
+/// A program with a process of another address space beside it, which computes in bursts.
+pub(crate) struct Beside<A> {
+    /// The program.
+    program: A,
+    /// The share of one processor that the process asks for, from 0 to 1.
+    share: f64,
+}
+
+/// The time from the beginning of one burst of the process to that of the next, in nanoseconds of
+/// the machine: a tick of the system's clock.
+const PERIOD_NS: f64 = 10e6;
+
+/// Returns the counterfactual of a process beside the program, with its `sizes` from 0 to 1.
+pub(crate) const fn process(
+    sizes: &'static [f64],
+    figure: &'static str,
+    run: fn(&Context, &Machine, f64) -> Result<Found, Stop>,
+) -> Counterfactual {
+    Counterfactual {
+        name: "a competing process",
+        piece: "The scheduler gives processors to ready threads without regard to address space \
+                (section 3), and Taos with its windows and threads for garbage collection ran beside \
+                the programs (sections 3 and 5); here the programs run alone.",
+        size: "share of one processor",
+        sizes,
+        figure,
+        run,
+    }
+}
+
+impl<A> Beside<A> {
+    pub(crate) fn new(program: A, share: f64) -> Self {
+        Self { program, share }
+    }
+}
+
+impl<A: Program> Program for Beside<A> {
+    fn run<P: Policy + 'static>(
+        &self,
+        make: &dyn Fn(&str) -> RawPolicyMutex<P>,
+    ) -> Result<Duration, Stop> {
+        if self.share == 0.0 {
+            return self.program.run(make);
+        }
+        let burst = PERIOD_NS * self.share;
+        let (burst, rest) = (burst as u64, (PERIOD_NS - burst) as u64);
+        let is_over = Rc::new(Cell::new(false));
+        let told = is_over.clone();
+        let process = inside::spawn(
+            None,
+            None,
+            Box::new(move || {
+                while !told.get() {
+                    inside::work(burst);
+                    if rest > 0 {
+                        inside::sleep(rest);
+                    }
+                }
+            }),
+        );
+        let elapsed = self.program.run(make);
+        is_over.set(true);
+        inside::join(process);
+        elapsed
+    }
+
+    fn processors(&self) -> usize {
+        self.program.processors()
+    }
+
+    fn describe(&self) -> String {
+        self.program.describe()
+    }
 }
 
 /// Returns C in nanoseconds of the code's clock: the time that a thread spends on going to sleep,
@@ -122,7 +201,7 @@ pub(crate) fn of(
     let recorded = match before {
         Some(recorded) => recorded,
         None => {
-            let recorded = Arc::new(take(source, context, machine)?);
+            let recorded = Arc::new(take(source, context, machine, 0.0)?);
             all.push((key, recorded.clone()));
             recorded
         }
@@ -134,22 +213,34 @@ pub(crate) fn of(
 /// The paper's programs that we have.
 pub(crate) const SOURCES: [Source; 3] = [Source::Galaxy, Source::Hanoi, Source::Regsim];
 
-fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded, Stop> {
+/// Records `source`, beside a process that asks for `share` of a processor.
+pub(crate) fn take(
+    source: Source,
+    context: &Context,
+    machine: &Machine,
+    share: f64,
+) -> Result<Recorded, Stop> {
     let seed = context.seed;
     match source {
         Source::Galaxy => {
             let steps = context.pick(40, 200);
-            let galaxy = make(machine, context, move |place| Galaxy::new(place, steps))?;
+            let galaxy = make(machine, context, move |place| {
+                Ok(Beside::new(Galaxy::new(place, steps)?, share))
+            })?;
             record("Galaxy", &galaxy, machine, seed)
         }
         Source::Hanoi => {
             let rounds = context.pick(4, 20);
-            let hanoi = make(machine, context, move |place| Ok(Hanoi::new(place, rounds)))?;
+            let hanoi = make(machine, context, move |place| {
+                Ok(Beside::new(Hanoi::new(place, rounds), share))
+            })?;
             record("Hanoi", &hanoi, machine, seed)
         }
         Source::Regsim => {
             let cycles = context.pick(20, 100);
-            let regsim = make(machine, context, move |place| Regsim::new(place, cycles))?;
+            let regsim = make(machine, context, move |place| {
+                Ok(Beside::new(Regsim::new(place, cycles)?, share))
+            })?;
             record("Regsim", &regsim, machine, seed)
         }
         Source::Build | Source::Server | Source::OwnBuild | Source::OwnServer => {
@@ -188,27 +279,6 @@ pub(crate) fn race<A: Program + Send + Sync + 'static>(
     let names = entrants.iter().map(|entrant| entrant.name).collect();
     let policies = entrants.iter().map(|entrant| entrant.policy).collect();
     Ok(Standings::of(names, policies, times))
-}
-
-/// Runs `program` once with each of `entrants`. Returns the time that each saves against
-/// always-block, as a share of always-block's time.
-pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
-    context: &Context,
-    machine: &Machine,
-    program: &Arc<A>,
-    strategies: &[usize],
-) -> Result<Vec<f64>, Stop> {
-    let entrants = entrants::<A>();
-    let settings = [&[BLOCK], strategies].concat();
-    let elapsed = cells(context, machine, &settings, |&entrant| {
-        let (run, program) = (entrants[entrant].run, program.clone());
-        on(machine, context.seed, move || run(&program, &Thresholds::new()))
-    })?;
-    let elapsed: Vec<f64> = elapsed
-        .into_iter()
-        .map(|elapsed| Ok(elapsed?.as_nanos() as f64))
-        .collect::<Result<_, Stop>>()?;
-    Ok(elapsed[1..].iter().map(|time| 1.0 - time / elapsed[0]).collect())
 }
 
 /// The number of steps of the progress bar that [`race`] takes.
@@ -319,7 +389,7 @@ mod tests {
 
     #[test]
     fn others_programs_are_not_simulated() {
-        assert!(take(Source::Build, &context(1), &firefly()).is_err());
-        assert!(take(Source::Server, &context(1), &firefly()).is_err());
+        assert!(take(Source::Build, &context(1), &firefly(), 0.0).is_err());
+        assert!(take(Source::Server, &context(1), &firefly(), 0.0).is_err());
     }
 }

@@ -29,9 +29,6 @@ use core::time::Duration;
 use lock_api::RawMutex;
 use stanchion_machine::thread;
 
-/// Drawings that the window system is handed at once.
-const IN_A_WINDOW: u64 = 16;
-
 /// The data under the lock of a peg.
 #[derive(Debug, Default)]
 struct Peg {
@@ -102,6 +99,8 @@ pub(super) struct Board<L> {
     draw_ns: u64,
     /// The time that the window system takes for one, in nanoseconds.
     window_ns: u64,
+    /// The disks carried past a peg for each call of the window system.
+    window_every: u64,
     /// The pace of a simulated machine.
     pace: Pace,
 }
@@ -164,6 +163,7 @@ impl<L: RawMutex> Board<L> {
             count: locks.lock("count".to_owned(), 0),
             draw_ns: options.draw_ns,
             window_ns: options.window_ns,
+            window_every: options.window_every,
             pace: Pace::new(options.instruction_ns),
         }
     }
@@ -223,7 +223,7 @@ impl<L: RawMutex> Board<L> {
             column.above += 1;
             column.passed += 1;
             self.draw();
-            if self.window_ns > 0 && column.passed.is_multiple_of(IN_A_WINDOW) {
+            if self.window_ns > 0 && column.passed.is_multiple_of(self.window_every) {
                 thread::sleep(Duration::from_nanos(self.window_ns));
             }
         }

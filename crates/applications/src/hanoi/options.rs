@@ -38,10 +38,14 @@ pub struct Options {
     /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial
     /// of contention. A move draws twice in rows, and twice for each peg that it passes.
     pub draw_ns: u64,
-    /// The time for which a thread that carries every sixteenth disk past a peg sleeps, in
-    /// nanoseconds by the clock. It sleeps until a window system has drawn the disk, and holds the
-    /// lock of the column. If it is 0, there is no window system, and all drawing is computing.
+    /// The time for which a thread sleeps that carries a disk past a peg and calls the window
+    /// system, in nanoseconds by the clock. It sleeps until the window system has drawn the disk,
+    /// and holds the lock of the column. If it is 0, there is no window system, and all drawing is
+    /// computing.
     pub window_ns: u64,
+    /// The number of disks carried past a peg for each call of the window system. If it is 0, it is
+    /// never called.
+    pub window_every: u64,
     /// Set if each thread stays on one processor; processors are dealt out in turn. Otherwise the
     /// system may let all threads take turns on one processor: they wake each other, and a woken
     /// thread often runs where its waker did. Then no lock is ever found held.
@@ -63,6 +67,7 @@ impl Default for Options {
             work_ns: 1_000,
             draw_ns: 200,
             window_ns: 0,
+            window_every: 16,
             pinned: false,
             instruction_ns: CVAX_INSTRUCTION_NS,
         }

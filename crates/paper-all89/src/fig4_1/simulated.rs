@@ -16,10 +16,10 @@
 //! processors both take more than twice as long, but with ten 1.4 times, and four are faster than
 //! one, because an exchange that succeeds overlaps with the end of the section before. If an
 //! exchange keeps its location from others for longer, the claim holds:
-//! `cargo simulate --counterfactuals all89/fig4.1` prints the range ([`exchange`](crate::exchange)).
-//! The paper does not say how many a moderate number is. Ten is the number up to which it contrasts the ways
-//! of waiting. Section 4.6 says of Model B that "the spin-waiting alternatives have much the same
-//! effect", so the rule is the same.
+//! `cargo simulate --counterfactuals all89/fig4.1` prints the range
+//! ([`exchange`](crate::exchange)). The paper does not say how many a moderate number is. Ten is
+//! the number up to which it contrasts the ways of waiting. Section 4.6 says of Model B that "the
+//! spin-waiting alternatives have much the same effect", so the rule is the same.
 //!
 //! # Rule where copies are updated
 //!

@@ -116,18 +116,19 @@ pub struct Hanoi {
 impl Hanoi {
     /// Makes a program that carries the tower `rounds` times from end to end.
     pub fn new(place: &Place, rounds: u32) -> Self {
-        Self::with_window(place, rounds, 0)
+        Self::with_window(place, rounds, 0, 0)
     }
 
-    /// Makes the same program with a window system that takes `window_ns` for each batch of
-    /// drawings.
-    pub fn with_window(place: &Place, rounds: u32, window_ns: u64) -> Self {
+    /// Makes the same program with a window system. Each `every`th disk that is carried past a peg
+    /// is drawn by a call that takes `window_ns`.
+    pub fn with_window(place: &Place, rounds: u32, window_ns: u64, every: u64) -> Self {
         let options = hanoi::Options {
             rounds,
             pinned: place.pinned,
             work_ns: place.carry_ns,
             draw_ns: place.draw_ns,
             window_ns,
+            window_every: every,
             instruction_ns: place.instruction_ns,
             ..hanoi::Options::default()
         };
