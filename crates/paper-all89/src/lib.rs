@@ -22,7 +22,7 @@ mod table3_1;
 mod threads;
 
 use stanchion_study::experiment::Experiment;
-pub use stated::stated;
+pub use stated::{points, stated};
 
 /// The paper's figures and tables, in its order, and the sections of results without one.
 pub const EXPERIMENTS: &[Experiment] = &[

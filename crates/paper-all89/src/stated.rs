@@ -1,12 +1,15 @@
-//! The figures of the paper's table 3.1, beside those of the simulated Symmetry.
+//! The figures of the paper's table 3.1, beside those of the simulated Symmetry, and the point that
+//! the table states for its chart.
 
 use stanchion_simulated_locks::registry::{LOCKS, of_way};
 use stanchion_simulator::machines;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::Paper;
 use stanchion_study::simulation::cells;
-use stanchion_study::stated::{Stated, Unit};
+use stanchion_study::stated::{Beside, Point, Stated, Unit, X};
 use stanchion_study_locks::list::Way;
+
+use super::table3_1;
 
 const TABLE: (Paper, &str) = (Paper::All89, "table 3.1");
 const DECLARED: &str = "programs declare what they compute between accesses in totals";
@@ -29,4 +32,16 @@ pub fn stated(context: &Context) -> Result<Vec<Stated>, Stop> {
         Stated::not_comparable(TABLE, "procedure call, each argument", DECLARED),
         Stated::input((Paper::All89, "section 3.6"), "thread of PRESTO", (Unit::Nanos, 600_000.0)),
     ])
+}
+
+/// Returns the points that the paper states for the charts.
+pub fn points() -> Vec<Point> {
+    vec![Point {
+        experiment: table3_1::EXPERIMENT.id,
+        series: LOCKS[of_way(Way::Backoff)].name,
+        x: X::At(1.0),
+        y: 5_600.0,
+        beside: Beside::ThePapers,
+        passage: "Table 3.1, acquire and release a lock: 5.6 µs.".to_owned(),
+    }]
 }

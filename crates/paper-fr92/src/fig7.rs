@@ -32,6 +32,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// GRAIN and VAR.
 const GRAIN: f64 = 1_000.0;
 const LOADS: [usize; 5] = [1, 2, 3, 4, 5];
+/// The name of the series that equation 13 is about.
+pub(super) const OTHERS_COMPUTE: &str = "others compute";
 
 fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let members = stage.place().processors;
@@ -99,7 +101,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
             vec![
                 line("others block too", alike),
                 model("others block too: equation 12", alike),
-                line("others compute", busy),
+                line(OTHERS_COMPUTE, busy),
                 model("others compute: equation 13", busy),
                 line("others compute, the unblocked first", preferred),
             ],

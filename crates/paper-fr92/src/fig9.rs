@@ -47,6 +47,11 @@ const WAITING: [f64; 8] = [0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.1, 1.5];
 /// The distance from a line of the figure, as a share, within which a point decides nothing.
 const BAND: f64 = 0.2;
 
+// The names of the lines.
+pub(super) const CORNER: &str = "condition 15, σ = ½";
+pub(super) const DIVIDE: &str = "condition 15, σ = 1";
+pub(super) const ABOVE: &str = "condition 16, σ = ½";
+
 /// A measured point, in the paper's milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct At {
@@ -164,9 +169,9 @@ fn picture(at: &[At]) -> Picture {
         Series::new(name, points).dotted()
     };
     let mut series = vec![
-        of("condition 15, σ = ½", 0.5, false),
-        of("condition 15, σ = 1", 1.0, false),
-        of("condition 16, σ = ½", 0.5, true),
+        of(CORNER, 0.5, false),
+        of(DIVIDE, 1.0, false),
+        of(ABOVE, 0.5, true),
         measured("measured: gangs twice as good", |ratio| ratio >= 2.0),
         measured("measured: neither", |ratio| ratio > 0.5 && ratio < 2.0),
         measured("measured: blocking twice as good", |ratio| ratio <= 0.5),
@@ -235,6 +240,8 @@ fn verdict(at: &[At]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use stanchion_study::stated::place;
+
     use super::*;
 
     #[test]
@@ -250,5 +257,18 @@ mod tests {
         assert_eq!(judged(0.2, 1.1, 0.45), "holds");
         assert_eq!(judged(0.2, 1.1, 0.6), "differs", "blocking is not twice as good");
         assert_eq!(judged(0.4, 0.3, 1.5), "holds", "on the line");
+    }
+
+    #[test]
+    fn the_lines_go_through_the_points_that_the_paper_states() {
+        let mut pictures = [picture(&[])];
+        assert_eq!(place(&crate::points(), EXPERIMENT.id, &mut pictures, true), Ok(()));
+        let lines = [(CORNER, 0.5, false), (DIVIDE, 1.0, false), (ABOVE, 0.5, true)];
+        for (series, (name, sigma, blocking)) in pictures[0].series.iter().zip(lines) {
+            assert_eq!((&*series.name, series.stated.len()), (name, 1));
+            let point = &series.stated[0];
+            // The paper rounds to a tenth of a millisecond, and ten threads are nine waits.
+            assert!((line(point.x, sigma, blocking) - point.y).abs() < 0.07, "{name}: {point:?}");
+        }
     }
 }

@@ -23,7 +23,7 @@ mod stated;
 mod table1;
 
 use stanchion_study::experiment::Experiment;
-pub use stated::stated;
+pub use stated::{points, stated};
 
 /// The paper's figures and tables, in its order.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -47,7 +47,7 @@ use recording::Recorded;
 use stanchion_competitive::waits::Recording;
 use stanchion_study::experiment::Experiment;
 use stanchion_study::outcome::{Outcome, Verdict};
-pub use stated::stated;
+pub use stated::{points, stated};
 
 /// The paper's figures and tables, in its order.
 pub const EXPERIMENTS: &[Experiment] = &[

@@ -39,6 +39,9 @@ pub(crate) const MOST_NOISE: f64 = 0.05;
 /// The multiple of always-block's time above which a strategy is not run again.
 const HOPELESS: f64 = 5.0;
 
+/// The name of the only column of the chart.
+pub(crate) const HERE: &str = "here";
+
 /// The results of a race.
 #[derive(Debug)]
 pub(crate) struct Standings {
@@ -162,12 +165,9 @@ impl Standings {
         all
     }
 
-    pub(crate) fn picture(&self, title: &str, paper: &[Elapsed]) -> Picture {
+    pub(crate) fn picture(&self, title: &str) -> Picture {
         let series = (0..self.names.len()).map(|entrant| {
-            let mut points = vec![(0.0, self.elapsed[entrant] / self.elapsed[BLOCK])];
-            if let Some(there) = beside(paper, self.names[entrant]) {
-                points.push((1.0, there.seconds / paper[BLOCK].seconds));
-            }
+            let points = [(0.0, self.elapsed[entrant] / self.elapsed[BLOCK])];
             let (low, high) = range(self.rounds[entrant].iter().copied());
             let spread = (low / self.elapsed[BLOCK], high / self.elapsed[BLOCK]);
             Series::new(self.names[entrant], points).with_spread([spread])
@@ -175,7 +175,7 @@ impl Standings {
         Picture {
             title: title.to_owned(),
             shape: Shape::Rows,
-            x: Axis::named("machine", ["here", "the paper's"].map(str::to_owned).into()),
+            x: Axis::named("machine", vec![HERE.to_owned()]),
             y: Axis::linear("elapsed time, that of always-block being 1"),
             series: series.collect(),
         }

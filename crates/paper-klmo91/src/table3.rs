@@ -106,7 +106,7 @@ fn judged(standings: &Standings, machine: &Machine) -> Verdict {
 fn outcome(standings: &Standings, verdict: Verdict, notes: Vec<String>) -> Outcome {
     Outcome {
         comparisons: standings.comparisons(&TABLE_3),
-        pictures: vec![standings.picture("Elapsed time of Regsim", &TABLE_3)],
+        pictures: vec![standings.picture("Elapsed time of Regsim")],
         tables: vec![standings.table("Elapsed time of Regsim", &TABLE_3)],
         notes,
         ..Outcome::new(verdict)

@@ -150,7 +150,7 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
 fn outcome(standings: &Standings, verdict: Verdict, notes: Vec<String>) -> Outcome {
     Outcome {
         comparisons: standings.comparisons(&TABLE_4),
-        pictures: vec![standings.picture("Elapsed time of Hanoi", &TABLE_4)],
+        pictures: vec![standings.picture("Elapsed time of Hanoi")],
         tables: vec![standings.table("Elapsed time of Hanoi", &TABLE_4)],
         notes,
         ..Outcome::new(verdict)

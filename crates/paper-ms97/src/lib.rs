@@ -30,7 +30,7 @@ mod simulated;
 mod stated;
 
 use stanchion_study::experiment::Experiment;
-pub use stated::stated;
+pub use stated::{points, stated};
 
 /// The paper's figures and tables, in its order, and what a multiprogramming level costs.
 pub const EXPERIMENTS: &[Experiment] = &[

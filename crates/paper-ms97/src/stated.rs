@@ -1,9 +1,10 @@
-//! The seconds that the paper states, beside those of the simulated Challenge.
+//! The seconds that the paper states, beside those of the simulated Challenge, and the points that
+//! it states for the charts.
 
 use stanchion_simulator::machines;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::Paper;
-use stanchion_study::stated::{Stated, Unit};
+use stanchion_study::stated::{Beside, Point, Stated, Unit, X};
 
 use super::grid::LEVELS;
 use super::simulated::{self, Row};
@@ -58,4 +59,69 @@ pub fn stated(context: &Context) -> Result<Vec<Stated>, Stop> {
         Stated::not_comparable((Paper::Ms97, place), format!("seconds of {program}"), reason)
     }));
     Ok(all)
+}
+
+/// The ratios to the preemption-safe single lock that the text states for 11 processors "with
+/// various levels of multiprogramming": each of the three charts shows its own.
+const RATIOS: [(&str, &str, f64, &str); 3] = [
+    (
+        fig1::EXPERIMENT.id,
+        "Michael-Scott",
+        0.6,
+        "It outperforms the single-lock preemption-safe implementation by more than 40% on 11 \
+         processors with various levels of multiprogramming (section 4.1).",
+    ),
+    (
+        fig2::EXPERIMENT.id,
+        "Treiber",
+        0.55,
+        "It outperforms the preemption-safe implementation by over 45% on 11 processors with \
+         various levels of multiprogramming (section 4.2).",
+    ),
+    (
+        fig4::EXPERIMENT.id,
+        "LL/SC",
+        0.45,
+        "The non-blocking implementation outperforms the preemption-safe lock-based counter by \
+         more than 55% on 11 processors (section 4.4).",
+    ),
+];
+
+/// Returns the points that the paper states for the charts.
+pub fn points() -> Vec<Point> {
+    let point = |(experiment, series, y, passage): (_, _, _, &str)| Point {
+        experiment,
+        series,
+        x: X::At(11.0),
+        y,
+        beside: Beside::All,
+        passage: passage.to_owned(),
+    };
+    RATIOS.map(point).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::{Cell, Grid};
+    use super::*;
+    use stanchion_study::stated::place;
+
+    #[test]
+    fn each_point_is_in_the_charts_of_its_figure() {
+        for (experiment, _, _, _) in RATIOS {
+            let rows = match FIGURES.iter().position(|figure| experiment.ends_with(&figure.0[7..]))
+            {
+                Some(figure) => FIGURES[figure].1,
+                None => panic!("{experiment} has no rows"),
+            };
+            let rows: Vec<_> = rows.iter().map(|row| (row.name, row.kind)).collect();
+            let cells = vec![Cell { elapsed: 1.0, granted: 1.0 }; LEVELS.len() * rows.len() * 2];
+            let mut pictures = Grid::new(rows, vec![1, 11], 1, cells).pictures();
+            assert_eq!(place(&points(), experiment, &mut pictures, true), Ok(()));
+            for picture in pictures {
+                let stated = picture.series.iter().flat_map(|series| &series.stated);
+                assert_eq!(stated.count(), 1, "{experiment}: {}", picture.title);
+            }
+        }
+    }
 }

@@ -292,13 +292,28 @@ pub struct Series {
     /// Empty if a point is one figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread: Vec<(f64, f64)>,
+    /// The points that the paper's text or tables state, which are drawn as hollow marks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedPoint>,
+}
+
+/// A point of a chart that the paper's text or a table states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatedPoint {
+    /// The place along the horizontal axis.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// The passage that states it.
+    pub passage: String,
 }
 
 impl Series {
     /// Returns a series that is drawn as a line.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, dots: false, spread: Vec::new() }
+        let (spread, stated) = (Vec::new(), Vec::new());
+        Self { name: name.into(), points, dots: false, spread, stated }
     }
 
     /// Returns the same series, shown as dots.

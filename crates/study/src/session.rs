@@ -23,6 +23,7 @@ use crate::report::Destination;
 use crate::results::{Entry, Here, Results, Took};
 use crate::resume;
 use crate::simulation::run_simulated;
+use crate::stated::{self, Point};
 use crate::target::{Call, Target, Task};
 use crate::units::count;
 
@@ -51,6 +52,8 @@ pub struct Settings {
     pub expected: fn(&str) -> Duration,
     /// Values that the command line gives to single experiments.
     pub given: Given,
+    /// The points that the papers state, which the charts of their experiments show.
+    pub stated: Vec<Point>,
 }
 
 /// Runs `tasks` on `target`.
@@ -104,7 +107,7 @@ pub fn run(tasks: &[Task<'_>], target: &Target, settings: &Settings) -> Result<(
         }
         let account = || Account::now(&context.processors, &[]).filter(|_| is_measured);
         let before = account();
-        let took = run_one(&mut results.entries[entry], call, &context);
+        let took = run_one(&mut results.entries[entry], call, &context, &settings.stated);
         let others = before.zip(account()).and_then(|(before, after)| after.others_since(before));
         results.entries[entry].others = others;
         quiet.note(others);
@@ -157,14 +160,24 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Runs `call` and returns the seconds that it took. If the user stops it before it has figures,
-/// those of an earlier run stay.
-pub fn run_one(entry: &mut Entry, call: &Call, context: &Context) -> f64 {
+/// Runs `call` and returns the seconds that it took. Its charts show those of the `points` that are
+/// of its experiment. If the user stops it before it has figures, those of an earlier run stay.
+pub fn run_one(entry: &mut Entry, call: &Call, context: &Context, points: &[Point]) -> f64 {
     let started = Instant::now();
     let done = match call {
         Call::Here(run) => run(context),
         Call::On(simulated, machine) => run_simulated(simulated, context, machine),
     };
+    let is_the_papers = match call {
+        Call::Here(_) => false,
+        Call::On(simulated, machine) => simulated.machines.first() == Some(&&*machine.name),
+    };
+    let done = done.and_then(|mut outcome| {
+        let placed = stated::place(points, &entry.id, &mut outcome.pictures, is_the_papers);
+        let unknown =
+            |series| format!("the paper states a point of `{series}`, which no chart shows");
+        placed.map_err(|series| Stop::Failed(unknown(series))).map(|()| outcome)
+    });
     let seconds = started.elapsed().as_secs_f64();
     match done {
         Ok(mut outcome) => {
@@ -308,7 +321,7 @@ mod tests {
         let mut entry = Entry::waiting(&Task { experiment: &experiment, kind: Kind::Real, call });
         let context = Context::new(true, 1, Interrupt::default());
         let mut run = |run: Run| {
-            run_one(&mut entry, &Call::Here(run), &context);
+            run_one(&mut entry, &Call::Here(run), &context, &[]);
             (entry.ran(), entry.is_left(), entry.outcome.verdict.because().to_owned())
         };
         assert_eq!(run(is_stopped), (false, true, "interrupted while it ran".to_owned()));
@@ -316,7 +329,7 @@ mod tests {
         assert_eq!(run(holds), (true, false, "a figure".to_owned()));
         assert!(!entry.failed);
         entry.left = true;
-        run_one(&mut entry, &Call::Here(is_stopped), &context);
+        run_one(&mut entry, &Call::Here(is_stopped), &context, &[]);
         assert_eq!((entry.is_left(), entry.outcome.verdict.because()), (true, "a figure"));
     }
 }

@@ -5,6 +5,7 @@
 //! Each paper's experiments are in a crate of their own, each in a file of its own.
 
 use stanchion_study::experiment::Experiment;
+use stanchion_study::stated::Point;
 
 /// The number of results of the papers; [`BESIDE`] stand beside them.
 #[cfg(test)]
@@ -22,6 +23,17 @@ pub(crate) fn catalogue() -> Vec<Experiment> {
         stanchion_paper_fr92::EXPERIMENTS,
         stanchion_paper_ms97::EXPERIMENTS,
         &[stanchion_paper_klmo91::REGSIM, stanchion_regret::EXPERIMENT],
+    ]
+    .concat()
+}
+
+/// All points that the papers state, for the charts of their experiments.
+pub(crate) fn points() -> Vec<Point> {
+    [
+        stanchion_paper_all89::points(),
+        stanchion_paper_klmo91::points(),
+        stanchion_paper_fr92::points(),
+        stanchion_paper_ms97::points(),
     ]
     .concat()
 }

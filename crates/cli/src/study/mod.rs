@@ -85,6 +85,7 @@ pub(crate) fn run(asked: &StudyOptions) -> Result<(), Error> {
         patience: if cfg!(debug_assertions) { Patience::NONE } else { Patience::of(asked.quick) },
         expected: times::expected,
         given,
+        stated: catalogue::points(),
     };
     let ran = session::run(&tasks, &target, &settings);
     match ran {

@@ -1,7 +1,7 @@
 //! The parts of every page: its beginning and end, verdict marks, and pictures with their legends
 //! and numbers.
 
-use super::chart::{Drawing, chart, columns, steps, tick};
+use super::chart::{Drawing, chart, columns, is_shown, statement, steps, tick};
 use super::markup::Markup;
 use crate::outcome::{Picture, Series, Shape, Verdict};
 use crate::units::significant;
@@ -63,8 +63,8 @@ fn drawing(page: &mut Markup, class: &str, picture: &Picture, drawing: &Drawing)
     }
     if !drawing.legend.is_empty() {
         page.raw("<ul class=\"legend\">");
-        for (look, letter, name) in &drawing.legend {
-            let mark = look.mark(7.0, 7.0, 5.0);
+        for (sign, letter, name) in &drawing.legend {
+            let mark = sign.mark(7.0, 7.0, 5.0);
             page.line(format_args!(
                 "<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">{mark}</svg>"
             ));
@@ -107,7 +107,25 @@ fn numbers(page: &mut Markup, picture: &Picture) {
             (names.collect(), picture.series.iter().map(row).collect())
         };
     let head: Vec<String> = std::iter::once(picture.x.label.clone()).chain(head).collect();
-    page.table(&head, &rows).raw("</details>");
+    page.table(&head, &rows);
+    passages(page, picture);
+    page.raw("</details>");
+}
+
+/// Writes what the paper states, also beyond the ends of the chart.
+fn passages(page: &mut Markup, picture: &Picture) {
+    if picture.series.iter().all(|series| series.stated.is_empty()) {
+        return;
+    }
+    page.raw("<ul class=\"notes\">");
+    for series in &picture.series {
+        for point in &series.stated {
+            let beyond = if is_shown(picture, point.x) { "" } else { " It is beyond this chart." };
+            let said = statement(picture, series, point);
+            page.element("li", &format!("{said}{beyond}"));
+        }
+    }
+    page.raw("</ul>");
 }
 
 /// Formats all values of a series at `x`; a dash if there are none.
@@ -142,11 +160,13 @@ fn legend_of_map(page: &mut Markup) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Axis;
+    use crate::outcome::{Axis, StatedPoint};
 
     #[test]
     fn the_table_has_every_point() {
-        let series = Series::new("lock", [(1.0, 2.0), (1.0, 3.0), (2.0, 4.0)]);
+        let mut series = Series::new("lock", [(1.0, 2.0), (1.0, 3.0), (2.0, 4.0)]);
+        let stated = |x| StatedPoint { x, y: 3.0, passage: "thrice".to_owned() };
+        series.stated = [2.0, 11.0].map(stated).into();
         let spread = Series::new("queue", [(1.0, 5.0)]).with_spread([(4.5, 6.0)]);
         let picture = Picture {
             title: "twice at one x".to_owned(),
@@ -160,5 +180,8 @@ mod tests {
         let page = page.finish();
         assert!(page.contains("<td>2.00, 3.00</td><td>4.00</td>"), "{page}");
         assert!(page.contains("<td>5.00 (4.50–6.00)</td><td>–</td>"), "{page}");
+        assert!(page.contains("2 threads: 3.00, stated by the paper. “thrice”</li>"), "{page}");
+        let beyond = "11 threads: 3.00, stated by the paper. “thrice” It is beyond this chart.";
+        assert!(page.contains(beyond), "{page}");
     }
 }

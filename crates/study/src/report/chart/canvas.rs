@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use super::look::{LOOKS, Look};
+use super::look::{LOOKS, Look, ring};
 use super::ticks::Span;
 
 /// The height of texts, in pixels.
@@ -15,6 +15,9 @@ pub(super) const FONT: f64 = 13.0;
 
 /// The height of a line of text, in pixels.
 pub(super) const LINE: f64 = 16.0;
+
+/// The radius of the mark of a stated point, in pixels.
+const RING: f64 = 7.0;
 
 /// The mean width of a character, in pixels.
 const CHARACTER: f64 = 8.0;
@@ -105,6 +108,14 @@ impl Canvas {
     /// Adds a line from one point to another.
     pub(super) fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         self.add(format_args!("<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" class=\"{class}\"/>"));
+    }
+
+    /// Adds the hollow mark of a point that the paper states, of the colour of `look`. It is larger
+    /// than each mark of a series. A reader that points at it gets `title`.
+    pub(super) fn ring(&mut self, at: (f64, f64), look: Look, title: &str) {
+        let ring = ring(&format!("s{}", look.class()), at, RING);
+        let title = escaped(title);
+        self.add(format_args!("<g><title>{title}</title>{ring}</g>"));
     }
 
     /// Adds a text of the ink of `class`, with the middle of its height at y.

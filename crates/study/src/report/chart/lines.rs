@@ -6,7 +6,7 @@ use super::canvas::{Anchor, Canvas, LINE, width_of};
 use super::frame::{Frame, below, beside, label_height};
 use super::look::Look;
 use super::ticks::Span;
-use super::{all_points, columns, is_wide, spreads};
+use super::{all_points, columns, is_wide, spreads, stated, statement};
 use crate::outcome::{Picture, Series};
 
 /// The largest part of the width that names may take.
@@ -43,7 +43,8 @@ pub(super) fn draw(picture: &Picture, width: f64) -> Canvas {
     let names = (0..number).map(|series| width_of(&name(series))).fold(0.0, f64::max);
     let x = Span::of(all_points(picture).map(|point| point.0), picture.x.scale, false);
     let ys = all_points(picture).map(|point| point.1);
-    let y = Span::of(ys.chain(spreads(picture)), picture.y.scale, true);
+    let ys = ys.chain(spreads(picture)).chain(stated(picture).map(|(_, point)| point.y));
+    let y = Span::of(ys, picture.y.scale, true);
     let top = label_height(&picture.y.label, width - 8.0) + 12.0;
     let usual = if is_wide(width) { 300.0 } else { 230.0 };
     let inner = (number as f64 * LINE).max(usual);
@@ -61,6 +62,10 @@ pub(super) fn draw(picture: &Picture, width: f64) -> Canvas {
         if let Some(end) = line(&mut canvas, &frame, series, look) {
             ends.push((index, end));
         }
+    }
+    for (index, point) in stated(picture).filter(|(_, point)| frame.has((point.x, point.y))) {
+        let title = statement(picture, &picture.series[index], point);
+        canvas.ring(frame.at((point.x, point.y)), Look::of(index), &title);
     }
     for (index, end, y) in placed(ends, top + LINE / 2.0, top + inner - LINE / 2.0) {
         let (look, x) = (Look::of(index), right + LEAD - 10.0);

@@ -98,6 +98,31 @@ impl Look {
     }
 }
 
+/// The sign of an entry of a legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// A series.
+    Series(Look),
+    /// All points that the paper states, of any series.
+    Stated,
+}
+
+impl Sign {
+    /// Returns the sign as SVG, with its middle at (x, y) and about `size` pixels to each side.
+    pub(crate) fn mark(self, x: f64, y: f64, size: f64) -> String {
+        match self {
+            Self::Series(look) => look.mark(x, y, size),
+            Self::Stated => ring("saxis", (x, y), size),
+        }
+    }
+}
+
+/// Returns the hollow mark of a point that the paper states: a ring around (x, y), with the stroke
+/// of the class `ink`.
+pub(super) fn ring(ink: &str, (x, y): (f64, f64), radius: f64) -> String {
+    format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" class=\"{ink} open stated\"/>")
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -19,12 +19,14 @@ mod small;
 mod ticks;
 
 use canvas::{Canvas, escaped};
-pub(super) use look::Look;
+use look::Look;
+pub(super) use look::Sign;
 pub(super) use map::legend as steps;
 pub(super) use small::small;
 pub(super) use ticks::tick;
 
-use crate::outcome::{Picture, Series, Shape};
+use crate::outcome::{Picture, Series, Shape, StatedPoint};
+use crate::units::significant;
 
 /// Widths in pixels.
 const WIDE: f64 = 820.0;
@@ -40,8 +42,8 @@ fn is_wide(width: f64) -> bool {
 pub(super) struct Drawing {
     /// The SVG.
     pub(super) svg: String,
-    /// The entries of the legend: a look, the letter in the drawing if there is one, a name.
-    pub(super) legend: Vec<(Look, Option<char>, String)>,
+    /// The entries of the legend: a sign, the letter in the drawing if there is one, a name.
+    pub(super) legend: Vec<(Sign, Option<char>, String)>,
 }
 
 /// Draws the picture at both widths; none if it has more series than can be told apart.
@@ -81,9 +83,9 @@ pub fn standalone(picture: &Picture) -> String {
     ));
     let shown = canvas::shortened(&picture.title, canvas.width - 8.0);
     file.text((4.0, 14.0), canvas::Anchor::Start, "ftext", &shown);
-    for (line, (look, letter, name)) in entries.iter().enumerate().take(look::LOOKS) {
+    for (line, (sign, letter, name)) in entries.iter().enumerate().take(look::LOOKS) {
         let y = 34.0 + canvas::LINE * line as f64;
-        file.raw(&look.mark(12.0, y, 4.0));
+        file.raw(&sign.mark(12.0, y, 4.0));
         let name = letter.map_or_else(|| name.clone(), |letter| format!("{letter}: {name}"));
         file.text((24.0, y), canvas::Anchor::Start, "ftext", &name);
     }
@@ -118,17 +120,31 @@ fn description(picture: &Picture) -> String {
         Shape::Map => "rows of fields",
         Shape::Bars { .. } => "rows of bars",
     };
+    let marks = match stated(picture).count() {
+        0 => String::new(),
+        count => format!(" Hollow marks are points that the paper states: {count}."),
+    };
     format!(
-        "{}. Chart with {number} {what}: {} by {}. The numbers are in the table below.",
+        "{}. Chart with {number} {what}: {} by {}.{marks} The numbers are in the table below.",
         picture.title, picture.y.label, picture.x.label
     )
 }
 
-/// Returns the legend of a drawing of this width. Lines with their names at their ends need none.
-fn legend(picture: &Picture, width: f64) -> Vec<(Look, Option<char>, String)> {
+/// Returns the legend of a drawing of this width. Lines with their names at their ends need none
+/// for their series.
+fn legend(picture: &Picture, width: f64) -> Vec<(Sign, Option<char>, String)> {
+    let mut legend = legend_of_series(picture, width);
+    if stated(picture).next().is_some() {
+        legend.push((Sign::Stated, None, "stated by the paper".to_owned()));
+    }
+    legend
+}
+
+fn legend_of_series(picture: &Picture, width: f64) -> Vec<(Sign, Option<char>, String)> {
+    let sign = |index| Sign::Series(Look::of(index));
     let named = |letters: bool| {
         let entry = |(index, series): (usize, &Series)| {
-            (Look::of(index), letters.then(|| lines::letter(index)), series.name.clone())
+            (sign(index), letters.then(|| lines::letter(index)), series.name.clone())
         };
         picture.series.iter().enumerate().map(entry).collect()
     };
@@ -139,11 +155,7 @@ fn legend(picture: &Picture, width: f64) -> Vec<(Look, Option<char>, String)> {
         Shape::Bars { .. } => Vec::new(),
         Shape::Rows => {
             let columns = columns(&picture.series);
-            let name = |x: f64| {
-                let name = picture.x.names.get(x as usize).cloned();
-                name.unwrap_or_else(|| with_unit(x, &picture.x.label))
-            };
-            let entry = |(index, &x): (usize, &f64)| (Look::of(index), None, name(x));
+            let entry = |(index, &x): (usize, &f64)| (sign(index), None, place(picture, x));
             if columns.len() < 2 {
                 Vec::new()
             } else {
@@ -151,6 +163,37 @@ fn legend(picture: &Picture, width: f64) -> Vec<(Look, Option<char>, String)> {
             }
         }
     }
+}
+
+/// Names the place `x` along the horizontal axis.
+fn place(picture: &Picture, x: f64) -> String {
+    let name = picture.x.names.get(x as usize).cloned();
+    name.unwrap_or_else(|| with_unit(x, &picture.x.label))
+}
+
+/// Says what the paper states of a series at one place.
+pub(super) fn statement(picture: &Picture, series: &Series, point: &StatedPoint) -> String {
+    let (place, y) = (place(picture, point.x), significant(point.y));
+    format!("{}, {place}: {y}, stated by the paper. “{}”", series.name, point.passage)
+}
+
+/// Returns whether a chart shows what the paper states for `x`. A line shows it between its own
+/// ends, so that a chart of two processors is not squeezed for a point at eleven. Rows show it if
+/// they have a colour for `x`.
+pub(super) fn is_shown(picture: &Picture, x: f64) -> bool {
+    let columns = columns(&picture.series);
+    match (picture.shape, columns.first(), columns.last()) {
+        (Shape::Lines, Some(&first), Some(&last)) => (first..=last).contains(&x),
+        (Shape::Rows, _, _) => columns.contains(&x),
+        _ => false,
+    }
+}
+
+/// Returns the points that the paper states and the chart shows, each with its series's number.
+fn stated(picture: &Picture) -> impl Iterator<Item = (usize, &StatedPoint)> {
+    let all = picture.series.iter().enumerate();
+    let all = all.flat_map(|(index, series)| series.stated.iter().map(move |of| (index, of)));
+    all.filter(|(_, point)| is_shown(picture, point.x))
 }
 
 /// Formats `x` with the unit of `label`: "1 thread", "8 threads", "50 ns of critical section".
@@ -306,6 +349,55 @@ mod tests {
         assert!(legend(&picture, WIDE).is_empty());
         let letters: Vec<_> = legend(&picture, NARROW).iter().map(|entry| entry.1).collect();
         assert_eq!(letters, [Some('a'), Some('b')]);
+    }
+
+    #[test]
+    fn stated_points_are_rings_where_a_point_of_their_series_would_be() {
+        let at = |x, y| StatedPoint { x, y, passage: "more than <40> %".to_owned() };
+        for shape in [Shape::Lines, Shape::Rows] {
+            let mut picture = picture(shape, Scale::Linear, 2, usual);
+            // The first lies on a point of the series, the last beyond the chart.
+            picture.series[1].stated = vec![at(2.0, 20.0), at(3.0, 55.0), at(11.0, 5.0)];
+            for drawing in chart(&picture).unwrap() {
+                let rings: Vec<_> = drawing.svg.split("<g><title>").skip(1).collect();
+                assert_eq!(rings.len(), 2, "{}", drawing.svg);
+                // The colour of rows is that of their column.
+                let colours = if shape == Shape::Lines { [2, 2] } else { [2, 3] };
+                for (ring, colour) in rings.iter().zip(colours) {
+                    assert!(ring.contains(&format!("class=\"s{colour} open stated\"")), "{ring}");
+                }
+                let said = "lock &lt;1&gt;, 2 threads: 20.0, stated by the paper. \
+                            “more than &lt;40&gt; %”</title>";
+                assert!(rings[0].starts_with(said), "{}", rings[0]);
+                let number = |text: &str, from: &str| -> f64 {
+                    let begun = text.split_once(from).unwrap().1;
+                    begun.split_once('"').unwrap().0.parse().unwrap()
+                };
+                let middle = [number(rings[0], "cx=\""), number(rings[0], "cy=\"")];
+                // The same numbers are corners of a mark of the series: a triangle around them.
+                let corner = format!("{:.1},{:.1} ", middle[0], middle[1] - 4.8);
+                let top = format!("points=\"{corner}");
+                assert!(drawing.svg.contains(&top), "{top} is not in {}", drawing.svg);
+                let last = drawing.legend.last().unwrap();
+                assert_eq!((last.0, &*last.2), (Sign::Stated, "stated by the paper"));
+            }
+            assert!(standalone(&picture).contains(">stated by the paper</text>"));
+        }
+    }
+
+    #[test]
+    fn a_stated_point_beyond_the_values_of_a_chart_makes_room_for_itself() {
+        for shape in [Shape::Lines, Shape::Rows] {
+            for scale in [Scale::Linear, Scale::Log] {
+                let mut picture = picture(shape, scale, 1, usual);
+                let before = chart(&picture).unwrap()[0].svg.clone();
+                let passage = String::new();
+                picture.series[0].stated = vec![StatedPoint { x: 2.0, y: 90.0, passage }];
+                let after = &chart(&picture).unwrap()[0].svg;
+                let marks = |svg: &str| svg.split("class=\"f").next().unwrap().to_owned();
+                assert_ne!(marks(&before), marks(after), "the axis is the same");
+            }
+        }
     }
 
     #[test]
