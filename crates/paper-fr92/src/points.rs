@@ -17,12 +17,16 @@ pub(crate) struct Place {
     pub(crate) switch: f64,
     /// The time of a switch without gangs, and what is added to it once a round.
     pub(crate) ungoverned: (f64, f64),
+    /// The switches that a yield is charged. More than one stand for yields that are not made.
+    pub(crate) charged: f64,
     /// The time of a unit of GRAIN.
     pub(crate) unit: f64,
     /// The time of an iteration without computing, by threads that wait busily and only for one
     /// another.
     pub(crate) barrier: f64,
-    /// The same for gangs of two.
+    /// The part of it that each thread computes, because the paper's barrier took longer than ours.
+    pub(crate) rest: f64,
+    /// The same as `barrier` for gangs of two.
     pub(crate) pair: f64,
     /// The time that a gang's members add to that: they look whether their turn is over.
     pub(crate) look: f64,
@@ -42,6 +46,12 @@ impl Place {
         .expect("grains are not negative")
     }
 
+    /// Returns the least time that each member of `case` computes in an iteration.
+    pub(crate) fn least(&self, case: &Case) -> f64 {
+        let rest = if case.members == self.processors { self.rest } else { 0.0 };
+        case.grain * self.unit + rest
+    }
+
     fn system(&self, case: &Case) -> System {
         let gangs = matches!(case.method, Method::Gang | Method::GangTwoPhase);
         let switch = if gangs { self.switch } else { self.switch_of(case) };
@@ -53,7 +63,7 @@ impl Place {
     /// Returns the time of a switch without gangs.
     pub(crate) fn switch_of(&self, case: &Case) -> f64 {
         let (each, round) = self.ungoverned;
-        case.switch.unwrap_or(each + round / case.load as f64)
+        self.charged * case.switch.unwrap_or(each + round / case.load as f64)
     }
 
     /// Returns the model's time for the method of `case`, or nothing if the model has none.
@@ -141,12 +151,17 @@ pub(super) mod tests {
             quantum: Duration::from_millis(50),
             switch: 0.2,
             ungoverned: (0.07, 0.14),
+            charged: 1.0,
             unit: 0.00141,
             barrier: 0.137,
+            rest: 0.1,
             pair: 0.02,
             look: 0.0,
         };
         let case = Case::new(Method::Gang, 3, 10, 100.0, 100.0);
+        let pair = Case::new(Method::Gang, 3, 2, 100.0, 100.0);
+        assert!((place.least(&case) - 0.241).abs() < 1e-12, "a tenth is of the barrier");
+        assert!((place.least(&pair) - 0.141).abs() < 1e-12);
         let paper = stanchion_formulas::gang::makbilan::iteration(100.0, 100.0).unwrap();
         assert_eq!(place.iteration(&case), paper);
         // One slow member of ten: a tenth of it is computed on average, nine tenths are waited.

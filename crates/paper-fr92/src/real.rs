@@ -80,8 +80,10 @@ impl Here {
             quantum: QUANTUM,
             switch,
             ungoverned: (switch, 0.0),
+            charged: 1.0,
             unit: UNIT,
             barrier: 0.0,
+            rest: 0.0,
             pair: 0.0,
             look: 0.0,
         };

@@ -30,6 +30,16 @@ impl<'a> Stage<'a> {
         Ok(Self::Simulated(machine, simulated::place(context, machine)?))
     }
 
+    /// Returns the same machine, on which each yield is charged so many switches.
+    pub(super) fn charging(self, switches: f64) -> Self {
+        match self {
+            Self::Simulated(machine, place) => {
+                Self::Simulated(machine, Place { charged: switches, ..place })
+            }
+            here @ Self::Real(_) => here,
+        }
+    }
+
     pub(super) fn place(&self) -> &Place {
         match self {
             Self::Real(here) => &here.place,
@@ -149,7 +159,7 @@ impl Rounds {
             method: case.method,
             load: case.load,
             members: case.members,
-            least: nanos(case.grain * place.unit),
+            least: nanos(place.least(case)),
             spread: nanos(case.var * place.unit),
             slow: nanos(case.slow),
             others: case.others,
@@ -211,10 +221,11 @@ pub(super) fn notes(stage: &Stage<'_>, repeated: Option<Repeated>) -> Vec<String
             place.barrier * 1e3,
         ),
         Stage::Simulated(machine, _) => format!(
-            "{} processors in virtual time; the gangs are those of stanchion-gang, run by its own executor. A barrier of all takes {:.3} ms here, the paper's took 0.137; t_p has ours. \
-             Looks of a waiting thread are {:?} apart: they take the bus, for {} does not cache what is remote.",
+            "{} processors in virtual time; the gangs are those of stanchion-gang, run by its own executor. A barrier of all takes {:.3} ms, of which each thread computes {:.3}, \
+             as the paper's model has it. Looks of a waiting thread are {:?} apart: they take the bus, for {} does not cache what is remote.",
             place.processors,
             place.barrier,
+            place.rest,
             Duration::from_nanos(simulated::LOOK.as_nanos()),
             machine.name,
         ),

@@ -24,7 +24,7 @@ const PAPERS: [List; 5] = [
     ("Symmetry A", stanchion_paper_all89::stated),
     ("Firefly", |_| Ok(stanchion_paper_klmo91::stated())),
     ("Firefly", stanchion_paper_sa92::stated),
-    ("Makbilan", |_| Ok(stanchion_paper_fr92::stated())),
+    ("Makbilan", stanchion_paper_fr92::stated),
     ("Challenge", stanchion_paper_ms97::stated),
 ];
 

@@ -36,7 +36,7 @@ pub fn makbilan() -> Machine {
         scheduling: Scheduling {
             // Section 3.3.
             quantum: Time::millis(50),
-            // Section 3.4: a context switch is 0.2 ms, and blocking 1.5 times that; how the rest
+            // Section 4: a context switch is 0.2 ms, and blocking 1.5 times that; how the rest
             // divides is estimated.
             switch: Time::micros(200),
             park: Time::micros(50),

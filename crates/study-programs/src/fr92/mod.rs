@@ -1,4 +1,7 @@
-//! Feitelson and Rudolph 1992: the paper's three methods, and methods between them.
+//! Feitelson and Rudolph 1992: the paper's three methods, and methods between them; and the
+//! overheads of gangs ([`overheads`]).
+
+pub mod overheads;
 
 use std::sync::Arc;
 use std::time::Duration;
