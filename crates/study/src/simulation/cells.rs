@@ -14,6 +14,9 @@ use super::super::context::{Context, Stop};
 use super::program::failed;
 
 /// Calls `run(setting)` for every setting, and returns the results in the order of the settings.
+///
+/// It begins with the last setting. Most experiments go from few processors to many, and many take
+/// longest: a long run that begins last would keep one processor of this computer waiting.
 pub fn cells<S: Sync, T: Send>(
     context: &Context,
     machine: &Machine,
@@ -26,8 +29,9 @@ pub fn cells<S: Sync, T: Send>(
         loop {
             // Relaxed: the counter only gives each setting to one worker. Joining the threads
             // orders the rest.
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(setting) = settings.get(index) else { return };
+            let taken = next.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = settings.len().checked_sub(taken + 1) else { return };
+            let setting = &settings[index];
             let result = run(setting).map_err(|failure| failed(machine, &failure));
             let result = context.step().and(result);
             let stops = result.is_err();
