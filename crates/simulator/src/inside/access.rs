@@ -6,7 +6,7 @@ use crate::memory::Kind;
 use crate::services::Kernel;
 use crate::statistics::Activity;
 use crate::world::{self, outside, suspend, synchronize, with};
-use crate::{Machine, Time};
+use crate::{Machine, ThreadId, Time};
 
 /// Charges an access of the word at `address`, and lets all that is earlier happen before it.
 /// Nothing outside a run.
@@ -32,20 +32,28 @@ pub fn compare_after(instructions: u32, address: *const (), fails: impl Fn() -> 
     });
 }
 
-/// Charges instructions, and then an access of the kind that it has when nothing is earlier.
+/// Charges instructions, and then an access of the kind that it has when nothing is earlier. If the
+/// machine links, an exchange first loads its line. It loads the line again if that has been
+/// written before the conditional store.
 #[inline]
-fn access_as(instructions: u32, address: *const (), kind: impl Fn(&Machine) -> Kind) {
+fn access_as(mut instructions: u32, address: *const (), kind: impl Fn(&Machine) -> Kind) {
+    while !step(instructions, address, &kind) {
+        instructions = 0;
+    }
+}
+
+/// Charges instructions, and then an access, or the load that links it. Returns whether the access
+/// was made. `true` outside a run.
+#[inline]
+fn step(instructions: u32, address: *const (), kind: &impl Fn(&Machine) -> Kind) -> bool {
     let mut left = Time::ZERO;
     let alone = with(|world, id| {
         left = world.kernel.execute(id, instructions);
         let alone = left == Time::ZERO && !world.kernel.must_wait(id);
-        if alone {
-            let kind = kind(&world.kernel.machine);
-            world.kernel.access(id, address, kind);
-        }
-        alone
+        alone.then(|| make(&mut world.kernel, id, address, kind))
     });
-    if alone == Some(false) {
+    let Some(made) = alone else { return true };
+    made.unwrap_or_else(|| {
         if left > Time::ZERO {
             world::spend(left, Activity::Useful);
         }
@@ -53,11 +61,23 @@ fn access_as(instructions: u32, address: *const (), kind: impl Fn(&Machine) -> K
         if with(|world, id| world.kernel.delay(id)) == Some(true) {
             suspend();
         }
-        with(|world, id| {
-            let kind = kind(&world.kernel.machine);
-            world.kernel.access(id, address, kind);
-        });
-    }
+        with(|world, id| make(&mut world.kernel, id, address, kind)).unwrap_or(true)
+    })
+}
+
+/// Makes an access of `id`, which is the earliest thing to happen, or the load that links it.
+/// Returns whether it made the access.
+#[inline]
+fn make(
+    kernel: &mut Kernel,
+    id: ThreadId,
+    address: *const (),
+    kind: &impl Fn(&Machine) -> Kind,
+) -> bool {
+    let kind = kind(&kernel.machine);
+    let links = kind == Kind::Exchange && kernel.machine.linked && !kernel.readable(id, address);
+    kernel.access(id, address, if links { Kind::Read } else { kind });
+    !links
 }
 
 /// Returns whether this machine releases by an exchange, so that a store that releases is one.

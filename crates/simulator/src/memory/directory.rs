@@ -119,6 +119,10 @@ impl Caches {
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
         self.lines.get(line).is_some_and(|entry| entry.copies.contains(processor))
     }
+
+    pub(crate) fn readable(&self, at: Time, processor: usize, line: Line) -> bool {
+        self.lines.get(line).is_some_and(|entry| entry.readable(at, processor))
+    }
 }
 
 fn need(times: &Directory, socket: usize, entry: &Entry, processor: usize, kind: Kind) -> Need {

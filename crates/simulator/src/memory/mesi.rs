@@ -75,6 +75,11 @@ impl Entry {
         }
     }
 
+    /// Returns whether a read at `at` would be a hit.
+    pub(crate) fn readable(&self, at: Time, processor: usize) -> bool {
+        self.copies.contains(processor) || self.still_here(at, processor)
+    }
+
     fn still_here(&self, at: Time, processor: usize) -> bool {
         self.leaving.iter().any(|&(owner, until)| owner == processor && at < until)
     }

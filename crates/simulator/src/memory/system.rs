@@ -74,7 +74,19 @@ impl System {
         }
     }
 
-    /// Returns whether a read would be a hit.
+    /// Returns whether a read at `at` needs no line from elsewhere: it would be a hit, or there are
+    /// no caches. A line that another processor has asked for stays readable until the request
+    /// arrives.
+    pub(crate) fn readable(&self, at: Time, processor: usize, line: Line) -> bool {
+        match &self.protocol {
+            Protocol::WriteBack(caches) => caches.readable(at, processor, line),
+            Protocol::Directory(caches) => caches.readable(at, processor, line),
+            Protocol::Uncached(_) => true,
+            _ => self.holds(processor, line),
+        }
+    }
+
+    /// Returns whether a cache has a copy of the line, which no other processor has asked for.
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
         match &self.protocol {
             Protocol::WriteThrough(caches) => caches.holds(processor, line),

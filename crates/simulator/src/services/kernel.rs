@@ -216,6 +216,14 @@ impl Kernel {
         self.access_word(id, word, kind);
     }
 
+    /// Returns whether a read of a word by `id` would be a hit now.
+    #[inline]
+    pub(crate) fn readable(&mut self, id: ThreadId, address: *const ()) -> bool {
+        let word = self.memory.identities.of(address);
+        let (thread, system) = (self.thread(id), self.memory.system());
+        system.readable(thread.time, thread.processor, system.line_of(word))
+    }
+
     /// [`access`](Self::access), with the word by its identity.
     pub(crate) fn access_word(&mut self, id: ThreadId, word: u64, kind: Kind) {
         self.memory.access(&mut self.scheduler, id, word, kind);
