@@ -3,5 +3,6 @@
 pub mod linked;
 pub mod programs;
 pub mod rows;
+pub mod separate;
 pub mod skew;
 pub mod tagged;

@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use super::linked::{LinkedQueue, LinkedStack};
 use super::rows::{Ordinary, Safe};
+use super::separate::SeparateCounter;
 use super::skew::SkewHeap;
 use super::tagged::{TaggedQueue, TaggedStack};
 use stanchion_applications::Around;
 use stanchion_applications::quicksort::{self, InQueue, InStack, Interval, Pool};
 use stanchion_applications::tsp::{self, Bound, Instance, STANCHION17, Structures, Tour};
-use stanchion_lockfree::counter::{LinkedCounter, LockedCounter};
+use stanchion_lockfree::counter::LinkedCounter;
 use stanchion_lockfree::heap::HerlihyHeap;
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 
@@ -143,7 +144,7 @@ pub static SALESMEN: &[Program] = &[
         kind: Kind::Ordinary,
         run: |setup| {
             let (heap, stack) = (Heap::<Ordinary>::default(), Stack::<Ordinary>::default());
-            travel::<_, _, LockedCounter<Ordinary>>(setup, heap, stack)
+            travel::<_, _, SeparateCounter<Ordinary>>(setup, heap, stack)
         },
     },
     Program {
@@ -151,7 +152,7 @@ pub static SALESMEN: &[Program] = &[
         kind: Kind::Safe,
         run: |setup| {
             let (heap, stack) = (Heap::<Safe>::default(), Stack::<Safe>::default());
-            travel::<_, _, LockedCounter<Safe>>(setup, heap, stack)
+            travel::<_, _, SeparateCounter<Safe>>(setup, heap, stack)
         },
     },
     Program {

@@ -99,6 +99,15 @@ unsafe fn meld<K: Ord, V>(mut one: *mut Tree<K, V>, mut other: *mut Tree<K, V>) 
     root
 }
 
+impl<K, V, L> SkewHeap<K, V, L> {
+    /// Returns the root, or null, for the holder of the lock.
+    #[inline(always)]
+    fn least(&self) -> *mut Tree<K, V> {
+        // SAFETY: the lock is held (Invariant 1).
+        self.root.with(|root| unsafe { *root })
+    }
+}
+
 impl<K: Ord, V, L: RawMutex> PriorityQueue for SkewHeap<K, V, L> {
     type Key = K;
     type Value = V;
@@ -110,29 +119,25 @@ impl<K: Ord, V, L: RawMutex> PriorityQueue for SkewHeap<K, V, L> {
         node.next = ptr::null_mut();
         let node = Box::into_raw(node);
         let _held = self.lock.lock();
-        self.root.with_mut(|root| {
-            // SAFETY: the lock is held (Invariant 1).
-            let root = unsafe { &mut *root };
-            // SAFETY: as above, and the node is this thread's (Invariant 2).
-            *root = unsafe { meld(*root, node) };
-        });
+        // SAFETY: the lock is held (Invariant 1), and the node is this thread's (Invariant 2).
+        let root = unsafe { meld(self.least(), node) };
+        // SAFETY: the lock is held (Invariant 1).
+        self.root.with_mut(|place| unsafe { *place = root });
     }
 
     fn pop_min(&self) -> Option<(K, V)> {
         let held = self.lock.lock();
-        let node = self.root.with_mut(|root| {
-            // SAFETY: the lock is held (Invariant 1).
-            let root = unsafe { &mut *root };
-            if root.is_null() {
-                return None;
-            }
+        let least = self.least();
+        let node = (!least.is_null()).then(|| {
             // SAFETY: it was a `Box`, and the tree owned it (Invariant 2).
-            let least = unsafe { Box::from_raw(*root) };
+            let least = unsafe { Box::from_raw(least) };
             stanchion_machine::read(&least.next);
             let left = least.value.as_ref().map_or(ptr::null_mut(), |entry| entry.left);
             // SAFETY: the lock is held (Invariant 1), and the node's children are two trees.
-            *root = unsafe { meld(left, least.next) };
-            Some(least)
+            let root = unsafe { meld(left, least.next) };
+            // SAFETY: the lock is held (Invariant 1).
+            self.root.with_mut(|place| unsafe { *place = root });
+            least
         });
         drop(held);
         let entry = node.and_then(|node| self.shelves.value(node))?;
@@ -141,10 +146,7 @@ impl<K: Ord, V, L: RawMutex> PriorityQueue for SkewHeap<K, V, L> {
 
     fn is_empty(&self) -> bool {
         let _held = self.lock.lock();
-        self.root.with(|root| {
-            // SAFETY: the lock is held (Invariant 1).
-            unsafe { *root }.is_null()
-        })
+        self.least().is_null()
     }
 }
 

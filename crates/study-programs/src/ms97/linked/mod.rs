@@ -9,6 +9,9 @@
 //! access only two cache lines in the data structure, while a lock-based implementation has the
 //! overhead of accessing lock variables as well" (section 4.2).
 //!
+//! A word that a section changes is read first and written last, as two accesses. On a machine with
+//! shared copies the read fetches the line, and the write asks for it once more.
+//!
 //! A thread keeps the last node that it removed, and uses it for its next insertion, as the stacks
 //! and queues without locks do. So no row pays for the allocator.
 //!

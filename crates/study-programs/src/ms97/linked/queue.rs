@@ -44,6 +44,22 @@ impl<T, L: RawMutex> Default for LinkedQueue<T, L> {
     }
 }
 
+impl<T, L> LinkedQueue<T, L> {
+    /// Reads the ends, for the holder of the lock.
+    #[inline(always)]
+    fn ends(&self) -> Ends<T> {
+        // SAFETY: the lock is held (Invariant 1 of `linked`).
+        self.ends.with(|ends| unsafe { ends.read() })
+    }
+
+    /// Writes the ends, for the holder of the lock.
+    #[inline(always)]
+    fn set_ends(&self, ends: Ends<T>) {
+        // SAFETY: the lock is held (Invariant 1 of `linked`).
+        self.ends.with_mut(|place| unsafe { *place = ends });
+    }
+}
+
 impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
     type Item = T;
 
@@ -54,39 +70,32 @@ impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
         node.next = ptr::null_mut();
         let node = Box::into_raw(node);
         let _held = self.lock.lock();
-        self.ends.with_mut(|ends| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            let ends = unsafe { &mut *ends };
-            if ends.tail.is_null() {
-                ends.head = node;
-            } else {
-                // SAFETY: the list owns its last node, and the lock is held (Invariants 1 and 2 of
-                // `linked`).
-                let last = unsafe { &mut *ends.tail };
-                stanchion_machine::write(&last.next);
-                last.next = node;
-            }
-            ends.tail = node;
-        });
+        let Ends { mut head, tail } = self.ends();
+        if tail.is_null() {
+            head = node;
+        } else {
+            // SAFETY: the list owns its last node, and the lock is held (Invariants 1 and 2 of
+            // `linked`).
+            let last = unsafe { &mut *tail };
+            stanchion_machine::write(&last.next);
+            last.next = node;
+        }
+        self.set_ends(Ends { head, tail: node });
         Ok(())
     }
 
     fn pop(&self) -> Option<T> {
         let held = self.lock.lock();
-        let node = self.ends.with_mut(|ends| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            let ends = unsafe { &mut *ends };
-            if ends.head.is_null() {
-                return None;
-            }
+        let Ends { head, mut tail } = self.ends();
+        let node = (!head.is_null()).then(|| {
             // SAFETY: it was a `Box`, and the list owned it (Invariant 2 of `linked`).
-            let node = unsafe { Box::from_raw(ends.head) };
+            let node = unsafe { Box::from_raw(head) };
             stanchion_machine::read(&node.next);
-            ends.head = node.next;
-            if ends.head.is_null() {
-                ends.tail = ptr::null_mut();
+            if node.next.is_null() {
+                tail = ptr::null_mut();
             }
-            Some(node)
+            self.set_ends(Ends { head: node.next, tail });
+            node
         });
         drop(held);
         node.and_then(|node| self.shelves.value(node))
@@ -94,11 +103,7 @@ impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
 
     fn is_empty(&self) -> bool {
         let _held = self.lock.lock();
-        self.ends.with(|ends| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            let ends = unsafe { &*ends };
-            ends.head.is_null()
-        })
+        self.ends().head.is_null()
     }
 }
 

@@ -37,6 +37,15 @@ impl<T, L: RawMutex> Default for LinkedStack<T, L> {
     }
 }
 
+impl<T, L> LinkedStack<T, L> {
+    /// Returns the newest node, or null, for the holder of the lock.
+    #[inline(always)]
+    fn newest(&self) -> *mut Node<T> {
+        // SAFETY: the lock is held (Invariant 1 of `linked`).
+        self.top.with(|top| unsafe { *top })
+    }
+}
+
 impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
     type Item = T;
 
@@ -45,28 +54,23 @@ impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
     fn push(&self, value: T) {
         let mut node = self.shelves.node(value);
         let _held = self.lock.lock();
-        self.top.with_mut(|top| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            let top = unsafe { &mut *top };
-            stanchion_machine::write(&node.next);
-            node.next = *top;
-            *top = Box::into_raw(node);
-        });
+        node.next = self.newest();
+        stanchion_machine::write(&node.next);
+        let node = Box::into_raw(node);
+        // SAFETY: the lock is held (Invariant 1 of `linked`).
+        self.top.with_mut(|top| unsafe { *top = node });
     }
 
     fn pop(&self) -> Option<T> {
         let held = self.lock.lock();
-        let node = self.top.with_mut(|top| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            let top = unsafe { &mut *top };
-            if top.is_null() {
-                return None;
-            }
+        let newest = self.newest();
+        let node = (!newest.is_null()).then(|| {
             // SAFETY: it was a `Box`, and the list owned it (Invariant 2 of `linked`).
-            let node = unsafe { Box::from_raw(*top) };
+            let node = unsafe { Box::from_raw(newest) };
             stanchion_machine::read(&node.next);
-            *top = node.next;
-            Some(node)
+            // SAFETY: the lock is held (Invariant 1 of `linked`).
+            self.top.with_mut(|top| unsafe { *top = node.next });
+            node
         });
         drop(held);
         node.and_then(|node| self.shelves.value(node))
@@ -74,10 +78,7 @@ impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
 
     fn is_empty(&self) -> bool {
         let _held = self.lock.lock();
-        self.top.with(|top| {
-            // SAFETY: the lock is held (Invariant 1 of `linked`).
-            unsafe { *top }.is_null()
-        })
+        self.newest().is_null()
     }
 }
 
