@@ -25,7 +25,8 @@ pub fn challenge() -> Machine {
             line: 128,
             // A cycle.
             hit: Time::nanos(10),
-            // Estimated: LL, SC and the branch between them, without a miss.
+            // Estimated: LL, SC and the branch between them, without a miss. A line that is not here
+            // is fetched by LL, and asked for again by SC: see `linked`.
             exchange: Time::nanos(100),
             // Estimated: about a microsecond, as measured on machines of this family.
             miss: Time::nanos(1_000),
@@ -74,6 +75,7 @@ pub fn challenge() -> Machine {
         scale: 50.0,
         pause: Time::ZERO,
         release_by_exchange: false,
+        // Heinrich, "MIPS R4000 Microprocessor User's Manual", 1994: LL and SC.
         linked: true,
     }
 }

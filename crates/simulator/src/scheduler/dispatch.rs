@@ -26,6 +26,10 @@ use crate::statistics::Activity;
 use crate::{Machine, Time};
 use std::collections::VecDeque;
 
+/// The fraction of the golden ratio, in units of 2^-64. The fractions of its multiples are spread
+/// evenly, however many there are.
+const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The threads, the processors and the events of a run.
 pub(crate) struct Scheduler {
     /// The costs of scheduling on the machine.
@@ -95,6 +99,7 @@ impl Scheduler {
     /// Takes `id` onto the processor `at`, which is idle.
     pub(crate) fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
         let scheduling = &self.scheduling;
+        let count = self.processors.len() as u64;
         let processor = &mut self.processors[at];
         let switch = if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
         processor.current = Some(id);
@@ -104,10 +109,17 @@ impl Scheduler {
         let begin = now + switch + upcall;
         processor.slice_end = begin + scheduling.quantum;
         if core::mem::take(&mut processor.first_slice) {
-            // The processors' slices do not end together.
-            let part = self.random.below(scheduling.quantum.as_picos().max(1));
+            // The processors' turns do not begin together. They are spread evenly over the round,
+            // whatever the number of processors: by multiples of the golden ratio. So at any time
+            // this application has about its share of the processors, as has each other one.
+            let round = scheduling.quantum.as_picos() * scheduling.applications as u64;
+            let part = (at as u64).wrapping_mul(GOLDEN_RATIO);
+            let part = (u128::from(part) * u128::from(round) >> 64) as u64;
+            let late = self.random.below((round / count).max(1));
             if scheduling.applications > 1 {
-                processor.slice_end = begin + Time::picos(part);
+                let phase = (part + late) % round;
+                processor.slice_end = begin + Time::picos(phase % scheduling.quantum.as_picos());
+                processor.first_away = Some(phase / scheduling.quantum.as_picos());
             }
         }
         self.threads.enter(id, Status::Running, now);
@@ -177,11 +189,7 @@ impl Scheduler {
         let applications = self.scheduling.applications as u64;
         if applications > 1 {
             let processor = &mut self.processors[thread.processor];
-            // The processors' turns do not begin together: the first slice of this application
-            // comes after none or more of the others, so that the turns of all processors are
-            // spread over the whole round.
-            let first = core::mem::take(&mut processor.first_away);
-            let others = if first { self.random.below(applications) } else { applications - 1 };
+            let others = processor.first_away.take().unwrap_or(applications - 1);
             let back = at + self.scheduling.quantum * others;
             processor.away_until = back;
             processor.last = None;

@@ -15,8 +15,9 @@ pub(crate) struct Processor {
     pub(super) last: Option<ThreadId>,
     /// Set until its first slice has begun.
     pub(super) first_slice: bool,
-    /// Set until the other applications have had it for the first time.
-    pub(super) first_away: bool,
+    /// The number of quanta for which the other applications have it the first time. Set with its
+    /// first slice, if there are others, and taken at the end of that.
+    pub(super) first_away: Option<u64>,
     /// The time when `current` may be taken off.
     pub(crate) slice_end: Time,
     /// Until when the other applications have it.
@@ -42,7 +43,7 @@ impl Processor {
             current: None,
             last: (number == 0).then(|| ThreadId::new(0)),
             first_slice: true,
-            first_away: true,
+            first_away: None,
             slice_end: Time::ZERO,
             away_until: Time::ZERO,
             since: Time::ZERO,

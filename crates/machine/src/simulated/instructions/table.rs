@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1946;
+pub(super) const AVERAGE: u32 = 1924;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -66,17 +66,17 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("machine", "atomic.rs", 3400),
     ("spin", "anderson.rs", 1167),
     ("spin", "clh.rs", 1100),
-    ("spin", "contention.rs", 1739),
+    ("spin", "contention.rs", 1753),
     ("spin", "mcs.rs", 950),
-    ("spin", "preemption_safe.rs", 1800),
+    ("spin", "preemption_safe.rs", 1353),
     ("spin", "recovering.rs", 1267),
-    ("spin", "test_and_set.rs", 1284),
+    ("spin", "test_and_set.rs", 1155),
     ("spin", "ticket.rs", 825),
     ("spin", "time_published_mcs.rs", 1833),
-    ("study-programs", "ms97/linked/queue.rs", 1184),
-    ("study-programs", "ms97/linked/stack.rs", 1088),
-    ("study-programs", "ms97/separate.rs", 300),
-    ("study-programs", "ms97/skew.rs", 1350),
+    ("study-programs", "ms97/linked/queue.rs", 1250),
+    ("study-programs", "ms97/linked/stack.rs", 1165),
+    ("study-programs", "ms97/separate.rs", 600),
+    ("study-programs", "ms97/skew.rs", 1994),
     ("study-programs", "ms97/tagged/mod.rs", 2400),
     ("study-programs", "ms97/tagged/queue.rs", 1169),
     ("study-programs", "ms97/tagged/stack.rs", 1363),
