@@ -58,3 +58,24 @@ fn a_linked_compare_that_fails_is_a_read() {
     assert_eq!(exchanges(true, false), 1);
     assert_eq!(exchanges(false, true), 1);
 }
+
+#[test]
+fn a_linked_exchange_fetches_the_line_and_then_asks_for_it() {
+    let misses = |linked: bool| {
+        let machine = Machine { linked, ..machines::challenge() };
+        let run = Simulation::new(machine).run(move || {
+            let word = Box::leak(Box::new(AtomicU64::new(0)));
+            let address = core::ptr::from_ref(word).cast::<()>().addr();
+            let exchange = move || {
+                inside::access(core::ptr::without_provenance(address), Kind::Exchange);
+            };
+            exchange();
+            inside::join(inside::spawn(None, Some(1), Box::new(exchange)));
+        });
+        let accesses = run.unwrap().statistics.accesses;
+        (accesses.misses, accesses.read_misses, accesses.exchanges)
+    };
+    // The first exchange finds its line in no other cache: it has it alone after the load.
+    let [(exchanged, _, _), (linked, loads, exchanges)] = [false, true].map(misses);
+    assert_eq!((linked, loads, exchanges), (exchanged + 1, 2, 2));
+}

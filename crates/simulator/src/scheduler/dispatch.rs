@@ -114,7 +114,7 @@ impl Scheduler {
             // this application has about its share of the processors, as has each other one.
             let round = scheduling.quantum.as_picos() * scheduling.applications as u64;
             let part = (at as u64).wrapping_mul(GOLDEN_RATIO);
-            let part = (u128::from(part) * u128::from(round) >> 64) as u64;
+            let part = ((u128::from(part) * u128::from(round)) >> 64) as u64;
             let late = self.random.below((round / count).max(1));
             if scheduling.applications > 1 {
                 let phase = (part + late) % round;
