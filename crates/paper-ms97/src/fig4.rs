@@ -11,9 +11,9 @@ use super::grid::{Grid, LEVELS, Ratio};
 use super::{judge, peers, real, simulated};
 use stanchion_simulator::Machine;
 use stanchion_study::context::{Context, Stop};
-use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use stanchion_study::experiment::{Bodies, Body, Counterfactual, Experiment, Paper, Simulated};
 use stanchion_study::measure::Precision;
-use stanchion_study::outcome::{Outcome, Verdict};
+use stanchion_study::outcome::{Found, Outcome, Verdict};
 use stanchion_study::units::significant;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -23,9 +23,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "The LL/SC counter is more than 55 % better than the preemption-safe lock at 11 processors; fetch-and-add would be better still.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
-        simulated: Body::Run(Simulated::on(&["challenge"], run_simulated)),
+        simulated: Body::Run(
+            Simulated::on(&["challenge"], run_simulated).with_counterfactuals(PIECES),
+        ),
     },
 };
+
+const PIECES: &[Counterfactual] =
+    &[simulated::upgrade("LL/SC's time over the lock's at its worst level", with_upgrade)];
 
 const ORDINARY: usize = 0;
 const LINKED: usize = 2;
@@ -51,6 +56,12 @@ fn deciding() -> Vec<Ratio> {
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let grid = simulated::run(context, machine, simulated::COUNTERS, 0)?;
     Ok(Outcome { notes: simulated::notes(machine), ..outcome(&grid) })
+}
+
+fn with_upgrade(context: &Context, machine: &Machine, micros: f64) -> Result<Found, Stop> {
+    let machine = simulated::with_upgrade(machine, micros);
+    let grid = simulated::run(context, &machine, simulated::COUNTERS, 0)?;
+    Ok(Found { figure: significant(grid.worst(LINKED)), verdict: verdict(&grid) })
 }
 
 fn outcome(grid: &Grid) -> Outcome {

@@ -25,8 +25,8 @@ pub fn challenge() -> Machine {
             line: 128,
             // A cycle.
             hit: Time::nanos(10),
-            // Estimated: LL, SC and the branch between them, without a miss. A line that is not here
-            // is fetched by LL, and asked for again by SC: see `linked`.
+            // Estimated: LL, SC and the branch between them, without a miss. A line that is not
+            // here is fetched by LL, and asked for again by SC: see `linked`.
             exchange: Time::nanos(100),
             // Estimated: about a microsecond, as measured on machines of this family.
             miss: Time::nanos(1_000),

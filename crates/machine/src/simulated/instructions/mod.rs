@@ -23,8 +23,8 @@ type Instructions = u32;
 /// Crates that declare their computation.
 const DECLARED: [&str; 2] = ["applications", "simulated-locks"];
 
-/// The file whose accesses are instructions of a machine with a linked load and a conditional store,
-/// and the instructions before each of them.
+/// The file with accesses that are instructions of a machine with a linked load and a conditional
+/// store, and the instructions before each of them.
 ///
 /// The table has what `LinkedCell` needs to be that on any processor: it packs a tag beside each
 /// value. A MIPS processor executes LL, the change of the value, SC and a branch in place of that,
