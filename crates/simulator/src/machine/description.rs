@@ -38,9 +38,9 @@ pub struct Machine {
     /// (Symmetry).
     pub release_by_exchange: bool,
     /// Set if an exchange is a linked load and a conditional store (MIPS). The load fetches the
-    /// line as any load does. The store then asks other caches to give up their copies. It fails if the
-    /// line was written in between, and the load is made again. A compare-exchange that finds
-    /// another value than it expects has only loaded: it takes the line from no other cache.
+    /// line as any load does. The store then asks other caches to give up their copies. It fails
+    /// if the line was written in between, and the load is made again. A compare-exchange that
+    /// finds another value than it expects has only loaded: it takes the line from no other cache.
     pub linked: bool,
 }
 
