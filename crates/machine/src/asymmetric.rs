@@ -22,7 +22,8 @@
 //! | the same, not registered yet | `fence(SeqCst)`, and a count | registers, then as above |
 //! | elsewhere, or where the kernel refuses | `fence(SeqCst)` | `fence(SeqCst)` |
 //! | loom | `fence(SeqCst)` | `fence(SeqCst)`: what it stands for |
-//! | simulated | nothing: it reorders nothing | a fence |
+//! | simulated, a server of today | nothing: it reorders nothing | charged as `membarrier` |
+//! | simulated, a machine of the papers | charged as a fence | charged as a fence |
 //!
 //! `membarrier` (private expedited) takes 0.1 to 0.4 µs if no other thread of the process runs, and
 //! 1 to 2 µs if one does.

@@ -181,7 +181,7 @@ pub(crate) fn spend(time: Time, activity: Activity) {
         let done = done.unwrap_or_else(|| compute(left, activity));
         with(|world, id| {
             let Kernel { memory, scheduler, .. } = &mut world.kernel;
-            memory.serve_interrupts(&mut scheduler.threads, id, began, began + done);
+            memory.serve_interrupts(scheduler, id, began, began + done);
         });
         left = left - done;
         if left == Time::ZERO {

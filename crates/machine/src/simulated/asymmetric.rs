@@ -1,5 +1,6 @@
-//! The asymmetric barrier, charged as with the kernel's: the side that runs often pays nothing, the
-//! other side pays for a fence.
+//! The asymmetric barrier, charged as on the simulated machine. If the machine has the kernel's
+//! barrier, the side that runs often pays nothing, and the other side interrupts the processors of
+//! all running threads. If it has none, both sides pay for a fence.
 //!
 //! Within a run nothing is reordered, so only the charge matters. But two runs on two threads of
 //! the operating system may share memory, and a test may continue when its run is over. So both are
@@ -7,22 +8,27 @@
 
 use core::sync::atomic as core_atomic;
 
-use crate::atomic::{Ordering, fence};
+use crate::atomic::Ordering;
+use stanchion_simulator::inside;
 
 pub(crate) fn light() {
-    core_atomic::fence(Ordering::SeqCst);
+    light_while_free();
+    if !is_free() {
+        inside::fence();
+    }
 }
 
 pub(crate) fn heavy() {
-    fence(Ordering::SeqCst);
+    core_atomic::fence(Ordering::SeqCst);
+    inside::membarrier();
 }
 
 pub(crate) fn light_while_free() {
-    light();
+    core_atomic::fence(Ordering::SeqCst);
 }
 
 pub(crate) fn is_free() -> bool {
-    true
+    inside::has_membarrier()
 }
 
 pub(crate) fn never_use_membarrier() {}

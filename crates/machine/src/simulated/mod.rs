@@ -17,7 +17,7 @@
 //! - [`thread`] and [`topology`]: virtual threads and processors, known exactly.
 //! - [`preemption`]: the scheduler honours requests.
 //! - [`private`]: statics of one run, or of one virtual thread.
-//! - [`asymmetric`]: nothing on the one side, a fence on the other.
+//! - [`asymmetric`]: nothing on the one side, interrupts on the other; or fences on both.
 //! - [`model`]: a body, run a few times with different seeds.
 //!
 //! The rooms beside the seam have files for a simulation of their own: `presence/simulated.rs`,

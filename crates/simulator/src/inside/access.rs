@@ -87,11 +87,29 @@ pub fn releases_by_exchange() -> bool {
     with(|world, _| world.kernel.machine.release_by_exchange).unwrap_or(false)
 }
 
-/// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses
-/// are in order.
+/// Lets all that is earlier happen first, and waits until the processor's own stores are done. That
+/// costs nothing on the machines of the papers: their accesses are in order. Nothing outside a run.
 pub fn fence() {
     if is_running() {
         glance();
+        with(|world, id| world.kernel.fence(id));
+    }
+}
+
+/// Returns whether the machine has a [`membarrier`]. `true` outside a run, where it does nothing.
+#[must_use]
+pub fn has_membarrier() -> bool {
+    with(|world, _| world.kernel.has_barriers()).unwrap_or(true)
+}
+
+/// Puts a barrier into all other running threads of the address space, each of which is interrupted
+/// for it: see [`Membarrier`](crate::machine::Membarrier). No more than a [`fence`] on a machine
+/// without. Nothing outside a run.
+pub fn membarrier() {
+    fence();
+    if is_running() {
+        synchronize();
+        with(|world, id| world.kernel.barrier(id));
     }
 }
 

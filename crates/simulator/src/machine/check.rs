@@ -1,7 +1,7 @@
 //! The limits of machines. A fault is reported by field, value and mend, before a run would divide
 //! by it.
 
-use super::{Directory, Jitter, Machine, Memory, PROCESSORS, Processor, Scheduling};
+use super::{Directory, Jitter, Machine, Membarrier, Memory, PROCESSORS, Processor, Scheduling};
 use super::{Uncached, Update, WriteBack, WriteThrough};
 use crate::Time;
 use core::fmt::Display;
@@ -21,6 +21,9 @@ const APPLICATIONS: usize = 1_000;
 /// An access or a switch that takes longer is a slip in the unit.
 const LONGEST: Time = Time::millis(1_000);
 
+/// An interrupt that takes longer is a slip in the unit.
+const INTERRUPT: Time = Time::millis(1);
+
 /// Why a description is of no machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("machine {machine:?}: {field} is {value}: {mend}")]
@@ -33,6 +36,11 @@ pub struct Invalid {
     pub value: String,
     /// The values that it can have, and the reason.
     pub mend: String,
+}
+
+/// Names fields and their values: `named!(self: hit, miss)`.
+macro_rules! named {
+    ($of:ident: $($field:ident),*) => { &[$((stringify!($field), $of.$field)),*] };
 }
 
 /// A field that is wrong; the machine's name comes later.
@@ -94,6 +102,7 @@ impl Machine {
         self.processor.wrong()?;
         self.scheduling.wrong()?;
         self.jitter.wrong()?;
+        self.membarrier.as_ref().map_or(Ok(()), Membarrier::wrong)?;
         self.memory.wrong(count, self.jitter.arbitration)
     }
 }
@@ -158,6 +167,21 @@ impl Jitter {
     }
 }
 
+impl Membarrier {
+    fn wrong(&self) -> Result<(), Wrong> {
+        let mend = format!("give it at most {INTERRUPT}");
+        for (field, time) in
+            named!(self: request, send, delivery, interrupt, acknowledgement).iter()
+        {
+            let field = format!("membarrier.{field}");
+            require(*time <= INTERRUPT, &field, time, &mend)?;
+        }
+        let mend = "an interrupted processor must lose some time; \
+                    leave `membarrier` out if the machine has none";
+        require(self.interrupt > Time::ZERO, "membarrier.interrupt", self.interrupt, mend)
+    }
+}
+
 /// The fields of one memory system, with the name that JSON has for it.
 struct Fields<'a> {
     /// The name of the memory system.
@@ -211,11 +235,6 @@ impl Fields<'_> {
         }
         Ok(())
     }
-}
-
-/// Names fields and their values: `named!(self: hit, miss)`.
-macro_rules! named {
-    ($of:ident: $($field:ident),*) => { &[$((stringify!($field), $of.$field)),*] };
 }
 
 impl Memory {

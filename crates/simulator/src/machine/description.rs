@@ -42,6 +42,9 @@ pub struct Machine {
     /// if the line was written in between, and the load is made again. A compare-exchange that
     /// finds another value than it expects has only loaded: it takes the line from no other cache.
     pub linked: bool,
+    /// The barrier that the kernel puts into the other running threads of a program. `None` if it
+    /// has none: both sides of an asymmetric fence are fences then.
+    pub membarrier: Option<Membarrier>,
 }
 
 impl Machine {
@@ -61,6 +64,46 @@ impl Machine {
         self.jitter = Jitter::NONE;
         self
     }
+
+    /// Returns the same machine without [`membarrier`](Self::membarrier): both sides of an
+    /// asymmetric fence are fences.
+    ///
+    /// ```
+    /// use stanchion_simulator::machines;
+    /// assert!(machines::modern(4).membarrier.is_some());
+    /// assert_eq!(machines::modern(4).symmetric_fences().membarrier, None);
+    /// // The papers' machines had no such barrier.
+    /// assert_eq!(machines::firefly().symmetric_fences(), machines::firefly());
+    /// ```
+    #[must_use]
+    pub fn symmetric_fences(mut self) -> Self {
+        self.membarrier = None;
+        self
+    }
+}
+
+/// The times of a barrier in the other running threads of a program: Linux's expedited membarrier.
+///
+/// The processor that asks interrupts each processor that runs another thread of the same address
+/// space, one after another. Then it waits for the last acknowledgement. The kernel serves one call
+/// at a time, as Linux does since 6.8 (`membarrier_ipi_mutex` in `kernel/sched/membarrier.c`).
+///
+/// With one other processor a barrier takes `request + send + delivery + acknowledgement`. With
+/// none, it takes `request`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Membarrier {
+    /// The system call, with its look at the threads that run.
+    pub request: Time,
+    /// The time that the processor that asks takes for each processor that it interrupts.
+    pub send: Time,
+    /// From the sending until the other processor takes the interrupt.
+    pub delivery: Time,
+    /// The time that the interrupted processor loses.
+    pub interrupt: Time,
+    /// From the moment when the other processor takes the interrupt until the one that asked sees
+    /// its acknowledgement. The interrupt can last longer.
+    pub acknowledgement: Time,
 }
 
 /// A processor: the time that it takes for what it computes between two accesses.

@@ -16,7 +16,7 @@ mod tests;
 
 pub use check::Invalid;
 pub use description::{
-    Directory, Jitter, Machine, Memory, PROCESSORS, Processor, Scheduling, Uncached, Update,
-    WriteBack, WriteThrough,
+    Directory, Jitter, Machine, Membarrier, Memory, PROCESSORS, Processor, Scheduling, Uncached,
+    Update, WriteBack, WriteThrough,
 };
 pub use json::Unreadable;

@@ -22,6 +22,10 @@ fn directory(change: impl FnOnce(&mut Directory)) -> Machine {
     })
 }
 
+fn membarrier(change: impl FnOnce(&mut Membarrier)) -> Machine {
+    with(|machine| change(machine.membarrier.as_mut().expect("modern has one")))
+}
+
 #[test]
 fn impossible_machines_are_refused_by_field() {
     let cases = [
@@ -102,6 +106,18 @@ fn impossible_machines_are_refused_by_field() {
             directory(|d| d.exchange = Time::millis(2_000)),
             "memory.directory.exchange is 2 s: give it at most 1 s",
         ),
+        (
+            membarrier(|times| times.interrupt = Time::millis(20)),
+            "membarrier.interrupt is 20 ms: give it at most 1 ms",
+        ),
+        (
+            membarrier(|times| times.interrupt = Time::ZERO),
+            "membarrier.interrupt is 0 ns: an interrupted processor must lose some time",
+        ),
+        (
+            membarrier(|times| times.acknowledgement = Time::NEVER),
+            "membarrier.acknowledgement is never: give it at most 1 ms",
+        ),
     ];
     for (machine, expected) in cases {
         let said = refused(&machine);
@@ -172,6 +188,28 @@ fn every_machine_comes_back_from_json() {
     }
     let odd = with(|machine| machine.name = "\"quantum\": 7,\n  \"switch\": 8".into());
     assert_eq!(Machine::from_json(&odd.to_json()).unwrap(), odd);
+}
+
+#[test]
+fn a_description_of_interrupts_is_refused_with_its_place() {
+    let good = machines::modern(4).to_json();
+    let negative = good.replace("\"interrupt\": \"216 ns\"", "\"interrupt\": \"-216 ns\"");
+    assert_ne!(good, negative);
+    let said = Machine::from_json(&negative).unwrap_err().to_string();
+    assert!(said.contains(r#""-216 ns" is no time: write"#) && said.contains("line"), "{said}");
+
+    let absurd = good.replace("\"interrupt\": \"216 ns\"", "\"interrupt\": \"216 ms\"");
+    let said = Machine::from_json(&absurd).unwrap_err().to_string();
+    assert_eq!(said, r#"machine "modern": membarrier.interrupt is 216 ms: give it at most 1 ms"#);
+
+    let missing = good.replace("\"send\": \"940 ns\",", "");
+    let said = Machine::from_json(&missing).unwrap_err().to_string();
+    assert!(said.contains("missing field `send`"), "{said}");
+
+    let begin = good.find(",\n  \"membarrier\"").expect("it is the last field");
+    let without = format!("{}\n}}\n", &good[..begin]);
+    let symmetric = Machine::from_json(&without).unwrap();
+    assert_eq!(symmetric, machines::modern(4).symmetric_fences());
 }
 
 #[test]

@@ -77,5 +77,6 @@ pub fn challenge() -> Machine {
         release_by_exchange: false,
         // Heinrich, "MIPS R4000 Microprocessor User's Manual", 1994: LL and SC.
         linked: true,
+        membarrier: None,
     }
 }

@@ -76,5 +76,6 @@ pub fn firefly() -> Machine {
         pause: Time::ZERO,
         release_by_exchange: false,
         linked: false,
+        membarrier: None,
     }
 }

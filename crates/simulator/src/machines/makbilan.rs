@@ -72,5 +72,6 @@ pub fn makbilan() -> Machine {
         pause: Time::ZERO,
         release_by_exchange: false,
         linked: false,
+        membarrier: None,
     }
 }

@@ -50,6 +50,15 @@
 //! | `INSTRUCTION_NS` for each | threads that do nothing, 1989 |
 //! | 34 and 37 us for a fork, 37 and 42 us for a signal | user-level threads of 1992 |
 //!
+//! # Asymmetric fences
+//!
+//! On `modern` and `modern-2s` the kernel has an expedited
+//! [membarrier](crate::machine::Membarrier). The heavy side of an asymmetric fence interrupts each
+//! processor that runs another thread of the program, and the light side pays nothing. The kernels
+//! of the papers' machines had none: there both sides are charged as fences. That takes no time,
+//! because the accesses of these machines are in order.
+//! [`symmetric_fences`](Machine::symmetric_fences) takes the barrier away from a server of today.
+//!
 //! # Distance of the measured machine from the computer
 //!
 //! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that

@@ -2,7 +2,7 @@
 //! have published.
 
 use crate::Time;
-use crate::machine::{Directory, Jitter, Machine, Memory, Processor, Scheduling};
+use crate::machine::{Directory, Jitter, Machine, Membarrier, Memory, Processor, Scheduling};
 
 /// The figures that `stanchion machine` measures of a computer. [`modern_measured`] makes a
 /// description of them.
@@ -72,6 +72,14 @@ pub fn modern(processors: usize) -> Machine {
 ///   be equally long. If the sleeper is on another processor, the additional time of the wake is
 ///   the interrupt.
 ///
+/// Interrupts are not among the measurements. Their times are those of a virtual machine with 80
+/// processors on a Xeon with 2.5 GHz: one interrupt, and one to all, by "send IPI" hypercalls
+/// (Linux, commit 4180bf1b655a, "KVM: X86: Implement "send IPI" hypercall", 2018: sums of 100,000
+/// runs). The interrupted processor loses the 800 cycles of a trap (Baumann and others 2009, "The
+/// multikernel", section 5.1). A barrier with one other running thread takes 2.8 us so. `cargo run
+/// --release -p stanchion-machine --example costs` measures it on a computer: 1 to 2 us where the
+/// default was measured, and 0.1 to 0.4 us without one.
+///
 /// Measurements that contradict one another (a swap faster than a load) give the nearest machine
 /// that can be, not an error.
 #[must_use]
@@ -113,6 +121,18 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
         pause,
         release_by_exchange: false,
         linked: false,
+        membarrier: Some(Membarrier {
+            // Without another running thread: measured, 0.1 to 0.4 us (see the docs above).
+            request: Time::nanos(250),
+            // 75.7 us for 79 processors, 2.56 us for one: 73.1 us for 78 more.
+            send: Time::nanos(940),
+            // 2.29 us until the other's handler runs, the sending included.
+            delivery: Time::nanos(1_350),
+            // 800 cycles.
+            interrupt: Time::nanos(216),
+            // 2.56 us less 2.29 us.
+            acknowledgement: Time::nanos(270),
+        }),
     }
 }
 
@@ -192,5 +212,19 @@ pub fn modern_2s() -> Machine {
         pause: Time::nanos(5),
         release_by_exchange: false,
         linked: false,
+        membarrier: Some(Membarrier {
+            // Estimated: a system call that looks at the threads of 128 processors, mostly lines
+            // that no processor has written since the last time.
+            request: Time::nanos(300),
+            // Estimated: four lines of the other processor (its thread, its queue of calls twice,
+            // its acknowledgement), half of them from the other socket.
+            send: Time::nanos(374),
+            // Estimated, as `interrupt` of the scheduling.
+            delivery: Time::micros(1),
+            // 800 cycles (Baumann and others 2009, "The multikernel", section 5.1).
+            interrupt: Time::nanos(375),
+            // 289 cycles: a modified line of the other socket.
+            acknowledgement: Time::nanos(136),
+        }),
     }
 }

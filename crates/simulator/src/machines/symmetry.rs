@@ -95,6 +95,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
         pause: Time::ZERO,
         release_by_exchange: true,
         linked: false,
+        membarrier: None,
     }
 }
 
@@ -129,5 +130,6 @@ pub fn symmetry_b(processors: usize) -> Machine {
         pause: Time::ZERO,
         release_by_exchange: true,
         linked: false,
+        membarrier: None,
     }
 }

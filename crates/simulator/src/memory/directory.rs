@@ -26,8 +26,8 @@
 //!
 //! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the
 //! line comes meanwhile. An exchange waits until the processor's own stores before it have their
-//! lines, as on x86; there, and not at the store, a processor pays for one. The buffer has no
-//! bound.
+//! lines, as on x86; there, and not at the store, a processor pays for one. A fence waits likewise.
+//! The buffer has no bound.
 
 use super::lines::Lines;
 use super::mesi::{Entry, State};
@@ -114,6 +114,12 @@ impl Caches {
         };
         // Other caches see the request when it is served, and then wait for the line.
         Done { at: done, reaches: begins, hit: false, transfer, invalidated, queued, occupied }
+    }
+
+    /// Returns when a fence is done. It takes as long as an exchange of a word that no other
+    /// processor uses: compilers for x86 make one of it, or a fence that takes as long.
+    pub(crate) fn fence(&self, processor: usize, at: Time) -> Time {
+        at.max(self.drained[processor]) + self.times.hit + self.times.exchange
     }
 
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {

@@ -65,6 +65,18 @@ impl System {
         done
     }
 
+    /// Returns when a fence of `processor` is done: its stores before have their lines. Where
+    /// accesses are in order, that is at once.
+    pub(crate) fn fence(&self, processor: usize, at: Time) -> Time {
+        match &self.protocol {
+            Protocol::Directory(caches) => caches.fence(processor, at),
+            Protocol::WriteThrough(_)
+            | Protocol::WriteBack(_)
+            | Protocol::Update(_)
+            | Protocol::Uncached(_) => at,
+        }
+    }
+
     /// Returns the time from one look of a spinner to the next, if it has no cache in which it can
     /// look unnoticed; `None` if it has one.
     pub(crate) fn poll(&self) -> Option<Time> {

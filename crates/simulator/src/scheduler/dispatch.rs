@@ -105,6 +105,7 @@ impl Scheduler {
         processor.current = Some(id);
         processor.last = Some(id);
         processor.since = now;
+        processor.forget_interrupts(now);
         let upcall = if self.threads[id].is_fresh() { scheduling.upcall } else { Time::ZERO };
         let begin = now + switch + upcall;
         processor.slice_end = begin + scheduling.quantum;

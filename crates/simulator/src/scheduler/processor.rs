@@ -34,6 +34,9 @@ pub(crate) struct Processor {
     pub(crate) called: bool,
     /// The slot of gangs that it is in, and the broadcast that took it there.
     pub(crate) slot: (usize, u64),
+    /// The beginnings and ends of the interrupts of barriers for which no thread has paid yet, in
+    /// order.
+    interrupts: Vec<(Time, Time)>,
 }
 
 impl Processor {
@@ -52,12 +55,42 @@ impl Processor {
             owner: Some(ORDINARY),
             called: false,
             slot: (0, 0),
+            interrupts: Vec::new(),
         }
     }
 
     /// Records that putting that thread on costs nothing.
     pub(crate) fn ran_last(&mut self, id: ThreadId) {
         self.last = Some(id);
+    }
+
+    /// Interrupts it `at`, or after the interrupts before, for `length`. Returns when that begins.
+    pub(crate) fn interrupt(&mut self, at: Time, length: Time) -> Time {
+        let begins = self.interrupts.last().map_or(at, |(_, end)| at.max(*end));
+        self.interrupts.push((begins, begins + length));
+        begins
+    }
+
+    /// Takes out the interrupts that have begun by `until`. Returns the time of all of them.
+    #[inline]
+    pub(crate) fn serve_interrupts(&mut self, until: Time) -> Time {
+        if self.interrupts.is_empty() {
+            return Time::ZERO;
+        }
+        let begun = self.interrupts.partition_point(|(begins, _)| *begins <= until);
+        self.interrupts.drain(..begun).map(|(begins, end)| end - begins).sum()
+    }
+
+    /// Returns `at`, or the end of the interrupt that `at` falls into. Forgets the interrupts that
+    /// have begun: the thread did nothing that they could delay.
+    pub(crate) fn notices(&mut self, at: Time) -> Time {
+        let begun = self.interrupts.partition_point(|(begins, _)| *begins <= at);
+        self.interrupts.drain(..begun).last().map_or(at, |(_, end)| at.max(end))
+    }
+
+    /// Forgets the interrupts that are over.
+    pub(crate) fn forget_interrupts(&mut self, now: Time) {
+        self.interrupts.retain(|(_, end)| *end > now);
     }
 
     /// Returns whether it has no thread, and no other application has it.

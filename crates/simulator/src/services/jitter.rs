@@ -20,9 +20,7 @@
 use crate::machine::Jitter;
 use crate::memory::{Done, Kind};
 use crate::random::Random;
-use crate::scheduler::Threads;
-use crate::statistics::Activity;
-use crate::{Machine, ThreadId, Time};
+use crate::{Machine, Time};
 
 /// The constant that makes this stream of numbers differ from the run's.
 const STREAM: u64 = 0x6a69_7474_6572;
@@ -110,19 +108,9 @@ impl Jitters {
 
     /// Returns the time of the handlers of the interrupts that come to `processor` between two
     /// moments.
-    fn handlers(&self, processor: usize, from: Time, until: Time) -> Time {
+    #[inline]
+    pub(crate) fn handlers(&self, processor: usize, from: Time, until: Time) -> Time {
         let ticks = self.ticks[processor];
         Time::picos((ticks.count(until) - ticks.count(from)) * ticks.length)
-    }
-
-    /// Has `id`, which has done something since `began`, serve the interrupts that came meanwhile.
-    #[inline]
-    pub(crate) fn serve(&self, threads: &mut Threads, id: ThreadId, began: Time, until: Time) {
-        let thread = &threads[id];
-        let handlers = self.handlers(thread.processor, began, until);
-        if handlers > Time::ZERO {
-            let end = thread.time + handlers;
-            threads.spend(id, Activity::Switching, end);
-        }
     }
 }

@@ -24,6 +24,7 @@
 //!
 //! Requests of [`keep`](crate::os::keep) are not heard then: they are about the end of slices.
 
+use super::barriers::Barriers;
 use super::delays::Delays;
 use super::gangs::{Gangs, SLOTS};
 use super::shared_memory::SharedMemory;
@@ -67,6 +68,8 @@ pub(crate) struct Kernel {
     pub(crate) gangs: Gangs,
     /// The address spaces.
     pub(crate) spaces: Spaces,
+    /// The barriers that interrupt other processors.
+    barriers: Barriers,
     /// The delays that are still to come.
     delays: Delays,
     /// The reason why the run has failed, if it has.
@@ -91,6 +94,7 @@ impl Kernel {
             memory: SharedMemory::new(&machine, identities, seed),
             gangs: Gangs::default(),
             spaces: Spaces::default(),
+            barriers: Barriers::new(machine.membarrier.clone()),
             delays,
             failure: None,
             instruction: machine.processor.instruction(),
@@ -184,6 +188,7 @@ impl Kernel {
             elapsed,
             accesses: *system.totals(),
             instructions: self.instructions,
+            interrupts: self.barriers.interrupts(),
             threads,
             processors: processors.iter().map(|processor| processor.busy()).collect(),
             words: words.map(|words| words.sum_up(line_of)).unwrap_or_default(),
@@ -203,10 +208,10 @@ impl Kernel {
         if time == Time::ZERO || self.scheduler.interruptible {
             return time;
         }
-        let threads = &mut self.scheduler.threads;
-        let began = threads[id].time;
-        threads.spend(id, Activity::Useful, began + time);
-        self.memory.serve_interrupts(threads, id, began, began + time);
+        let scheduler = &mut self.scheduler;
+        let began = scheduler.threads[id].time;
+        scheduler.threads.spend(id, Activity::Useful, began + time);
+        self.memory.serve_interrupts(scheduler, id, began, began + time);
         Time::ZERO
     }
 
@@ -230,6 +235,25 @@ impl Kernel {
         if self.memory.accesses() >= self.limits.accesses {
             self.failure = Some(Failure::accesses(self.limits.accesses, self.threads()));
         }
+    }
+
+    /// Has `id` wait until the stores of its processor are done.
+    pub(crate) fn fence(&mut self, id: ThreadId) {
+        self.memory.fence(&mut self.scheduler, id);
+    }
+
+    /// Returns whether barriers interrupt other processors on this machine.
+    pub(crate) fn has_barriers(&self) -> bool {
+        self.barriers.are_there()
+    }
+
+    /// Puts a barrier into the other running threads of the address space of `id`, which is the
+    /// earliest of all.
+    pub(crate) fn barrier(&mut self, id: ThreadId) {
+        let began = self.thread(id).time;
+        self.barriers.issue(&mut self.scheduler, id);
+        let until = self.thread(id).time;
+        self.memory.serve_interrupts(&mut self.scheduler, id, began, until);
     }
 
     /// Delays `id`, which is about to make an access, if a thread is to be delayed there. Returns

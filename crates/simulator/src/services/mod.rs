@@ -7,6 +7,7 @@
 //! | `kernel.rs` | [`Kernel`]: the state of a run; threads that become ready, and that leave |
 //! | `spaces.rs`, `shares.rs` | the address spaces; how many processors each has |
 //! | `gangs.rs` | the slots of gangs |
+//! | `barriers.rs` | barriers that interrupt other processors |
 //! | `delays.rs` | threads that stop for a while, anywhere |
 //! | `shared_memory.rs` | `SharedMemory`: what an access takes, and the threads that it wakes |
 //! | `jitter.rs` | what makes the times of accesses differ |
@@ -15,6 +16,7 @@
 //! [`os`](crate::os) has the calls of the program, and the [world](crate::world) runs it.
 
 mod allocator;
+mod barriers;
 mod delays;
 mod gangs;
 mod jitter;

@@ -100,20 +100,36 @@ impl SharedMemory {
         }
         let activity = if done.hit { Activity::Useful } else { Activity::Stalled };
         scheduler.threads.spend(id, activity, end);
-        self.serve_interrupts(&mut scheduler.threads, id, at, end);
+        self.serve_interrupts(scheduler, id, at, end);
     }
 
-    /// Has `id`, which has done something since `began`, serve the interrupts of its processor's
-    /// clock that came meanwhile.
+    /// Has `id`, which has done something from `began` to `until`, serve the interrupts of its
+    /// processor that came meanwhile.
     #[inline]
     pub(crate) fn serve_interrupts(
         &self,
-        threads: &mut Threads,
+        scheduler: &mut Scheduler,
         id: ThreadId,
         began: Time,
         until: Time,
     ) {
-        self.jitters.serve(threads, id, began, until);
+        let Scheduler { threads, processors, .. } = scheduler;
+        let thread = &threads[id];
+        let ticks = self.jitters.handlers(thread.processor, began, until);
+        let handlers = ticks + processors[thread.processor].serve_interrupts(until);
+        if handlers > Time::ZERO {
+            let end = thread.time + handlers;
+            threads.spend(id, Activity::Switching, end);
+        }
+    }
+
+    /// Has `id` wait until the stores of its processor are done.
+    pub(super) fn fence(&self, scheduler: &mut Scheduler, id: ThreadId) {
+        let thread = &scheduler.threads[id];
+        let at = thread.time;
+        let end = self.system.fence(thread.processor, at);
+        scheduler.threads.spend(id, Activity::Stalled, end);
+        self.serve_interrupts(scheduler, id, at, end);
     }
 
     /// A write on `line` reaches the caches at `at`.
@@ -125,6 +141,7 @@ impl SharedMemory {
                 debug_assert_ne!(thread.processor, writer, "a processor runs one thread");
                 let at = next_look(thread.time, self.pause, at);
                 let at = self.jitters.notices(thread.processor, at);
+                let at = scheduler.processors[thread.processor].notices(at);
                 stop_spinning(&mut scheduler.threads, id, at);
                 scheduler.threads.enter(id, Status::Running, at);
                 scheduler.run_at(id, at);

@@ -60,6 +60,9 @@ pub struct Statistics {
     /// The instructions of all threads between their accesses, in hundredths. They are counted on
     /// each machine, and take time on those with a fitted [`Processor`](crate::machine::Processor).
     pub instructions: u64,
+    /// The interrupts that asymmetric fences sent to other processors; see
+    /// [`Membarrier`](crate::machine::Membarrier).
+    pub interrupts: u64,
     /// One entry for each thread, in the order in which they were made.
     pub threads: Vec<ThreadStatistics>,
     /// The time that each processor had a thread of the program on it.

@@ -1,5 +1,6 @@
 //! Tests that may run beside each other, in one program: linking each by itself takes longer.
 
+mod asymmetric;
 mod simulated;
 mod stack;
 mod watch;

@@ -525,15 +525,6 @@ fn threads_are_numbered_as_they_start() {
 }
 
 #[test]
-fn the_light_fence_takes_no_time() {
-    let run = on(1, || {
-        stanchion_machine::asymmetric::light();
-        assert!(stanchion_machine::asymmetric::is_free());
-    });
-    assert_eq!(run.unwrap().statistics.elapsed.as_nanos(), 0);
-}
-
-#[test]
 fn the_same_seed_gives_the_same_run() {
     let run = |seed| {
         Simulation::new(machines::modern(4))
