@@ -17,8 +17,8 @@ use crate::shell;
 const HEADER: &str = "\
 # What an operation costs on the simulated machine `modern`, on the average: nanoseconds as its caller sees them, cache misses, lines that came from
 # another processor's cache, atomic read-modify-writes, and instructions between the accesses (from the table of `cargo xtask instructions`; they take
-# no time on `modern`, since its measured times contain them). All processors do nothing else; with more than one, locks are held for 25 ns and left alone
-# for 25 ns. Written by `cargo xtask costs --update`; a different number fails `cargo xtask costs`.
+# no time on `modern`, since its measured times contain them), and interrupts of other processors by asymmetric fences. All processors do nothing else; with
+# more than one, locks are held for 25 ns and left alone for 25 ns. Written by `cargo xtask costs --update`; a different number fails `cargo xtask costs`.
 ";
 
 /// The options of the command line.
@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Accept the numbers of this run as the committed table
     #[arg(long)]
     update: bool,
+    #[arg(long, conflicts_with = "update")]
+    /// Print the costs where both sides of an asymmetric fence are fences, and compare nothing
+    symmetric_fences: bool,
 }
 
 const PAPERS: &str = "\
@@ -42,10 +45,12 @@ fn table() -> PathBuf {
 
 /// Measures all, and compares.
 pub(crate) fn all() -> Result {
-    costs(&Options { filter: None, update: false })
+    costs(&Options { filter: None, update: false, symmetric_fences: false })
 }
 
 /// Measures, prints, and compares with the committed table or replaces it.
+///
+/// With symmetric fences it only prints.
 pub(crate) fn costs(options: &Options) -> Result {
     if options.update && options.filter.is_some() {
         return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
@@ -53,6 +58,10 @@ pub(crate) fn costs(options: &Options) -> Result {
     let mut command =
         shell::cargo(["run", "--quiet", "--package", "stanchion-costs", "--bin", "costs", "--"]);
     command.args(&options.filter);
+    if options.symmetric_fences {
+        command.arg("--symmetric-fences");
+        return shell::run_teed(&mut command).map(drop);
+    }
     let mut found = compare(&table(), HEADER, &mut command, options)?;
     if options.filter.is_none() {
         let mut papers = shell::cargo(["run", "--quiet", "--package", "stanchion-cli", "--"]);

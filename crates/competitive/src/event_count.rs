@@ -76,7 +76,8 @@ const REGISTRATION: Handshake =
 ///   [`light`](stanchion_machine::asymmetric::light) is free, else a fence and a load.
 /// - With a thread registered it costs a spin lock, and a system call for each thread woken.
 /// - [`prepare`](Self::prepare) costs two locked instructions and
-///   [`heavy`](stanchion_machine::asymmetric::heavy), some 2 µs: search for a while before.
+///   [`heavy`](stanchion_machine::asymmetric::heavy): some 2 µs with one other running thread, and
+///   more with each further one. Search for a while before.
 /// - Order: first asleep, first woken.
 /// - Size: 48 bytes. Threads that wait bring their own memory.
 ///

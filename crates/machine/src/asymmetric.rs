@@ -26,7 +26,7 @@
 //! | simulated, a machine of the papers | charged as a fence | charged as a fence |
 //!
 //! `membarrier` (private expedited) takes 0.1 to 0.4 µs if no other thread of the process runs, and
-//! 1 to 2 µs if one does.
+//! 1 to 2 µs if one does. More running threads make it longer (see below).
 //!
 //! # When the process registers, and the one pause that remains
 //!
@@ -45,6 +45,13 @@
 //! that point, call [`warm_up`] (or [`heavy`]) at the start, best before other threads run.
 //!
 //! `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
+//!
+//! # Many processors
+//!
+//! `heavy` interrupts each processor that runs another thread of the process, one after another,
+//! and since Linux 6.8 the kernel serves one call at a time. So it takes longer with each running
+//! thread. `cargo xtask costs` shows on a simulated machine what that does to each operation, and
+//! `cargo xtask costs --symmetric-fences` what fences on both sides would.
 //!
 //! # System call filters
 //!

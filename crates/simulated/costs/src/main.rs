@@ -1,5 +1,5 @@
 //! Measures the cost of each public operation on the simulated machine: transfers,
-//! read-modify-writes and nanoseconds at 1, 2, 8 and 64 processors.
+//! read-modify-writes, interrupts and nanoseconds at 1, 2, 8 and 64 processors.
 //!
 //! The numbers are the same on every run and on every computer. So a change that adds one cache
 //! miss to a hot path changes the table. The table is committed (`crates/simulated/costs.txt`), and
@@ -21,7 +21,7 @@ mod pools;
 use clap::Parser;
 use measure::Cost;
 use stanchion_machine::sync::Arc;
-use stanchion_simulator::{Arena, Failure};
+use stanchion_simulator::{Arena, Failure, Machine, machines};
 use std::process::ExitCode;
 
 /// The allocator of the simulator: addresses must not depend on this process.
@@ -38,6 +38,10 @@ struct Arguments {
     #[arg(long)]
     /// Print instead, for each source file, its accesses and the instructions before them
     instructions: bool,
+    #[arg(long, conflicts_with = "instructions")]
+    /// Print the costs where the kernel has no `membarrier`: both sides of an asymmetric fence are
+    /// fences
+    symmetric_fences: bool,
 }
 
 fn main() -> ExitCode {
@@ -63,12 +67,17 @@ fn main() -> ExitCode {
         };
     }
     println!("{}", measure::heading());
+    let machines = measure::PROCESSORS.map(machines::modern).map(|machine| {
+        if arguments.symmetric_fences { machine.symmetric_fences() } else { machine }
+    });
     let measured = operations
         .iter()
-        .try_for_each(|operation| rows(operation.name, |n| measure::measure(operation, n)))
+        .try_for_each(|operation| {
+            rows(operation.name, &machines, |on| measure::measure(operation, on))
+        })
         .and_then(|()| {
             pools.into_iter().map(Arc::new).try_for_each(|operation| {
-                rows(operation.name, |n| measure::measure_pool(&operation, n))
+                rows(operation.name, &machines, |on| measure::measure_pool(&operation, on))
             })
         });
     match measured {
@@ -81,9 +90,14 @@ fn main() -> ExitCode {
 }
 
 /// Prints the rows of one operation.
-fn rows(name: &str, measure: impl Fn(usize) -> Result<Cost, Failure>) -> Result<(), String> {
-    for processors in measure::PROCESSORS {
-        let cost = measure(processors)
+fn rows(
+    name: &str,
+    machines: &[Machine],
+    measure: impl Fn(&Machine) -> Result<Cost, Failure>,
+) -> Result<(), String> {
+    for machine in machines {
+        let processors = machine.processors;
+        let cost = measure(machine)
             .map_err(|failure| format!("{name} with {processors} processors: {failure}"))?;
         println!("{}", measure::row(name, processors, cost));
     }

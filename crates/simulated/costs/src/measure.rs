@@ -10,7 +10,7 @@ use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Spin, WaitPolicy, wait_until};
 use stanchion_machine::{clock, thread, topology};
-use stanchion_simulator::{Failure, Simulation, Time, machines};
+use stanchion_simulator::{Failure, Machine, Simulation, Time, machines};
 
 use crate::operation::{Operation, Round, Rounds};
 use crate::pools::PoolOperation;
@@ -31,27 +31,31 @@ pub(crate) struct Cost {
     exchanges: f64,
     /// Instructions between the accesses.
     instructions: f64,
+    /// Interrupts of other processors.
+    interrupts: f64,
 }
 
 /// Rounds of each thread.
 const ROUNDS: u64 = 100;
 
-/// Measures `operation` on the machine `modern` with `processors` processors and as many threads.
-pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, Failure> {
+/// Measures `operation` on `machine`, with as many threads as processors.
+pub(crate) fn measure(operation: &Operation, machine: &Machine) -> Result<Cost, Failure> {
+    let processors = machine.processors;
     cost(processors, |rounds| {
         let set_up = operation.set_up;
-        run(processors, move || rounds_of(set_up(processors), processors, rounds))
+        run(machine, move || rounds_of(set_up(processors), processors, rounds))
     })
 }
 
-/// Measures an operation of a pool on the machine `modern` with `processors` processors.
+/// Measures an operation of a pool on `machine`.
 pub(crate) fn measure_pool(
     operation: &Arc<PoolOperation>,
-    processors: usize,
+    machine: &Machine,
 ) -> Result<Cost, Failure> {
+    let processors = machine.processors;
     cost(processors, |rounds| {
         let operation = operation.clone();
-        run(processors, move || operation.run(processors, rounds))
+        run(machine, move || operation.run(processors, rounds))
     })
 }
 
@@ -83,6 +87,7 @@ fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Resul
         transfers: long.transfers - short.transfers,
         exchanges: long.exchanges - short.exchanges,
         instructions: long.instructions - short.instructions,
+        interrupts: long.interrupts - short.interrupts,
         rounds: long.rounds - short.rounds,
     }
     .each(ROUNDS))
@@ -100,6 +105,8 @@ struct Total {
     exchanges: u64,
     /// Instructions of all threads between their accesses, in hundredths.
     instructions: u64,
+    /// Interrupts of all threads.
+    interrupts: u64,
     /// The number of rounds of all threads.
     rounds: u64,
 }
@@ -113,16 +120,17 @@ impl Total {
             transfers: each(self.transfers),
             exchanges: each(self.exchanges),
             instructions: each(self.instructions) / 100.0,
+            interrupts: each(self.interrupts),
         }
     }
 }
 
 /// Runs `rounds` on the machine, and counts the accesses of all threads.
 fn run(
-    processors: usize,
+    machine: &Machine,
     rounds: impl FnOnce() -> Rounds + Send + 'static,
 ) -> Result<Total, Failure> {
-    let mut machine = machines::modern(processors);
+    let mut machine = machine.clone();
     // Making a thread takes no time, so that only the operation is counted.
     machine.scheduling.spawn = Time::ZERO;
     let run = Simulation::new(machine).run(rounds)?;
@@ -133,6 +141,7 @@ fn run(
         transfers: accesses.transfers,
         exchanges: accesses.exchanges,
         instructions: run.statistics.instructions,
+        interrupts: run.statistics.interrupts,
         rounds: run.result.count,
     })
 }
@@ -171,15 +180,22 @@ fn rounds_of(operations: Vec<Round>, processors: usize, rounds: u64) -> Rounds {
 /// Returns the names of the columns.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10} {:>13}",
-        "# operation", "processors", "ns", "misses", "transfers", "exchanges", "instructions"
+        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10} {:>13} {:>10}",
+        "# operation",
+        "processors",
+        "ns",
+        "misses",
+        "transfers",
+        "exchanges",
+        "instructions",
+        "interrupts"
     )
 }
 
 /// Returns a line of the table.
 pub(crate) fn row(name: &str, processors: usize, cost: Cost) -> String {
-    let Cost { nanos, misses, transfers, exchanges, instructions } = cost;
+    let Cost { nanos, misses, transfers, exchanges, instructions, interrupts } = cost;
     format!(
-        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3} {instructions:>13.2}"
+        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3} {instructions:>13.2} {interrupts:>10.3}"
     )
 }

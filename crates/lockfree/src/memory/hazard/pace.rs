@@ -6,7 +6,8 @@ use stanchion_machine::clock::{self, Ticks};
 use super::RETIREMENT;
 
 /// The number of retired nodes that a record collects before it scans, if they are small. One
-/// [`heavy`](stanchion_machine::asymmetric::heavy), up to 2 µs, is then 8 ns of each node.
+/// [`heavy`](stanchion_machine::asymmetric::heavy), up to 2 µs with one other running thread, is
+/// then 8 ns of each node.
 pub(super) const SCAN: usize = stanchion_machine::sized(256, 1);
 
 /// The number of retired nodes that a record collects at most, while barriers take long.

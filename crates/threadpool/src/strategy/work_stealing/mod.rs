@@ -81,8 +81,9 @@ const THRESHOLD: usize = 64;
 /// | order | own tasks newest first, then `later`, then the injector, both oldest first |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each worker |
 ///
-/// A theft interrupts the victim's processor where [`stanchion_machine::asymmetric`] is free. Else
-/// the owner fences. `later` holds tasks of [`create_last`](Strategy::create_last) and stolen ones.
+/// A theft interrupts each processor that runs a thread of the program where
+/// [`stanchion_machine::asymmetric`] is free. Else the owner fences. `later` holds tasks of
+/// [`create_last`](Strategy::create_last) and stolen ones.
 /// Once in 64 tasks each, `later` and the injector come before own tasks.
 ///
 /// ```
