@@ -85,7 +85,7 @@ impl Processor {
     /// have begun: the thread did nothing that they could delay.
     pub(crate) fn notices(&mut self, at: Time) -> Time {
         let begun = self.interrupts.partition_point(|(begins, _)| *begins <= at);
-        self.interrupts.drain(..begun).last().map_or(at, |(_, end)| at.max(end))
+        self.interrupts.drain(..begun).next_back().map_or(at, |(_, end)| at.max(end))
     }
 
     /// Forgets the interrupts that are over.
