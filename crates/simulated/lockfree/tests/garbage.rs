@@ -59,7 +59,9 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
 /// Returns the number of pieces that are alive when the others have ended, less the number before,
 /// and whether the victim was frozen.
 fn grown(make: fn() -> Arc<dyn Subject>, accesses: u64) -> (isize, bool) {
-    let run = Simulation::new(machines::modern(3)).run(move || {
+    // Where barriers take long, a thread collects up to 4,096 nodes before it scans.
+    let machine = machines::modern(3).symmetric_fences();
+    let run = Simulation::new(machine).run(move || {
         let subject = make();
         (0..4).for_each(|value| _ = subject.put(value));
         let own = subject.clone();
