@@ -2,7 +2,7 @@
 //! panic. They write an accepted input so that it reads the same again.
 //!
 //! `cargo +nightly fuzz run wait_file`. The same property runs over changed and cut recordings in
-//! every `cargo test` (`crates/competitive/tests/wait_files.rs`).
+//! every `cargo test` (`crates/competitive/tests/together/wait_files.rs`).
 
 #![no_main]
 

@@ -31,7 +31,7 @@
 //! of the threads. The words only tell when to look and when to end. A piece is counted before it
 //! is discounted. That follows from the pool: a thread that takes a piece out comes after the
 //! thread that put it in, so the two changes of the one word `count` are in that order. The model
-//! is `crates/loom/applications/tests/outstanding.rs`.
+//! is `crates/loom/applications/tests/together/outstanding.rs`.
 //!
 //! Source: the count of work in the system is folklore of branch and bound. The 1997 paper (M.
 //! Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking

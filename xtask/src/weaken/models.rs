@@ -18,7 +18,9 @@ pub(crate) struct Model {
     room: String,
     /// The test program that has it.
     program: PathBuf,
-    /// Its name in that program.
+    /// Its path in that program.
+    path: String,
+    /// Its name in the tables.
     name: String,
     /// Executions explored when nothing is weakened; the measure of how long it takes that is the
     /// same everywhere.
@@ -32,10 +34,10 @@ pub(crate) struct Model {
 impl Model {
     /// `test`, of which only the committed table says how much it explores.
     fn unmeasured(test: &Test, executions: u64) -> Self {
-        let Test { room, program, name } = test.clone();
+        let Test { room, program, path, name } = test.clone();
         // Slower than any that was measured.
         let took = Duration::from_micros(250).saturating_mul(executions.try_into().unwrap_or(0));
-        Self { room, program, name, executions, took, reaches: HashSet::new() }
+        Self { room, program, path, name, executions, took, reaches: HashSet::new() }
     }
 }
 
@@ -77,8 +79,19 @@ struct Test {
     room: String,
     /// The test program that has it.
     program: PathBuf,
-    /// Its name in that program.
+    /// Its path in that program.
+    path: String,
+    /// Its name in the tables.
     name: String,
+}
+
+/// Returns the name that the tables have for the test at `path` of a program: without the module of
+/// its file, if the program has several files.
+fn name(program: &Path, path: &str) -> String {
+    let together =
+        program.file_name().is_some_and(|file| file.to_string_lossy().starts_with("together-"));
+    let inside = path.split_once("::").filter(|_| together);
+    inside.map_or(path, |(_, inside)| inside).to_owned()
 }
 
 /// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it
@@ -106,11 +119,12 @@ fn tests(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Test>> {
             text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
         };
         let ignored = named(&ignored);
-        let names = named(&all).into_iter().filter(|name| !ignored.contains(name));
-        tests.extend(names.map(|name| Test {
+        let paths = named(&all).into_iter().filter(|path| !ignored.contains(path));
+        tests.extend(paths.map(|path| Test {
             room: room.to_owned(),
             program: program.clone(),
-            name,
+            name: name(&program, &path),
+            path,
         }));
     }
     Ok(tests)
@@ -199,19 +213,19 @@ fn programs(tree: &Path, rooms: &[&'static str]) -> Result<Vec<(&'static str, Pa
     Ok(programs.into_iter().map(|(at, program)| (rooms[at], program)).collect())
 }
 
-fn command(program: &Path, name: &str) -> Command {
+fn command(program: &Path, path: &str) -> Command {
     let mut command = Command::new(program);
-    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).current_dir(copy::folder());
+    command.args([path, "--exact", "--nocapture", "--test-threads=1"]).current_dir(copy::folder());
     command
 }
 
 fn unweakened(test: Test, worker: usize) -> Result<Model> {
-    let Test { room, program, name } = test;
+    let Test { room, program, path, name } = test;
     let reached = copy::folder().join(format!("reached-{worker}"));
     std::fs::write(&reached, "").map_err(Failure::file(&reached))?;
     let log = copy::folder().join(format!("log-{worker}"));
     let begin = Instant::now();
-    let mut run = command(&program, &name);
+    let mut run = command(&program, &path);
     run.env(copy::REACHED, &reached);
     let ended = shell::run_limited(&run, Duration::from_secs(600), &log)?;
     let took = begin.elapsed();
@@ -225,7 +239,7 @@ fn unweakened(test: Test, worker: usize) -> Result<Model> {
     let reaches = text.lines().filter_map(|line| line.parse().ok()).collect();
     let reports = explored::reported(&ended.output);
     let executions = if reports.is_empty() { u64::MAX } else { reports.values().sum() };
-    Ok(Model { room, program, name, executions, took, reaches })
+    Ok(Model { room, program, path, name, executions, took, reaches })
 }
 
 /// Runs every mutant, and says what became of each, in the same order.
@@ -286,7 +300,7 @@ fn fate(models: &[&Model], mutant: &Mutant, worker: usize) -> Result<Outcome> {
     let log = copy::folder().join(format!("log-{worker}"));
     let mut late = None;
     for model in models {
-        let mut run = command(&model.program, &model.name);
+        let mut run = command(&model.program, &model.path);
         run.env(copy::WEAKEN, format!("{}:{}", mutant.site, mutant.weaker));
         let ended = shell::run_limited(&run, TIME + 4 * model.took, &log)?;
         match ended.status {

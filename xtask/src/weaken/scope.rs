@@ -65,7 +65,7 @@ fn included(room: &str) -> Result<Option<String>> {
 /// Returns whether these models include the file.
 fn includes(models: &str, path: &str) -> bool {
     let path = path.strip_prefix("crates/").unwrap_or(path);
-    models.contains(&format!("#[path = \"../../../{path}\"]"))
+    models.contains(&format!("#[path = \"../../../../{path}\"]"))
 }
 
 /// The files with orderings, but for those that no twin has.

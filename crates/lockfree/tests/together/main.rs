@@ -8,6 +8,8 @@ mod copied;
 mod further;
 mod heaps;
 mod listed;
+mod others;
+mod rank_error;
 mod stacks;
 #[path = "../common/values.rs"]
 mod values;

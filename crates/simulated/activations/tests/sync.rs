@@ -5,7 +5,7 @@
 //! thread in the middle of a critical section computes there, yields, or blocks in the kernel. A
 //! wake-up that is lost leaves a thread waiting for ever, which is a deadlock in virtual time, and
 //! is reported as such. Errors that take a memory ordering are for loom
-//! (`crates/loom/activations/tests/sync.rs`).
+//! (`crates/loom/activations/tests/together/sync.rs`).
 //!
 //! Each scene, and the failure that it looks for:
 //!

@@ -32,7 +32,7 @@
 //!    Both looks count a fork that a thief claims. So *I* does not sleep while a stack has a fork,
 //!    claimed or not.
 //!
-//! The models in `crates/loom/threadpool/tests/forks.rs` check the stack, and those of
+//! The models in `crates/loom/threadpool/tests/together/forks.rs` check the stack, and those of
 //! `sleeping.rs` the words of idle workers.
 //!
 //! # The owner of a fork

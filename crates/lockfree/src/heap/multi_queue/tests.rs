@@ -1,5 +1,5 @@
 //! Tests that need to hold a heap, or to choose the random numbers. The tests with threads are in
-//! `tests/rank_error.rs`.
+//! `tests/together/rank_error.rs`.
 
 use super::*;
 use static_assertions::{assert_impl_all, assert_not_impl_any};

@@ -1,0 +1,10 @@
+//! The models of this twin, in one program: linking each file by itself takes longer.
+
+mod apart;
+mod asymmetric;
+mod handshake;
+mod looks;
+mod machine;
+mod made_by_new;
+mod park;
+mod watch;

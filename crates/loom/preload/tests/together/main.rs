@@ -1,0 +1,4 @@
+//! The models of this twin, in one program: linking each file by itself takes longer.
+
+mod permits;
+mod seat;
