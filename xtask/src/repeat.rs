@@ -2,7 +2,8 @@
 //!
 //! A test that fails once in a hundred runs has a defect, or tests one. Alone on a quiet computer
 //! it may never fail. So all test programs run many times, half of the rounds beside busy processes
-//! and a reader of many files. Documentation tests are no programs and are left out.
+//! and a reader of many files. Documentation tests are no programs and are left out. So are the
+//! programs of the twins: loom and the simulated machine do the same in each run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,6 +31,10 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     /// The longest time of one program, in seconds
     limit: u64,
+    #[arg(long)]
+    /// Run those of loom and of the simulated machine too, which do the same in each run; a filter
+    /// runs all that it names
+    all: bool,
     #[arg(last = true)]
     /// Passed to the test programs
     arguments: Vec<String>,
@@ -57,16 +62,21 @@ pub(crate) fn repeat(options: &Options) -> Result {
                 "no test program has `{filter}` in its name; there are:\n  {names}"
             )));
         }
+    } else if !options.all {
+        programs.retain(|program| !is_of_a_twin(&program.name));
     }
     let kept = shell::target().join("repeat");
     std::fs::create_dir_all(&kept).map_err(Failure::file(&kept))?;
     let mut failed: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut took: BTreeMap<&str, Duration> = BTreeMap::new();
     let begin = Instant::now();
     for round in 1..=options.times {
         let load = Load::new(if round % 2 == 0 { options.busy } else { 0 })?;
         for program in &programs {
             let log = kept.join(format!("{round}-{}.txt", program.name.replace('/', "-")));
+            let started = Instant::now();
             let why = run(program, options, &log)?;
+            *took.entry(&program.name).or_default() += started.elapsed();
             if let Some(why) = why {
                 *failed.entry(&program.name).or_default() += 1;
                 println!("round {round}: {} {why}: {}", program.name, log.display());
@@ -83,6 +93,7 @@ pub(crate) fn repeat(options: &Options) -> Result {
             begin.elapsed().as_secs()
         );
     }
+    println!("the longest, in seconds a round: {}", longest(&took, options.times));
     if failed.is_empty() {
         return Ok(());
     }
@@ -92,6 +103,21 @@ pub(crate) fn repeat(options: &Options) -> Result {
         kept.display(),
         lines.collect::<Vec<_>>().join("\n")
     )))
+}
+
+/// Returns the ten programs that took longest, with their mean seconds.
+fn longest(took: &BTreeMap<&str, Duration>, rounds: u32) -> String {
+    let mut sorted: Vec<_> = took.iter().collect();
+    sorted.sort_by_key(|&(_, &took)| std::cmp::Reverse(took));
+    let mean = |took: &Duration| took.as_secs_f64() / f64::from(rounds.max(1));
+    let told = sorted.iter().take(10).map(|(name, took)| format!("{name} {:.1}", mean(took)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns whether the program runs under loom or on the simulated machine.
+fn is_of_a_twin(name: &str) -> bool {
+    let package = name.split('/').next().unwrap_or_default();
+    package.ends_with("-loom") || package.ends_with("-simulated")
 }
 
 /// Runs a program once. Returns in what way it failed, if it did.
@@ -208,6 +234,21 @@ mod tests {
         assert!(program(&message(id, true, "null")).is_none());
         assert!(program(&message(id, false, r#""/t/locks-1""#)).is_none());
         assert!(program("no message").is_none());
+    }
+
+    #[test]
+    fn the_longest_come_first() {
+        let second = Duration::from_secs(1);
+        let took = BTreeMap::from([("a/x", second), ("b/y", 3 * second), ("c/z", 2 * second)]);
+        assert_eq!(longest(&took, 2), "b/y 1.5, c/z 1.0, a/x 0.5");
+    }
+
+    #[test]
+    fn only_twins_are_twins() {
+        assert!(is_of_a_twin("stanchion-spin-loom/locks"));
+        assert!(is_of_a_twin("stanchion-gang-simulated/barriers"));
+        assert!(!is_of_a_twin("stanchion-simulator/together"));
+        assert!(!is_of_a_twin("stanchion-lockfree/loom-simulated"));
     }
 
     #[test]
