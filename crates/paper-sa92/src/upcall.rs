@@ -9,14 +9,20 @@
 //! kernel threads are as good. If a user-level operation costs U, one through the kernel V, and a
 //! kernel thread's T, the share is (T - U) / (V - U).
 //!
-//! Rule of the verdict: *holds* if a signal through the kernel takes user-level threads no longer
-//! than kernel threads' Signal-Wait; else *differs*, as the paper's own does, which was five times
-//! as long. *not judged* if the ratio of the two is not known precisely enough ([`Precision`]).
+//! Rule of the verdict on this computer: *holds* if a signal through the kernel takes user-level
+//! threads no longer than kernel threads' Signal-Wait; else *differs*. *not judged* if the ratio of
+//! the two is not known precisely enough ([`Precision`]).
+//!
+//! On the simulated Firefly it *holds* if the signal takes 3 to 8 times as long as that. The paper
+//! measured 2.4 ms there, "a factor of five worse than Topaz threads" (section 5.2), which is 5.4
+//! times the 441 µs of its table I. An upcall and kernel threads' Signal-Wait are inputs. What is
+//! judged is how many upcalls a signal takes, and how much of the kernel's own way comes on top. On
+//! another simulated machine it is not judged.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use stanchion_simulator::{Failure, Machine, Simulation, inside};
+use stanchion_simulator::{Failure, Machine, Simulation, inside, machines};
 
 use super::fibers::Fibers;
 use super::setting::System;
@@ -32,7 +38,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "sa92/upcall",
     paper: Paper::Sa92,
     title: "Signal-Wait forced through the kernel",
-    claim: "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
+    claim: "2.4 ms on the Firefly, five times kernel threads; on this computer ours stays below kernel-thread Signal-Wait.",
     bodies: Bodies::Machines {
         real: Body::Run(here),
         simulated: Body::Run(Simulated::on(&["firefly"], there)),
@@ -58,6 +64,17 @@ impl Costs {
         }
         ((self.kernel - self.user) / (self.through - self.user)).max(0.0)
     }
+
+    fn verdict(self, holds: bool) -> Verdict {
+        Verdict::when(
+            holds,
+            format!(
+                "a signal through the kernel takes {} times as long as kernel threads' own; user-level threads win while at most {} of the operations go there",
+                significant(self.through / self.kernel),
+                percent(self.break_even())
+            ),
+        )
+    }
 }
 
 fn here(context: &Context) -> Result<Outcome, Stop> {
@@ -69,7 +86,7 @@ fn here(context: &Context) -> Result<Outcome, Stop> {
         });
         measured.join().unwrap_or_else(|_| Err(Stop::Failed("a signal panicked".to_owned())))
     })?;
-    let mut outcome = outcome(costs);
+    let mut outcome = outcome(costs, costs.verdict(costs.through <= costs.kernel));
     outcome.verdict = repeated.judge(outcome.verdict);
     let same =
         Comparison::new("the same through pipes, kernel threads", "not tried", micros(pipes));
@@ -111,13 +128,28 @@ fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(2);
     let [kernel, through] = through(machine)?;
     let user = simulated::costs(System::Activations).signal_wait as f64;
-    let mut outcome = outcome(Costs { user, through, kernel });
+    let costs = Costs { user, through, kernel };
+    let mut outcome = outcome(costs, on_firefly(costs));
+    if machine.name != machines::firefly().name {
+        let told = outcome.verdict.because().to_owned();
+        outcome.verdict =
+            Verdict::NotJudged(format!("the paper's factor is the Firefly's. {told}"));
+    }
     outcome.notes.push(format!(
-        "What an upcall costs is an input ({} µs, half of what the paper measured for this experiment), as are 42 µs for a signal among user-level threads; what follows is how many upcalls \
-         a signal takes, and the break-even share. Kernel threads' own is what the machine's description takes for sleeping, waking and switching.",
+        "What an upcall costs is an input ({} µs, half of what the paper measured for this experiment), as are 42 µs for a signal among user-level threads, and kernel threads' Signal-Wait \
+         (441 µs on the Firefly: `park`, a switch and `wake` of the machine's description). What follows is how many upcalls a signal takes, the kernel's own way beside them, and the \
+         break-even share.",
         machine.scheduling.upcall.as_nanos() / 1_000
     ));
     Ok(outcome)
+}
+
+/// Times of kernel threads' Signal-Wait that a signal through the kernel takes on the Firefly.
+const TIMES: core::ops::RangeInclusive<f64> = 3.0..=8.0;
+
+/// Judges the costs on the simulated Firefly.
+fn on_firefly(costs: Costs) -> Verdict {
+    costs.verdict(TIMES.contains(&(costs.through / costs.kernel)))
 }
 
 /// Measures Signal-Wait of kernel threads, and of user-level threads on activations that wait in
@@ -201,7 +233,7 @@ fn micros(nanos: f64) -> String {
     format!("{} µs", significant(nanos / 1e3))
 }
 
-fn outcome(costs: Costs) -> Outcome {
+fn outcome(costs: Costs, verdict: Verdict) -> Outcome {
     Outcome {
         comparisons: vec![
             Comparison::new(
@@ -221,25 +253,12 @@ fn outcome(costs: Costs) -> Outcome {
                 percent(costs.break_even()),
             ),
         ],
-        ..Outcome::new(verdict(costs))
+        ..Outcome::new(verdict)
     }
-}
-
-fn verdict(costs: Costs) -> Verdict {
-    Verdict::when(
-        costs.through <= costs.kernel,
-        format!(
-            "a signal through the kernel takes {} times as long as kernel threads' own; user-level threads win while at most {} of the operations go there",
-            significant(costs.through / costs.kernel),
-            percent(costs.break_even())
-        ),
-    )
 }
 
 #[cfg(test)]
 mod tests {
-    use stanchion_simulator::machines;
-
     use super::*;
 
     #[test]
@@ -247,10 +266,15 @@ mod tests {
         let paper = Costs { user: 42.0, through: 2_400.0, kernel: 441.0 };
         let share = paper.break_even();
         assert!((share * paper.through + (1.0 - share) * paper.user - paper.kernel).abs() < 1e-9);
-        assert_eq!(verdict(paper).name(), "differs");
         let ours = Costs { user: 0.1, through: 3.0, kernel: 4.0 };
-        assert_eq!((ours.break_even(), verdict(ours).name()), (1.0, "holds"));
+        assert_eq!(ours.break_even(), 1.0);
         assert_eq!(Costs { user: 5.0, through: 6.0, kernel: 4.0 }.break_even(), 0.0);
+    }
+
+    #[test]
+    fn on_the_firefly_the_factor_is_the_papers() {
+        let judged = |through| on_firefly(Costs { user: 42.0, through, kernel: 441.0 }).name();
+        assert_eq!([1_200.0, 2_400.0, 3_600.0].map(judged), ["differs", "holds", "differs"]);
     }
 
     /// The description has half of it for an upcall, so this says that there are two of them.
@@ -260,6 +284,7 @@ mod tests {
         let through = turns(&machine, true).unwrap();
         assert!((2_400_000.0..3_200_000.0).contains(&through), "{through}");
         let kernel = turns(&machine, false).unwrap();
-        assert!((150_000.0..500_000.0).contains(&kernel), "{kernel}");
+        // Table I.
+        assert!((kernel / 441_000.0 - 1.0).abs() < 0.01, "{kernel}");
     }
 }

@@ -7,7 +7,7 @@ use crate::machine::{Jitter, Machine, Memory, Processor, Scheduling, Update};
 /// Six CVAX processors; the seventh, a MicroVAX, does input and output only (section 3).
 ///
 /// C, the paper's context switch, is 200 us (section 4): what a thread spends on going to sleep,
-/// the switch, and what passes until it runs again.
+/// the switch, and what passes until it runs again. The waker's own time is not in C.
 #[must_use]
 pub fn firefly() -> Machine {
     Machine {
@@ -44,8 +44,10 @@ pub fn firefly() -> Machine {
             // In `wake`.
             kick: Time::ZERO,
             wakeup: Time::micros(50),
-            // Estimated: half of `park`.
-            wake: Time::micros(50),
+            // Topaz's Signal-Wait on this machine, less `park` and a switch: Anderson, Bershad,
+            // Lazowska and Levy 1992, table I, 441 us. Its benchmark runs on one processor, so
+            // `wakeup` passes while the signaller falls asleep.
+            wake: Time::micros(291),
             // Topaz's Null Fork on this machine, less its switch: Anderson, Bershad, Lazowska and
             // Levy 1992, table I, 948 us.
             spawn: Time::micros(900),
