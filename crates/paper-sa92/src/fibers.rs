@@ -1,5 +1,5 @@
-//! User-level threads on the simulated machine: FastThreads, over kernel threads or over
-//! activations.
+//! A model of the paper's user-level threads on the simulated machine: FastThreads, over kernel
+//! threads or over activations, with the costs that the paper measured.
 //!
 //! A user-level thread is a coroutine. A virtual processor takes one from the ready list, runs it
 //! until it ends or waits for another, and takes the next. The two systems differ only in what a
@@ -16,9 +16,10 @@
 //! unblocked is in the middle of an activation, and goes on with it ([`Next::Resume`]). The upcalls
 //! are the paper's, each with its cost from the description of the machine.
 //!
-//! One thing is left out. The scheduler's own sections take no lock here, so no thread is ever
-//! preempted in one. The paper makes its sections safe by recovery, which costs nothing while no
-//! thread is preempted. Over kernel threads the omission flatters user-level threads.
+//! The scheduler's own sections take no lock here, so no thread is ever preempted in one. The paper
+//! makes its sections safe by recovery, which costs nothing while no thread is preempted. Over
+//! kernel threads the omission flatters user-level threads. The paper does not say how long the
+//! sections are; a counterfactual run sweeps it ([`Costs::locked`]).
 //!
 //! # Invariants
 //!
@@ -49,6 +50,17 @@ const STACK: usize = 128 << 10;
 /// The time between two looks of a virtual processor that has nothing to do, in nanoseconds.
 const LOOK_NS: u64 = 100_000;
 
+/// The time for a free lock, in nanoseconds. Estimated: a test-and-set, a store and the calls
+/// around them.
+const LOCK_NS: u64 = 10_000;
+
+/// The time between two looks at a lock that is taken, in nanoseconds: some fifteen instructions.
+const SPIN_NS: u64 = 5_000;
+
+/// The time that an idle processor looks for work, in nanoseconds. "For a short period", the paper
+/// says: it is a twentieth of a quantum.
+const PATIENCE_NS: u64 = 5_000_000;
+
 /// The costs of operations on the paper's machine, in nanoseconds: inputs, not results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
@@ -61,6 +73,17 @@ pub(super) struct Costs {
     /// The time that an idle processor on activations looks for work before it goes back to the
     /// kernel.
     pub(super) patience: u64,
+    /// The percentage of a fork, or of a signal and wait, for which the thread holds the lock of
+    /// the ready list.
+    pub(super) locked: u64,
+}
+
+impl Costs {
+    /// User-level threads over kernel threads, by table IV of the paper.
+    pub(super) const USER: Self =
+        Self { fork: 34_000, signal_wait: 37_000, lock: LOCK_NS, patience: PATIENCE_NS, locked: 0 };
+    /// User-level threads on activations, by the same table.
+    pub(super) const ACTIVATIONS: Self = Self { fork: 37_000, signal_wait: 42_000, ..Self::USER };
 }
 
 /// A thread that can go on.
@@ -86,6 +109,8 @@ pub(super) struct Fibers {
     ended: Cell<bool>,
     /// The charges for operations.
     costs: Costs,
+    /// Set while a thread holds the lock of the ready list.
+    is_locked: Cell<bool>,
     /// Virtual processors that look for work.
     idle: Cell<usize>,
     /// The address space and the most processors it may have; none over kernel threads.
@@ -125,6 +150,7 @@ impl Fibers {
             ready: RefCell::default(),
             ended: Cell::new(false),
             costs,
+            is_locked: Cell::new(false),
             idle: Cell::new(0),
             space: Cell::new(None),
         })
@@ -153,6 +179,20 @@ impl Fibers {
         let own = Rc::clone(self);
         let space = Space::new("user-level threads", 0, 1, move |events| own.handle(events));
         self.space.set(Some((space, processors)));
+    }
+
+    /// Spends the time of an operation on threads, a part of it with the lock of the ready list. A
+    /// thread that finds the lock taken spins.
+    fn operate(&self, nanos: u64) {
+        let locked = nanos * self.costs.locked / 100;
+        inside::work(nanos - locked);
+        if locked > 0 {
+            while self.is_locked.replace(true) {
+                inside::work(SPIN_NS);
+            }
+            inside::work(locked);
+            self.is_locked.set(false);
+        }
     }
 
     fn begin(self: &Rc<Self>, main: impl FnOnce() + 'static) {
@@ -255,7 +295,7 @@ impl Fork for OnFibers {
         let (result, waiter) = (Cell::new(None), RefCell::new(None::<Rc<Fiber>>));
         let half = || {
             let done = catch_unwind(AssertUnwindSafe(other));
-            inside::work(current().0.costs.signal_wait / 2);
+            current().0.operate(current().0.costs.signal_wait / 2);
             result.set(Some(done));
             let waiter = waiter.borrow_mut().take();
             if let Some(waiter) = waiter {
@@ -267,10 +307,10 @@ impl Fork for OnFibers {
         let half = unsafe {
             core::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(half)
         };
-        inside::work(program.costs.fork);
+        program.operate(program.costs.fork);
         program.make_ready(Fiber::new(half));
         let here = catch_unwind(AssertUnwindSafe(one));
-        inside::work(program.costs.signal_wait / 2);
+        program.operate(program.costs.signal_wait / 2);
         let there = loop {
             match result.take() {
                 Some(there) => break there,
@@ -339,7 +379,7 @@ unsafe impl RawMutex for FiberLock {
         let waiter = self.waiters.borrow_mut().pop_front();
         if let Some(waiter) = waiter {
             let (program, _) = current();
-            inside::work(program.costs.signal_wait / 2);
+            program.operate(program.costs.signal_wait / 2);
             program.make_ready(waiter);
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Speed-up is over the same program on one thread without a cache.
 //!
-//! Rule of the verdict: *holds* if user-level threads of either kind reach three quarters of the
+//! Rule of the verdict, on a simulated machine for the models of the paper's threads
+//! (`simulated.rs`): *holds* if user-level threads of either kind reach three quarters of the
 //! processors with every number of them, and kernel threads with locks that sleep at once stay
 //! below both by a tenth with all of them; else *differs*. *not judged* with one processor, nor if
 //! a speed-up that decides is not known precisely enough ([`Precision`]).
@@ -64,7 +65,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let setting =
         |system, processors| Setting { system, processors, memory: 100, copies: 1, program };
     let mut settings = vec![setting(System::Sequential, 1)];
-    for system in System::COMPARED {
+    let systems = stage.systems();
+    for &system in &systems {
         settings.extend((1..=most).map(|processors| setting(system, processors)));
     }
     let deciding = Deciding {
@@ -82,8 +84,8 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         ranges: ranges.by_ref().take(most).collect(),
     };
     let lines: Vec<Line> =
-        System::COMPARED.into_iter().zip(runs.measured[1..].chunks(most)).map(line).collect();
-    Ok(runs.outcome(outcome(&lines), stage.notes(program, &runs)))
+        systems.into_iter().zip(runs.measured[1..].chunks(most)).map(line).collect();
+    Ok(runs.outcome(outcome(&lines, stage.judged()), stage.notes(program, &runs)))
 }
 
 /// Returns whether a setting decides: one thread, over which speed-up is; user threads with every
@@ -92,11 +94,13 @@ fn decides(setting: &Setting, most: usize) -> bool {
     match setting.system {
         System::Sequential | System::User | System::Activations => true,
         System::Kernel => setting.processors == most,
-        System::Competitive | System::Staying => false,
+        System::Competitive | System::Staying | System::UserModel | System::ActivationsModel => {
+            false
+        }
     }
 }
 
-fn outcome(lines: &[Line]) -> Outcome {
+fn outcome(lines: &[Line], judged: (System, System)) -> Outcome {
     let most = lines.first().map_or(0, |line| line.points.len());
     let comparisons = lines.iter().map(|line| {
         let paper = match line.system {
@@ -120,15 +124,14 @@ fn outcome(lines: &[Line]) -> Outcome {
             y: Axis::linear("speed-up"),
             series: series.collect(),
         }],
-        ..Outcome::new(verdict(lines))
+        ..Outcome::new(verdict(lines, judged))
     }
 }
 
-fn verdict(lines: &[Line]) -> Verdict {
+/// Judges kernel threads, and the two `judged` systems of user-level threads.
+fn verdict(lines: &[Line], (user, on): (System, System)) -> Verdict {
     let of = |system| lines.iter().find(|line| line.system == system);
-    let (Some(kernel), Some(user), Some(on)) =
-        (of(System::Kernel), of(System::User), of(System::Activations))
-    else {
+    let (Some(kernel), Some(user), Some(on)) = (of(System::Kernel), of(user), of(on)) else {
         return Verdict::NotJudged("a system is missing".to_owned());
     };
     let most = kernel.points.len();
@@ -154,6 +157,8 @@ mod tests {
     use super::super::setting::FINE;
     use super::*;
 
+    const JUDGED: (System, System) = (System::User, System::Activations);
+
     fn judged(kernel: [f64; 2], user: [f64; 2], on: [f64; 2]) -> &'static str {
         let line = |system, speeds: [f64; 2]| Line {
             system,
@@ -162,8 +167,8 @@ mod tests {
         };
         let lines =
             [line(System::Kernel, kernel), line(System::User, user), line(System::Activations, on)];
-        assert_eq!(outcome(&lines).comparisons.len(), 3);
-        verdict(&lines).name()
+        assert_eq!(outcome(&lines, JUDGED).comparisons.len(), 3);
+        verdict(&lines, JUDGED).name()
     }
 
     #[test]
@@ -192,6 +197,6 @@ mod tests {
             points: vec![(1, 1.0)],
             ranges: Vec::new(),
         });
-        assert_eq!(verdict(&lines).name(), "not judged");
+        assert_eq!(verdict(&lines, JUDGED).name(), "not judged");
     }
 }

@@ -1,6 +1,7 @@
 //! Figure 3: the time of the n-body program by how much of its data fits into memory.
 //!
-//! Rule of the verdict: *holds* if, where half fits, activations take at most 0.6 of the time of
+//! Rule of the verdict, on a simulated machine for the models of the paper's threads
+//! (`simulated.rs`): *holds* if, where half fits, activations take at most 0.6 of the time of
 //! user threads on kernel threads, and where all fits the two are within a tenth of each other;
 //! else *differs*. *not judged* if one of these ratios is not known precisely enough
 //! ([`Precision`]).
@@ -64,7 +65,10 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let memory = context.pick(&QUICK[..], &MEMORY[..]);
     let program = stage.coarse(context);
     let processors = stage.processors(context);
-    let systems = stage.systems();
+    let mut systems = stage.systems();
+    if matches!(stage, Stage::Real) {
+        systems.push(System::Staying);
+    }
     let settings: Vec<Setting> = systems
         .iter()
         .flat_map(|&system| {
@@ -98,10 +102,10 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     };
     let lines: Vec<Line> =
         systems.into_iter().zip(runs.measured.chunks(memory.len())).map(line).collect();
-    Ok(runs.outcome(outcome(&lines), stage.notes(program, &runs)))
+    Ok(runs.outcome(outcome(&lines, stage.judged()), stage.notes(program, &runs)))
 }
 
-fn outcome(lines: &[Line]) -> Outcome {
+fn outcome(lines: &[Line], judged: (System, System)) -> Outcome {
     let of = |system| lines.iter().find(|line| line.system == system);
     let comparison = |(system, over, paper): (System, System, &str)| {
         let (one, other) = (of(system)?, of(over)?);
@@ -115,6 +119,7 @@ fn outcome(lines: &[Line]) -> Outcome {
         (System::Activations, System::User, "well below 1"),
         (System::Activations, System::Kernel, "below 1"),
         (System::Staying, System::User, "not tried"),
+        (System::ActivationsModel, System::UserModel, "well below 1"),
     ]
     .into_iter()
     .filter_map(comparison);
@@ -144,13 +149,14 @@ fn outcome(lines: &[Line]) -> Outcome {
             columns,
             rows: lines.iter().map(row).collect(),
         }],
-        ..Outcome::new(verdict(lines))
+        ..Outcome::new(verdict(lines, judged))
     }
 }
 
-fn verdict(lines: &[Line]) -> Verdict {
+/// Judges the two `judged` systems of user-level threads.
+fn verdict(lines: &[Line], (user, on): (System, System)) -> Verdict {
     let of = |system| lines.iter().find(|line| line.system == system);
-    let (Some(user), Some(on)) = (of(System::User), of(System::Activations)) else {
+    let (Some(user), Some(on)) = (of(user), of(on)) else {
         return Verdict::NotJudged("a system is missing".to_owned());
     };
     let (half, all) = (on.at(HALF) / user.at(HALF), on.at(100) / user.at(100));
@@ -181,8 +187,9 @@ mod tests {
                 ranges: Vec::new(),
             };
             let lines = [line(System::User, user), line(System::Activations, on)];
-            assert_eq!(outcome(&lines).tables[0].rows.len(), 2);
-            verdict(&lines).name()
+            let judged = (System::User, System::Activations);
+            assert_eq!(outcome(&lines, judged).tables[0].rows.len(), 2);
+            verdict(&lines, judged).name()
         };
         assert_eq!(judged([1.0, 4.0], [1.05, 2.0]), "holds");
         assert_eq!(judged([1.0, 4.0], [1.0, 2.5]), "differs", "too little is gained");

@@ -1,8 +1,8 @@
 //! Anderson, Bershad, Lazowska, Levy: Scheduler activations, 1992.
 //!
 //! ```text
-//! setting ──▶ stage ──┬─ real (this computer)                             ──┬─▶ fig2, fig3, table5
-//!                     └─ simulated (Firefly), user threads on it: fibers  ──┘
+//! setting ──▶ stage ──┬─ real (this computer)                    ──┬─▶ fig2, fig3, table5
+//!                     └─ simulated (Firefly), a model: fibers    ──┘
 //! ```
 //!
 //! The file of each figure states the rule of its verdict.
@@ -19,7 +19,6 @@ mod stated;
 mod table4;
 mod table5;
 mod upcall;
-mod user;
 
 use stanchion_study::experiment::Experiment;
 pub use stated::stated;

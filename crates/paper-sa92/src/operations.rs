@@ -7,57 +7,13 @@
 //! | Signal-Wait | two threads take turns: each signals the other and waits; half of a turn |
 //!
 //! All run on one processor, as in the paper. A process signals through a pipe, since it has no
-//! better way. Threads signal through a pipe too where a signal is to go through the kernel.
+//! better way. Threads signal through a pipe too where a signal is to go through the kernel. The
+//! operations of user-level threads among themselves are in `stanchion_study_programs::sa92`.
 
-use std::time::Instant;
-
-use stanchion_activations::{Runtime, current, park, spawn};
+use stanchion_activations::{Runtime, spawn};
 
 use stanchion_study::context::Stop;
-
-/// Returns the nanoseconds of `work`, divided by `times`.
-fn each(times: u32, work: impl FnOnce()) -> f64 {
-    let began = Instant::now();
-    work();
-    began.elapsed().as_nanos() as f64 / f64::from(times)
-}
-
-/// Null Fork of a user-level thread.
-pub(super) fn user_fork(runtime: &Runtime, times: u32) -> f64 {
-    runtime.run(move || {
-        each(times, || {
-            for _ in 0..times {
-                let _ = spawn(|| ()).join();
-            }
-        })
-    })
-}
-
-/// Signal-Wait of user-level threads.
-pub(super) fn user_signal(runtime: &Runtime, times: u32) -> f64 {
-    runtime.run(move || {
-        let first = current();
-        let second = spawn(move || {
-            for _ in 0..times {
-                park();
-                first.unpark();
-            }
-        });
-        let nanos = each(2 * times, || {
-            for _ in 0..times {
-                second.thread().unpark();
-                park();
-            }
-        });
-        // A park may return without a wake-up. Then the second thread has turns left, and gets them
-        // here.
-        while !second.is_finished() {
-            second.thread().unpark();
-            stanchion_activations::yield_now();
-        }
-        nanos
-    })
-}
+use stanchion_study_programs::sa92::each;
 
 /// Null Fork of a kernel thread.
 pub(super) fn kernel_fork(times: u32) -> f64 {

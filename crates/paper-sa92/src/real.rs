@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use lock_api::RawMutex;
-use stanchion_activations::{Arbiter, Runtime};
+use stanchion_activations::{Arbiter, BuildError, Runtime};
 use stanchion_applications::nbody::{
     Cache, Cached, Fork, Options, Sequential, Simulation as Cluster, Threads, Touches, plummer,
 };
@@ -16,16 +16,13 @@ use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock};
 
 use super::setting::{COARSE, Deciding, FINE, Measured, Program, Runs, Setting, System};
-use super::user::{OnRuntime, UserLock};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::measure::{Repeated, median, rounds_until};
 use stanchion_study::outcome::range;
+use stanchion_study_programs::sa92::{self, OnRuntime, UserLock};
 
 /// The most kernel threads at a time.
 const THREADS: usize = 1_024;
-
-/// Bytes of a user-level thread's stack.
-const STACK: usize = 128 << 10;
 
 /// Returns a program with tasks of some 50 µs: about twice the cost of a kernel thread, as on the
 /// paper's machine.
@@ -118,27 +115,31 @@ fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
                 false => runtime(setting.system != System::User, setting.processors),
             };
             let fork = match setting.system {
-                System::Staying => OnRuntime::Staying,
-                _ => OnRuntime::Migrating,
+                System::Staying => OnRuntime::staying(),
+                // SAFETY: it spawns parts of the n-body program only.
+                _ => unsafe { OnRuntime::migrating() },
             };
             begin.wait();
             Ok(fork.run(&runtime?, || program::<UserLock, _>(&fork, setting)))
+        }
+        System::UserModel | System::ActivationsModel => {
+            Err(Stop::Failed("the models of the paper's threads run in virtual time only".into()))
         }
     }
 }
 
 /// Makes a runtime of user-level threads, with activations or without.
 pub(super) fn runtime(activations: bool, processors: usize) -> Result<Runtime, Stop> {
-    let builder = Runtime::builder().processors(processors).stack_size(STACK);
-    let built = builder.activations(activations).build();
-    built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
+    sa92::runtime(activations, processors).map_err(not_built)
 }
 
 /// Makes a runtime on activations. Processors are divided among all such runtimes of this process.
 fn divided_runtime(processors: usize) -> Result<Runtime, Stop> {
-    let builder = Runtime::builder().processors(processors).stack_size(STACK);
-    let built = builder.arbiter(arbiter()?).build();
-    built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
+    sa92::divided_runtime(arbiter()?, processors).map_err(not_built)
+}
+
+fn not_built(error: BuildError) -> Stop {
+    Stop::Failed(format!("user-level threads: {error}"))
 }
 
 /// Runs the program from one thread of any kind.
@@ -203,6 +204,8 @@ pub(super) fn note(repeated: Option<&Repeated>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     #[test]
@@ -225,6 +228,26 @@ mod tests {
             for (memory, copies) in [(100, 1), (30, 1), (100, 2)] {
                 assert_eq!(checksum(system, memory, copies), expected, "{system:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_panic_of_either_half_is_the_joiners_when_both_have_ended() {
+        // SAFETY: its threads count and panic, and wait for one another.
+        for fork in [unsafe { OnRuntime::migrating() }, OnRuntime::staying()] {
+            let runtime = runtime(true, 2).unwrap();
+            let (mut first, mut second) = (0, 0);
+            let panicked = |work: &mut (dyn FnMut() + Send)| {
+                let caught = fork.run(&runtime, || catch_unwind(AssertUnwindSafe(work)));
+                assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"of a half"));
+            };
+            panicked(&mut || {
+                let _ = fork.join(|| first += 1, || panic!("of a half"));
+            });
+            panicked(&mut || {
+                let _ = fork.join(|| panic!("of a half"), || second += 1);
+            });
+            assert_eq!((first, second), (1, 1), "{fork:?}");
         }
     }
 }

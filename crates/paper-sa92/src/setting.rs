@@ -14,18 +14,26 @@ pub(super) enum System {
     Kernel,
     /// The same with competitive locks.
     Competitive,
-    /// User-level threads on kernel threads. The kernel reports no events to them.
+    /// User-level threads of `stanchion-activations` on kernel threads. The kernel reports no
+    /// events to them.
     User,
-    /// User-level threads on activations.
+    /// User-level threads of `stanchion-activations` on activations.
     Activations,
     /// The same on this computer. Each thread stays on the kernel thread on which it began.
     Staying,
+    /// A model of the paper's user-level threads on kernel threads, on a simulated machine.
+    UserModel,
+    /// A model of the paper's user-level threads on activations, on a simulated machine.
+    ActivationsModel,
 }
 
 impl System {
     /// The systems that are compared.
     pub(super) const COMPARED: [Self; 4] =
         [Self::Kernel, Self::Competitive, Self::User, Self::Activations];
+
+    /// The models of the paper's own threads.
+    pub(super) const MODELS: [Self; 2] = [Self::UserModel, Self::ActivationsModel];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -35,6 +43,8 @@ impl System {
             Self::User => "user threads on kernel threads",
             Self::Activations => "user threads on activations",
             Self::Staying => "the same, threads stay",
+            Self::UserModel => "a model of the paper's on kernel threads",
+            Self::ActivationsModel => "a model of the paper's on activations",
         }
     }
 }
@@ -52,12 +62,26 @@ pub(super) struct Program {
     pub(super) theta: f64,
     /// The time that a miss of the buffer cache waits in the kernel.
     pub(super) miss: Duration,
+    /// The length of the buffer cache's critical section, in those of our program, if the model's
+    /// user-level threads on kernel threads spin while another holds its lock. 0 if they let others
+    /// run instead. On a simulated machine only.
+    pub(super) spinning_sections: u64,
+    /// The percentage of an operation on the model's user-level threads on kernel threads for which
+    /// it holds the lock of the ready list. On a simulated machine only.
+    pub(super) locked_percent: u64,
 }
 
 /// A program with a task for each body. On the paper's machine a task is some milliseconds of a
 /// CVAX, so threads are made often enough to matter.
-pub(super) const FINE: Program =
-    Program { bodies: 600, grain: 1, steps: 2, theta: 1.0, miss: Duration::from_millis(50) };
+pub(super) const FINE: Program = Program {
+    bodies: 600,
+    grain: 1,
+    steps: 2,
+    theta: 1.0,
+    miss: Duration::from_millis(50),
+    spinning_sections: 0,
+    locked_percent: 0,
+};
 
 /// A program with a task for sixteen neighbours, which touch a third of the blocks.
 pub(super) const COARSE: Program = Program { bodies: 2_000, grain: 16, steps: 1, ..FINE };

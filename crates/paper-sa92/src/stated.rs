@@ -4,9 +4,11 @@
 use stanchion_simulator::machines;
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::Paper;
+use stanchion_study::simulation::failed;
 use stanchion_study::stated::{Stated, Unit};
 
-use super::{table5, upcall};
+use super::setting::System;
+use super::{simulated, table5, upcall};
 
 const TABLE4: (Paper, &str) = (Paper::Sa92, "table IV");
 const SECTION: (Paper, &str) = (Paper::Sa92, "section 5.2");
@@ -33,6 +35,15 @@ pub fn stated(context: &Context) -> Result<Vec<Stated>, Stop> {
         Stated::not_comparable(TABLE4, "processes", "no simulated machine has processes"),
         Stated::computed(SECTION, "Signal-Wait through the kernel", micros(2_400.0), through, None),
     ];
+    let what = ["Null Fork", "Signal-Wait"];
+    for (on, theirs) in [(false, [34.0, 37.0]), (true, [37.0, 42.0])] {
+        let found = simulated::operations(&machine, on).map_err(|why| failed(&machine, &why))?;
+        let system = if on { System::Activations } else { System::User };
+        for ((what, theirs), ours) in what.into_iter().zip(theirs).zip(found) {
+            let what = format!("{what}, ours, {}", system.name());
+            all.push(Stated::computed(TABLE4, what, micros(theirs), ours, None));
+        }
+    }
     for (system, theirs, ours) in table5::speed_ups(context, &machine)? {
         let what = format!("two copies, {}", system.name());
         let place = (Paper::Sa92, "table V");

@@ -24,15 +24,15 @@ use std::rc::Rc;
 
 use stanchion_simulator::{Failure, Machine, Simulation, inside, machines};
 
-use super::fibers::Fibers;
-use super::setting::System;
-use super::{operations, real, simulated};
+use super::fibers::{self, Fibers};
+use super::{operations, real};
 use stanchion_study::context::{Context, Stop};
 use stanchion_study::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use stanchion_study::measure::{Precision, Repeated, median, rounds_until};
 use stanchion_study::outcome::{Comparison, Outcome, Verdict};
 use stanchion_study::simulation::failed;
 use stanchion_study::units::{percent, significant};
+use stanchion_study_programs::sa92::{self, OnRuntime};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "sa92/upcall",
@@ -108,7 +108,7 @@ fn measure(context: &Context) -> Result<(Costs, f64, Repeated), Stop> {
         4,
         Precision::of(EXPERIMENT.id, context),
         |signal, _| match signal {
-            0 => Ok(operations::user_signal(&runtime, 10 * times)),
+            0 => Ok(sa92::user_signal(&runtime, OnRuntime::staying(), 10 * times)),
             1 => operations::user_pipes(&runtime, times),
             2 => Ok(operations::kernel_signal(times)),
             _ => operations::kernel_pipes(times),
@@ -127,7 +127,7 @@ const TURNS: u64 = 20;
 fn there(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(2);
     let [kernel, through] = through(machine)?;
-    let user = simulated::costs(System::Activations).signal_wait as f64;
+    let user = fibers::Costs::ACTIVATIONS.signal_wait as f64;
     let costs = Costs { user, through, kernel };
     let mut outcome = outcome(costs, on_firefly(costs));
     if machine.name != machines::firefly().name {
@@ -217,7 +217,7 @@ fn turns(machine: &Machine, activations: bool) -> Result<f64, Failure> {
         };
         let (first, second) = (player(0), player(1));
         if activations {
-            let fibers = Fibers::new(simulated::costs(System::Activations));
+            let fibers = Fibers::new(fibers::Costs::ACTIVATIONS);
             fibers.on_activations(1, move || super::fibers::both(first, second));
         } else {
             inside::spawn(None, None, Box::new(first));

@@ -10,3 +10,4 @@ pub mod all89;
 pub mod fr92;
 pub mod klmo91;
 pub mod ms97;
+pub mod sa92;

@@ -1,4 +1,5 @@
-//! The table in the models of `crates/loom`: two entries in the memory of one process.
+//! The table in the models of `crates/loom` and on simulated machines: two entries in the memory of
+//! one process.
 
 use std::path::Path;
 

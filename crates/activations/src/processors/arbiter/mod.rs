@@ -33,18 +33,24 @@
 
 mod divide;
 mod error;
-// The locks are Linux's and Apple's; neither FreeBSD nor Windows has them. Loom explores no memory
-// of other processes.
-#[cfg_attr(stanchion_loom, path = "memory.rs")]
+// The locks are Linux's and Apple's; neither FreeBSD nor Windows has them. Loom and the simulated
+// machine have no other processes.
+#[cfg_attr(any(stanchion_loom, stanchion_simulated), path = "memory.rs")]
 #[cfg_attr(
     all(
-        not(stanchion_loom),
+        not(any(stanchion_loom, stanchion_simulated)),
         any(target_os = "linux", target_os = "android", target_vendor = "apple")
     ),
     path = "file.rs"
 )]
 #[cfg_attr(
-    not(any(stanchion_loom, target_os = "linux", target_os = "android", target_vendor = "apple")),
+    not(any(
+        stanchion_loom,
+        stanchion_simulated,
+        target_os = "linux",
+        target_os = "android",
+        target_vendor = "apple"
+    )),
     path = "unsupported.rs"
 )]
 mod table;
@@ -146,14 +152,18 @@ impl Arbiter {
     }
 }
 
-/// The part of another runtime, in the models of `crates/loom`.
-#[cfg(stanchion_loom)]
+/// Two runtimes of one process, where there are no others.
+#[cfg(any(stanchion_loom, stanchion_simulated))]
 impl Arbiter {
     /// Returns two that share so many processors.
     pub fn pair(processors: usize) -> [Self; 2] {
         Table::pair().map(|table| Self::with(table, processors))
     }
+}
 
+/// The part of another runtime, in the models of `crates/loom`.
+#[cfg(stanchion_loom)]
+impl Arbiter {
     /// Asks for so many processors.
     pub fn ask_for(&self, processors: usize) {
         self.request(processors);
