@@ -54,8 +54,8 @@
 //! behind it, unless the fences are `fence(SeqCst)`: the language knows nothing of the kernel's
 //! barrier. A use that goes on to read such data gives its words Release and Acquire.
 //!
-//! The models of `crates/loom/machine/tests/together/handshake.rs` check the claim for each kind of pair.
-//! They fail if either fence is left out.
+//! The models of `crates/loom/machine/tests/together/handshake.rs` check the claim for each kind
+//! of pair. They fail if either fence is left out.
 //!
 //! # Which fences
 //!

@@ -1,6 +1,6 @@
 //! The order in which a worker runs ready threads. The documentation of
-//! [`Runtime`](crate::Runtime#order) states it for users, and `tests/together/order.rs` has a test for each
-//! bound.
+//! [`Runtime`](crate::Runtime#order) states it for users, and `tests/together/order.rs` has a test
+//! for each bound.
 //!
 //! Three kinds of threads wait for turns on a slot:
 //!

@@ -1,8 +1,8 @@
 //! The mutex with real threads: its properties, with each policy of the table.
 //!
 //! Exclusion is watched by a pair of counters that only the holder touches and that must agree.
-//! What could hang runs under [`in_time`](crate::payload::in_time), which reports a lost wake-up instead
-//! of waiting for it.
+//! What could hang runs under [`in_time`](crate::payload::in_time), which reports a lost wake-up
+//! instead of waiting for it.
 
 use core::time::Duration;
 use std::mem;

@@ -3,7 +3,8 @@
 //! answers as a model of one thread does. Most begin with a state of the test's choice, so the
 //! tests name them instead of expanding the table.
 //!
-//! `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test together others` is a longer search.
+//! `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test together others` is a longer
+//! search.
 
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@
 //! which threads have priorities, and at a few accesses, chosen at random, one falls behind all
 //! others. Here, processors with different times and slices that end anywhere take the place of
 //! the first. Delays take the place of the second: at one to three accesses, chosen at random, a
-//! thread stops for 1 µs to 8 ms, and all others go on (`crates/simulator/tests/together/delays.rs` has
-//! bugs that only they find). Shuttle itself is not used, because the runtime would have to be
+//! thread stops for 1 µs to 8 ms, and all others go on (`crates/simulator/tests/together/delays.rs`
+//! has bugs that only they find). Shuttle itself is not used, because the runtime would have to be
 //! written against its types, and because there no kernel blocks a thread, or reports it.
 //!
 //! Each scene, and the failure that it looks for:

@@ -1,4 +1,5 @@
-//! Runs with the arena as the program's allocator, in one program: linking each by itself takes longer.
+//! Runs with the arena as the program's allocator, in one program: linking each by itself takes
+//! longer.
 
 use stanchion_simulator::Arena;
 
