@@ -8,7 +8,7 @@ macro_rules! study_run {
 /// Expands to the time of a study of simulated machines with `--quick`.
 #[rustfmt::skip]
 macro_rules! simulate_quick {
-    () => { /* time: simulate-quick */ "4 minutes" };
+    () => { /* time: simulate-quick */ "3 minutes" };
 }
 
 pub(crate) use {simulate_quick, study_run};
