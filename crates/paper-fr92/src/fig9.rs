@@ -51,7 +51,7 @@ const ONE_ALPHA: Counterfactual = Counterfactual {
     name: "the α of the figure at each point",
     piece: "The figure has α = 1.5 at all points. \"This does not correspond exactly with the results of experiment 2 because the actual values \
             of α in that experiment were different for different data points\" (section 4, footnote 2). With this piece each yield is charged \
-            as many switches as make a wait cost 1.5.",
+            as many switches as make a wait cost 1.5: the paper's own figure is put in.",
     size: "share of the way from our α to the figure's",
     sizes: &[0.0, 0.25, 0.5, 0.75, 1.0],
     figure: "points as the paper says",

@@ -187,10 +187,14 @@ impl Fibers {
         let locked = nanos * self.costs.locked / 100;
         inside::work(nanos - locked);
         if locked > 0 {
+            // Each look and each change comes in its turn in virtual time.
+            inside::fence();
             while self.is_locked.replace(true) {
                 inside::work(SPIN_NS);
+                inside::fence();
             }
             inside::work(locked);
+            inside::fence();
             self.is_locked.set(false);
         }
     }

@@ -9,10 +9,10 @@
 //! Beside them stands a model of the paper's own user-level threads (`fibers.rs`). The costs of
 //! their operations are measured in the paper and put in. The claims are judged by the model. They
 //! are about what the kernel's interface gains, if a thread of the library costs a tenth of a
-//! thread of the kernel, as in the paper. Our runtime executes thirty times as many instructions as
-//! FastThreads did: a thread of a kernel of today costs more of them. On the Firefly it is
-//! as dear as kernel threads (`cargo simulate sa92/table4`). A verdict on its speed-ups would be
-//! one on that number, which table 4 has already.
+//! thread of the kernel, as in the paper. Our runtime is built for kernels of today, with threads
+//! that cost more instructions. With one of ours charged as one of the Firefly's processor, it is
+//! as dear there as kernel threads (`cargo simulate sa92/table4`). A verdict on its speed-ups would
+//! be one on that number, which table 4 has already.
 //!
 //! The model's verdict is about what follows from its costs: which threads wait for a processor,
 //! and which for a miss.

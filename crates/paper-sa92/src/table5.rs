@@ -142,7 +142,8 @@ const SEEDS: u64 = 8;
 const SCHEDULER: Counterfactual = Counterfactual {
     name: "a lock around the ready list",
     piece: "The kernel time-slices FastThreads' virtual processors, and \"physical processors\" are left \"idling waiting for a lock to be released while the lock holder is rescheduled\" \
-            (section 5.3). The model's scheduler takes no lock. The paper does not say for which part of a fork and of a signal and wait its scheduler held one.",
+            (section 5.3). The model's scheduler takes no lock. The paper does not say for which part of a fork and of a signal and wait its scheduler held one. Only user-level threads on kernel threads are charged for it: \
+            with activations the kernel resumes a thread that is preempted with the lock at once.",
     size: "percent of a thread operation",
     sizes: &[0.0, 25.0, 50.0, 75.0, 100.0],
     figure: SPEED_UPS,
@@ -155,7 +156,7 @@ const SCHEDULER: Counterfactual = Counterfactual {
 const APPLICATION: Counterfactual = Counterfactual {
     name: "longer critical sections, in which a preempted thread leaves others spinning",
     piece: "The same passage holds for the application's lock, and with kernel threads a thread that finds it taken blocks. The model's threads let others run instead. The paper does not \
-            say how long the application holds its lock. With all systems it is held so many times as long as here, and user-level threads on kernel threads spin for it.",
+            say how long the application holds its lock. With all systems it is held so many times as long as here, and user-level threads on kernel threads spin for it. Those on activations are not made to spin.",
     size: "critical sections of our program",
     sizes: &[0.0, 1.0, 2.0, 4.0, 8.0, 16.0],
     figure: SPEED_UPS,

@@ -28,13 +28,14 @@
 //! and the paper does not state its size, add a [`Counterfactual`] to the experiment's
 //! `counterfactuals`. Its text names the piece, and a passage of the paper or a published source.
 //!
-//! - Its sizes are the whole range that the sources leave open, in rising or falling order. They
-//!   are chosen before the verdicts are seen, and none is left out.
-//! - The first size is the model's own: there the piece is missing. The verdict there must be the
-//!   experiment's own, else the run fails.
+//! - The first size is the model's own: there the piece is missing. The others are the whole range
+//!   that the sources leave open, on both sides of the first. None is left out.
+//! - If the paper states the size, and the model does not arrive at it, the piece may put that in.
+//!   Its text says so.
 //! - Its function judges by the experiment's own rule. It returns the figure that decides.
 //!
-//! `--counterfactuals` runs the experiments that have one and differ, once for each size.
+//! `--counterfactuals` runs the experiments that have one and differ, once for each size, on the
+//! first of their machines.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;

@@ -45,8 +45,8 @@ static ALLOCATOR: Counting = Counting;
 /// Operations of each kind of each of the others.
 const EACH: u64 = 800;
 
-/// The most pieces that may be kept back: with hazard pointers, up to 256 in each thread's list of
-/// retired nodes, however long it goes on.
+/// The most pieces that may be kept back: with hazard pointers and fences on both sides, up to 256
+/// in each thread's list of retired nodes, however long it goes on.
 const KEPT: isize = 2 * 300;
 
 /// Every so many accesses of the take the victim is stopped.

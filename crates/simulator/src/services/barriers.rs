@@ -3,9 +3,9 @@
 //! Why no event for an interrupt: the processor that asks knows when each interrupt begins, and the
 //! interrupted processor keeps that. Its thread does the handler's time after the step in which the
 //! interrupt began, as with those of clocks (`jitter.rs`). If it has run ahead of that moment, it
-//! does the time after its next step. A thread that spins in its own cache loses nothing, except
-//! that it notices a write no earlier than the handler's end. A processor that gets another thread
-//! meanwhile forgets the interrupts that have begun.
+//! does the time after its next step, unless that spins or is a barrier. A thread that spins in its
+//! own cache loses nothing, except that it notices a write no earlier than the handler's end. A
+//! processor that gets another thread meanwhile forgets the interrupts that are over.
 //!
 //! Calls are served in the order in which they come. A call interrupts the processors that run a
 //! thread when it comes, also if it has to wait for those before it.
