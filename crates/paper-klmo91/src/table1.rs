@@ -10,15 +10,13 @@
 //! threshold at most e/(e-1) times. A figure above them fails the experiment. A program with fewer
 //! than 100 waits is left out; *not judged* if that leaves none.
 //!
-//! In virtual time it *differs*: last-three-samples costs more than 1.8 times the optimum for Hanoi
-//! and Regsim. If a lock has only short waits, one in four is longer than the three before it, and
+//! In virtual time it *differs*: last-three-samples costs more than 1.8 times the optimum for
+//! Hanoi. If a lock has only short waits, one in four is longer than the three before it, and
 //! pays for blocking what the optimum does not. In the paper's programs many waits were long (table
 //! 2), and the optimum pays for blocking too. `cargo simulate --counterfactuals klmo91/table1`
-//! prints the costs with a part of these long waits, up to all. From a quarter on every competitive
-//! strategy stays below 1.8. With a half and more, the best threshold costs more than 1.24 times
-//! for Galaxy: each lock has the same part of them here, and the paper does not say which locks had
-//! them. The command also prints the costs beside a process that competes for a processor, which
-//! changes next to nothing.
+//! prints the costs with a part of these long waits, up to all. From a quarter on the claim holds:
+//! every competitive strategy stays below 1.8, and the best threshold below 1.24. The command also
+//! prints the costs beside a process that competes for a processor, which changes next to nothing.
 
 use std::sync::Arc;
 
