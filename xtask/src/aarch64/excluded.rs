@@ -132,8 +132,8 @@ pub(super) const EXCLUDED: &[Excluded] = &[
         of: "simulator",
         why: "each runs tens of thousands of machines, and mapping memory is slow under the emulator",
         tests: &[
-            "a_bug_of_one_stop_is_found_with_one_delay_and_not_without",
-            "a_bug_of_two_stops_is_found_with_two_delays_and_with_no_fewer",
+            "delays::a_bug_of_one_stop_is_found_with_one_delay_and_not_without",
+            "delays::a_bug_of_two_stops_is_found_with_two_delays_and_with_no_fewer",
         ],
     },
 ];
