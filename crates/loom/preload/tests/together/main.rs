@@ -1,4 +1,4 @@
 //! The models of this twin, in one program: linking each file by itself takes longer.
 
-mod permits;
-mod seat;
+mod models_of_permits;
+mod models_of_seats;

@@ -1,4 +1,4 @@
 //! The models of this twin, in one program: linking each file by itself takes longer.
 
-mod polls;
-mod sequence;
+mod models_of_polls;
+mod models_of_sequences;
