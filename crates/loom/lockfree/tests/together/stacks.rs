@@ -188,7 +188,7 @@ macro_rules! models {
                 [bound, whole, ..] => brief::bounded(Model::new(), bound, whole),
             };
             let name = concat!(module_path!(), "::", stringify!($name));
-            explore(name.trim_start_matches("stacks::"), model, $body);
+            explore(name.trim_start_matches("together::stacks::"), model, $body);
         }
     )+};
 }
