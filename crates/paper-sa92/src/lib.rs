@@ -1,9 +1,11 @@
 //! Anderson, Bershad, Lazowska, Levy: Scheduler activations, 1992.
 //!
 //! ```text
-//! setting ──▶ stage ──┬─ real (this computer)                    ──┬─▶ fig2, fig3, table5
-//!                     └─ simulated (Firefly), a model: fibers    ──┘
+//! setting ──▶ stage ──┬─ real (this computer) ──┬─▶ fig2, fig3, table5
+//!                     └─ simulated (Firefly)  ──┘
 //! ```
+//!
+//! On the Firefly the runtime itself runs, and beside it a model of the paper's threads (`fibers`).
 //!
 //! The file of each figure states the rule of its verdict.
 
