@@ -36,8 +36,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-const PIECES: &[Counterfactual] =
-    &[simulated::upgrade("growth of Prakash, Lee and Johnson's time to level 3", with_upgrade)];
+const PIECES: &[Counterfactual] = &[simulated::upgrade(
+    "growth of the steady rows; of the ordinary locks; Michael-Scott alone; gain",
+    with_upgrade,
+)];
 
 // The paper's rows.
 const ONE: usize = 0;
@@ -73,7 +75,10 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
 fn with_upgrade(context: &Context, machine: &Machine, micros: f64) -> Result<Found, Stop> {
     let machine = simulated::with_upgrade(machine, micros);
     let grid = simulated::run(context, &machine, simulated::QUEUES, 0)?;
-    let figure = significant(grid.degraded(PRAKASH_LEE_JOHNSON));
+    let growth = STEADY.map(|row| significant(grid.degraded(row))).join(", ");
+    let locks = [ONE, TWO].map(|row| significant(grid.degraded(row))).join(", ");
+    let gain = judge::gain(&grid, MICHAEL_SCOTT, PAPER);
+    let figure = format!("{growth}; {locks}; {}; {gain}", significant(tied(&grid)));
     Ok(Found { figure, verdict: verdict(&grid) })
 }
 
