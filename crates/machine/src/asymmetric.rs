@@ -20,6 +20,7 @@
 //! | --- | --- | --- |
 //! | Linux 4.14 and later, registered | a barrier for the compiler | `membarrier` |
 //! | the same, not registered yet | `fence(SeqCst)`, and a count | registers, then as above |
+//! | the same, while barriers are too many | `fence(SeqCst)` | `fence(SeqCst)`, and the clock |
 //! | elsewhere, or where the kernel refuses | `fence(SeqCst)` | `fence(SeqCst)` |
 //! | loom | `fence(SeqCst)` | `fence(SeqCst)`: what it stands for |
 //! | simulated, a server of today | nothing: it reorders nothing | charged as `membarrier` |
@@ -46,12 +47,30 @@
 //!
 //! `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
 //!
-//! # Many processors
+//! # Many processors, and many barriers
 //!
 //! `heavy` interrupts each processor that runs another thread of the process, one after another,
 //! and since Linux 6.8 the kernel serves one call at a time. So it takes longer with each running
-//! thread. `cargo xtask costs` shows on a simulated machine what that does to each operation, and
-//! `cargo xtask costs --symmetric-fences` what fences on both sides would.
+//! thread, and callers wait for each other. If the kernel makes barriers for the process more than
+//! half of the time, ordinary fences are cheaper for all threads. So then both sides fence for 50
+//! ms. The first `heavy` or [`reconsider`] after that tries barriers again. If they are too many
+//! soon, both sides fence for twice as long, up to 10 s. A quarter of a millisecond of barriers
+//! beyond half of the time begins such a time. The rule counts nothing in `light`, and needs no
+//! number of processors.
+//!
+//! `cargo xtask costs` shows on a simulated machine what each operation costs with 1 to 64
+//! processors, and `cargo xtask costs --symmetric-fences` what it costs if both sides always fence.
+//! `stanchion machine` prints what a `heavy` takes here, beside one running thread, and how many a
+//! second are too many.
+//!
+//! Threads that want a barrier at the same time share one. A caller waits for a barrier that
+//! another thread makes, if it begins after the call.
+//!
+//! Why not interrupt only the processor of one thread, for a thief that knows its victim: the one
+//! command that can (`MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ` with `MEMBARRIER_CMD_FLAG_CPU`, Linux
+//! 5.10) promises in membarrier(2) to restart restartable sequences, and no order of memory. The
+//! kernel's source has had a barrier in it only since a later correction ("membarrier: Add an
+//! actual barrier before rseq_preempt()", December 2020), and a program cannot ask for that.
 //!
 //! # System call filters
 //!
@@ -73,9 +92,9 @@ use crate::backend;
 
 /// Orders the caller's writes before its reads, towards [`heavy`]. For the side that runs often.
 ///
-/// Costs a load of a word that does not change any more once the process has registered. Until
-/// then, and where `membarrier` is not to be had, it costs a fence. One call may register the
-/// process (see the [module](self)). It neither allocates nor opens a file.
+/// Costs a load of a word that seldom changes once the process has registered. Until then, where
+/// `membarrier` is not to be had, and as long as barriers are too many, it costs a fence. One call
+/// may register the process (see the [module](self)). It neither allocates nor opens a file.
 ///
 /// ```
 /// use stanchion_machine::{asymmetric, atomic::{AtomicU32, Ordering::Relaxed}};
@@ -95,19 +114,20 @@ pub fn light() {
 ///
 /// It is a barrier for the compiler on the real machine, and `light` on the others.
 ///
-/// Before the call, [`is_free`] must have returned `true` to the caller. The answer can become
-/// `false` later, if a filter refuses the barrier or the program calls [`never_use_membarrier`]. So
-/// each thread that relies on [`heavy`] towards this function calls `is_free` after each `heavy`.
-/// If the answer is `false`, it makes the callers of this function use `light` instead, and waits
-/// for 20 ms: after that, all that they wrote before is visible.
+/// The answer can change later: if barriers are too many, if a filter refuses them, or if the
+/// program calls [`never_use_membarrier`]. So a caller says in a [`Reliance`] on which [`period`]
+/// it relies, and each thread that calls [`heavy`] towards it looks there.
 ///
 /// ```
 /// use stanchion_machine::asymmetric;
 /// asymmetric::heavy();
-/// if asymmetric::is_free() {
+/// if asymmetric::period().is_some() {
+///     // And the caller's `Reliance` says so.
 ///     asymmetric::light_while_free();
 /// }
 /// ```
+///
+/// [`Reliance`]: crate::reliance::Reliance
 #[inline]
 pub fn light_while_free() {
     backend::asymmetric::light_while_free();
@@ -127,6 +147,21 @@ pub fn heavy() {
     backend::asymmetric::heavy();
 }
 
+/// Waits until all is visible that other threads wrote before a [`light_while_free`].
+///
+/// For a thread that has made those threads use [`light`] from now on. Costs what [`heavy`] does,
+/// or 20 ms if the kernel makes no barriers.
+///
+/// ```
+/// use stanchion_machine::{asymmetric, atomic::{AtomicU32, Ordering::Relaxed}};
+/// static LIMIT: AtomicU32 = AtomicU32::new(8);
+/// LIMIT.store(0, Relaxed); // From now on the other side calls `light`.
+/// asymmetric::wait_until_visible();
+/// ```
+pub fn wait_until_visible() {
+    backend::asymmetric::wait_until_visible();
+}
+
 /// Returns whether [`light`] is only a barrier for the compiler by now.
 ///
 /// The question registers nothing: before the first [`heavy`] the answer is `false` on the real
@@ -141,7 +176,33 @@ pub fn heavy() {
 /// ```
 #[must_use]
 pub fn is_free() -> bool {
-    backend::asymmetric::is_free()
+    period().is_some()
+}
+
+/// Returns the number of the current period in which [`light`] is free, or `None` if it is not.
+///
+/// On the real machine a number does not come again within months. The look orders the caller's
+/// later reads after it. As [`is_free`], the question registers nothing.
+///
+/// ```
+/// use stanchion_machine::asymmetric;
+/// assert_eq!(asymmetric::period().is_some(), asymmetric::is_free());
+/// ```
+#[must_use]
+pub fn period() -> Option<u32> {
+    backend::asymmetric::period()
+}
+
+/// Tries barriers again if the time of fences on both sides is over, as [`heavy`] does.
+///
+/// For a caller of [`light`] that seldom meets a `heavy`. Costs a load, and a look at the clock
+/// while both sides fence.
+///
+/// ```
+/// stanchion_machine::asymmetric::reconsider();
+/// ```
+pub fn reconsider() {
+    backend::asymmetric::reconsider();
 }
 
 /// Makes both sides fence for good: the process does not call `membarrier` any more.

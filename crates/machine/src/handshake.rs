@@ -155,7 +155,7 @@ impl Handshake<Asymmetric> {
     }
 
     /// Orders as [`light`](Self::light) does, for a publisher that keeps the answer of
-    /// [`asymmetric::is_free`] itself.
+    /// [`asymmetric::period`] itself.
     ///
     /// Costs nothing on the real machine. [`asymmetric::light_while_free`] says what each announcer
     /// must do in return.

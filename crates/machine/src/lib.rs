@@ -24,6 +24,16 @@ mod backend;
 #[macro_use]
 mod macros;
 
+#[doc(hidden)]
+pub mod modes;
+#[cfg(any(
+    stanchion_simulated,
+    all(feature = "std", target_os = "linux", target_has_atomic = "64", not(miri))
+))]
+mod saturation;
+#[doc(hidden)]
+pub mod sharing;
+
 // The seam: the questions that each algorithm asks. `backend` answers them.
 pub mod asymmetric;
 pub mod atomic;
@@ -42,6 +52,7 @@ mod model;
 pub mod park;
 #[cfg(feature = "std")]
 pub mod preemption;
+pub mod reliance;
 #[cfg(any(feature = "alloc", stanchion_loom, stanchion_simulated))]
 pub mod sync;
 #[cfg(feature = "std")]

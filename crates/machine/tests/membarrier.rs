@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 
 use stanchion_alone::{alone, refusal};
-use stanchion_machine::asymmetric::{heavy, is_free, light, never_use_membarrier};
+use stanchion_machine::asymmetric::{heavy, is_free, light, never_use_membarrier, period};
 
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const REFUSE: u32 = refusal(libc::EPERM);
@@ -44,6 +45,14 @@ fn registrations() -> Option<i64> {
     // SAFETY: the call takes numbers only.
     let answer = unsafe { libc::syscall(libc::SYS_membarrier, GET_REGISTRATIONS, 0, 0) };
     (answer >= 0).then_some(answer as i64)
+}
+
+/// Waits until the kernel makes barriers: after many heavy fences both sides fence for a while.
+fn until_free() {
+    while !is_free() {
+        thread::sleep(Duration::from_millis(5));
+        heavy();
+    }
 }
 
 /// Fails if two threads both miss what the other has written.
@@ -132,8 +141,13 @@ fn a_filter_from_the_start_leaves_fences() {
 #[test]
 fn a_barrier_that_is_refused_after_it_was_granted_is_replaced_by_fences() {
     alone("a_barrier_that_is_refused_after_it_was_granted_is_replaced_by_fences", || {
+        heavy();
+        let granted = is_free();
         one_of_the_two_sees_the_other(500);
         beside_another(|| {
+            if granted {
+                until_free();
+            }
             if filter(REFUSE) {
                 // Threads that call at the same time wait for the same 20 ms.
                 thread::scope(|scope| {
@@ -186,5 +200,32 @@ fn a_child_of_fork_goes_on_with_the_barrier() {
         // SAFETY: the child is this process's, and `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0);
+    });
+}
+
+#[test]
+fn barriers_that_are_too_many_are_left_for_a_while() {
+    alone("barriers_that_are_too_many_are_left_for_a_while", || {
+        heavy();
+        if !is_free() {
+            return;
+        }
+        beside_another(|| {
+            let first = period();
+            // One after another, they take all of this thread's time.
+            assert!((0..10_000_000).any(|_| {
+                heavy();
+                !is_free()
+            }));
+            one_of_the_two_sees_the_other(500);
+            // The period of fences ends. How long it is, its own tests say.
+            assert!((0..10_000).any(|_| {
+                thread::sleep(Duration::from_millis(5));
+                heavy();
+                is_free()
+            }));
+            assert_ne!(period(), first);
+            one_of_the_two_sees_the_other(500);
+        });
     });
 }

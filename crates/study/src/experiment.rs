@@ -12,7 +12,7 @@
 //!
 //! - It must depend on nothing but its two arguments (the seed is `context.seed`): no clock, no
 //!   host, no order of a hash map. Its outcome goes into `simulated.json`, which is the same to the
-//!   byte on every computer.
+//!   byte on every computer with the same build.
 //! - It should run on any machine, since `--machine modern-2s` passes it that one. Thread counts
 //!   come from `machine.processors`. A claim about the paper's own machine is judged on that
 //!   machine only.

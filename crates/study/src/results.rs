@@ -1,8 +1,9 @@
 //! The findings of a study: the content of `results.json` or `simulated.json`, which the page
 //! shows.
 //!
-//! Simulated results are the same on every computer. So `simulated.json` does not mention the host
-//! or the time that the study took, and the same command line gives the same bytes.
+//! Simulated results of one build are the same on every computer. So `simulated.json` does not
+//! mention the host or the time that the study took, and the same command line gives the same
+//! bytes.
 
 use serde::{Deserialize, Serialize};
 use stanchion_simulator::Machine;

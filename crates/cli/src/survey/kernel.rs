@@ -1,7 +1,7 @@
 //! The facilities of the kernel for locks, and why one of them is missing here.
 
-use stanchion_machine::presence;
-use stanchion_study::survey::kernel;
+use stanchion_machine::{asymmetric, presence, topology};
+use stanchion_study::survey::{fences, kernel};
 
 use super::Facility;
 
@@ -18,7 +18,15 @@ pub(super) fn facilities() -> Vec<Facility> {
     let slice = kernel::slice_extension()
         .map(|()| "a critical section may ask not to be preempted for a few µs".to_owned())
         .map_err(|why| why.to_string());
+    // Half of the time of a second in barriers.
+    let barriers = fences::heavy(&topology::processors()).map(|nanos| {
+        format!(
+            "one side fences for both; above some {} heavy fences a second both do",
+            stanchion_study::units::significant(0.5e9 / nanos)
+        )
+    });
     vec![
+        facility("membarrier", barriers),
         facility("presence", presence),
         facility("rseq", rseq),
         facility("time-slice extension", slice),

@@ -206,7 +206,7 @@ fn machine_prints_text_and_json() {
     }
     let facilities: Vec<&str> =
         machine["kernel"].as_array().unwrap().iter().filter_map(|f| f["what"].as_str()).collect();
-    assert_eq!(facilities, ["presence", "rseq", "time-slice extension"]);
+    assert_eq!(facilities, ["membarrier", "presence", "rseq", "time-slice extension"]);
     let text = text(&stanchion(&["machine"]).stdout);
     for line in [
         "processors usable",

@@ -15,8 +15,14 @@ pub(crate) fn light_while_free() {
     light();
 }
 
-pub(crate) fn is_free() -> bool {
-    false
+pub(crate) fn wait_until_visible() {
+    heavy();
+}
+
+pub(crate) fn reconsider() {}
+
+pub(crate) fn period() -> Option<u32> {
+    None
 }
 
 pub(crate) fn never_use_membarrier() {}

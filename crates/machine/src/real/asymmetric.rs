@@ -1,127 +1,28 @@
-//! `membarrier`, or fences where there is none.
-//!
-//! | mode | `light` | `heavy` | next |
-//! | --- | --- | --- | --- |
-//! | undecided | fence; counted; number [`LIGHTS`] registers | registers | registered or plain |
-//! | registered | nothing | membarrier | revoked, if the kernel refuses the barrier |
-//! | revoked | fence | sleeps for [`GRACE`], then fences | plain, after such a sleep |
-//! | plain | fence | fence | |
-//!
-//! # Invariants
-//!
-//! 1. The first decision stands: `registered` and `plain` are stored only in place of `undecided`,
-//!    `revoked` only in place of `registered`, and `plain` replaces `revoked` for good.
-//! 2. `registered` is stored after the process has registered with the kernel.
-//! 3. No `heavy` returns with a fence alone before `plain` stands. A thread stores `plain` only
-//!    if no `light` has been free before, or after it has slept for the whole period of grace.
-//!
-//! # Undecided to registered: from fences on both sides to a fence on one
-//!
-//! A `light` fences until it has seen `registered`. A fence is right with each kind of `heavy`,
-//! because the kernel's barrier includes a fence of its caller. So a thread that sees the change
-//! late does no harm. A `light` that has seen `registered` leaves the barrier to `heavy`, and
-//! a `heavy` that does not use the kernel's would be wrong with it. There is none (Invariant 3):
-//! nothing went to sleep with a fence alone in the undecided mode, because `heavy` decides first.
-//! It registers although another thread may be at that as well. The kernel then lets every
-//! processor pass through its scheduler before either registration returns. So each later
-//! barrier reaches all threads of the process that run.
-//!
-//! # Revoked: what a thread may still be doing that has seen `registered`
-//!
-//! A system call filter that is installed after the first barrier can refuse the next one. From
-//! then on every `light` must fence, but a thread may have loaded the old mode just before, and be
-//! between its store and its load. Only that store matters: once it is visible, the thread that is
-//! in `heavy` sees it, and what the other thread loads does not matter.
-//!
-//! - If the thread runs, its store precedes the load of the mode in its program. It sits in the
-//!   processor's store buffer at worst, and leaves it within microseconds.
-//! - If the thread has lost its processor, a switch of the kernel contains a full barrier. If a
-//!   hypervisor took the whole processor away, the store buffer drains all the same, and
-//!   instructions that were not retired begin again and load the new mode.
-//!
-//! So after a period of grace that is longer by orders of magnitude every such store is visible.
-//! **Assumption:** a store becomes visible to all processors within [`GRACE`] of its
-//! retirement. The architectures promise a finite time and name no bound. Morrison and Afek,
-//! "Temporally bounding TSO for fence-free asymmetric synchronization", ASPLOS 2015, build on the
-//! same bound and argue for far smaller ones. It is assumed for this one moment in the life of
-//! a process only, and only if a filter takes away what was granted.
-//!
-//! Each `heavy` that finds the refusal, or comes before the grace is over, waits for all of it. Why
-//! not let sleepers wake up now and then and look again instead: that helps locks, because their
-//! sleepers can be late. Hazard pointers free memory when `heavy` has returned, a thief enters a
-//! queue, a pool counts its last worker out: none of them can look again later. Here all users are
-//! right at once, and none of them has code for it.
+//! `membarrier`, or fences where there is none: the [modes](crate::modes) of the process.
 //!
 //! A child of `fork` inherits the registration with the mode. A process that is restored from
 //! a checkpoint may have lost it: so a refused barrier is tried once more after another
 //! registration. Between the two no barrier has succeeded, so none has been missed.
+//!
+//! A child that is forked while another thread changes between barriers and fences does not have
+//! that thread. The child's next `heavy` ends the change.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, compiler_fence, fence};
-use core::time::Duration;
+use core::sync::atomic::{Ordering, compiler_fence};
 
-const UNDECIDED: u8 = 0;
-const REGISTERED: u8 = 1;
-const REVOKED: u8 = 2;
-const PLAIN: u8 = 3;
+use crate::modes::Modes;
 
-static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
+use kernel::Membarrier;
 
-/// The number of undecided [`light`]s so far. All threads write it, until the mode is decided.
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// The number of undecided `light`s of which the last one registers. They cost half a
-/// millisecond in one thread, several where threads compete for the count. A registration beside
-/// other threads costs 7 to 19 ms. The example `costs` prints both.
-const LIGHTS: u32 = 1 << 17;
-
-/// Longer, by orders of magnitude, than a store takes to become visible.
-const GRACE: Duration = Duration::from_millis(20);
+static MODES: Modes = Modes::new();
 
 #[inline]
 pub(crate) fn light() {
-    // The caller's store comes before the load of the mode also for the compiler, see "Revoked".
-    compiler_fence(Ordering::SeqCst);
-    // Relaxed: a stale `undecided` fences, and a stale `registered` is what the grace is for.
-    if MODE.load(Ordering::Relaxed) == REGISTERED {
-        compiler_fence(Ordering::SeqCst);
-    } else {
-        light_with_fence();
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn light_with_fence() {
-    // SeqCst: pairs with the fence of `heavy`, its own or the kernel's.
-    fence(Ordering::SeqCst);
-    // Relaxed, both: a hint, and a number. The caller's order is the fence above.
-    if MODE.load(Ordering::Relaxed) == UNDECIDED
-        && COUNT.fetch_add(1, Ordering::Relaxed) == LIGHTS - 1
-    {
-        decide();
-    }
+    MODES.light(&Membarrier);
 }
 
 #[inline(never)]
 pub(crate) fn heavy() {
-    // Acquire: pairs with the Release of `decide` and `settle`: the registration, or the grace, is
-    // before the barrier below.
-    let mut mode = MODE.load(Ordering::Acquire);
-    if mode == UNDECIDED {
-        mode = decide();
-    }
-    if mode == REGISTERED {
-        if membarrier::everywhere() {
-            return;
-        }
-        revoke();
-        mode = REVOKED;
-    }
-    if mode == REVOKED {
-        settle();
-    }
-    // SeqCst: pairs with the fence of `light`, and with that of another `heavy`.
-    fence(Ordering::SeqCst);
+    MODES.heavy(&Membarrier);
 }
 
 #[inline]
@@ -129,116 +30,174 @@ pub(crate) fn light_while_free() {
     compiler_fence(Ordering::SeqCst);
 }
 
-pub(crate) fn is_free() -> bool {
-    // Relaxed: a hint.
-    MODE.load(Ordering::Relaxed) == REGISTERED
+pub(crate) fn wait_until_visible() {
+    MODES.wait_until_visible(&Membarrier);
+}
+
+pub(crate) fn reconsider() {
+    MODES.reconsider(&Membarrier);
+}
+
+pub(crate) fn period() -> Option<u32> {
+    MODES.period()
 }
 
 pub(crate) fn never_use_membarrier() {
-    match first_decision(PLAIN) {
-        REGISTERED => {
-            revoke();
-            settle();
-        }
-        // Another thread has revoked it, and waits.
-        REVOKED => settle(),
-        _ => (),
-    }
-}
-
-/// Registers if the kernel allows it, and returns the mode that stands.
-#[cold]
-fn decide() -> u8 {
-    first_decision(if membarrier::register() { REGISTERED } else { PLAIN })
-}
-
-/// Decides for `mode` unless another mode stands, and returns the one that does.
-fn first_decision(mode: u8) -> u8 {
-    // Invariant 1. Release: the registration comes before it (pairs with the Acquire of `heavy`).
-    // Acquire on failure: as in `heavy`.
-    match MODE.compare_exchange(UNDECIDED, mode, Ordering::Release, Ordering::Acquire) {
-        Ok(_) => mode,
-        Err(standing) => standing,
-    }
-}
-
-/// Makes every `light` fence that loads the mode from now on.
-#[cold]
-fn revoke() {
-    // Relaxed: the fence orders it. If the exchange fails, another thread has revoked it.
-    let _ = MODE.compare_exchange(REGISTERED, REVOKED, Ordering::Relaxed, Ordering::Relaxed);
-    // SeqCst: the mode is visible before the grace begins.
-    fence(Ordering::SeqCst);
-}
-
-/// Waits for the stores of the `light`s that have not seen the revocation.
-#[cold]
-fn settle() {
-    membarrier::sleep(GRACE);
-    // Release: pairs with the Acquire of a `heavy` that finds it, and does without a sleep.
-    MODE.store(PLAIN, Ordering::Release);
+    MODES.refuse(&Membarrier);
 }
 
 #[cfg(all(target_os = "linux", feature = "std", not(miri)))]
-mod membarrier {
+mod kernel {
     use core::ptr;
+    use core::sync::atomic::{Ordering, fence};
     use core::time::Duration;
     use std::time::Instant;
+
+    use crate::sharing::{Answer, Kernel};
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-    fn call(command: libc::c_int) -> libc::c_long {
+    /// Longer, by orders of magnitude, than a store takes to become visible.
+    const GRACE: Duration = Duration::from_millis(20);
+
+    /// The kernel's barrier in all running threads of the process.
+    pub(super) struct Membarrier;
+
+    fn call(command: libc::c_int) -> bool {
         // SAFETY: the call takes numbers only.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
-    pub(super) fn register() -> bool {
-        call(REGISTER_PRIVATE_EXPEDITED) == 0
-    }
+    impl Kernel for Membarrier {
+        fn register(&self) -> bool {
+            call(REGISTER_PRIVATE_EXPEDITED)
+        }
 
-    /// Puts a barrier into every running thread of the process; returns whether the kernel did.
-    pub(super) fn everywhere() -> bool {
-        call(PRIVATE_EXPEDITED) == 0 || (register() && call(PRIVATE_EXPEDITED) == 0)
-    }
-
-    /// Sleeps for at least so long, which is less than a second. Allocates nothing. If the kernel
-    /// refuses to put the thread to sleep, asks until the time is over.
-    pub(super) fn sleep(period: Duration) {
-        let start = Instant::now();
-        loop {
-            let left = period.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                return;
+        fn barrier(&self) -> Answer {
+            let began = pace::now();
+            // SeqCst, both: the caller's own part of the barrier. The kernel has such fences too,
+            // but not where the process has one thread, and the compiler knows nothing of them.
+            fence(Ordering::SeqCst);
+            let made = call(PRIVATE_EXPEDITED) || (self.register() && call(PRIVATE_EXPEDITED));
+            fence(Ordering::SeqCst);
+            match made {
+                false => Answer::Refused,
+                true if pace::counts(began) => Answer::TooMany,
+                true => Answer::Made,
             }
-            // `as`: less than 10^9 fits every width that the field has.
-            let left = libc::timespec { tv_sec: 0, tv_nsec: left.subsec_nanos() as _ };
-            // A signal, or a filter, may end it early.
-            // SAFETY: the structure is live, and no remainder is asked for.
-            unsafe { libc::nanosleep(&raw const left, ptr::null_mut()) };
+        }
+
+        fn leaves(&self) {
+            pace::leaves();
+        }
+
+        fn is_worth_a_try(&self) -> bool {
+            pace::is_over()
+        }
+
+        /// Allocates nothing. If the kernel refuses to put the thread to sleep, asks until the time
+        /// is over.
+        fn sleep(&self) {
+            let start = Instant::now();
+            loop {
+                let left = GRACE.saturating_sub(start.elapsed());
+                if left.is_zero() {
+                    return;
+                }
+                // `as`: less than 10^9 fits every width that the field has.
+                let left = libc::timespec { tv_sec: 0, tv_nsec: left.subsec_nanos() as _ };
+                // A signal, or a filter, may end it early.
+                // SAFETY: the structure is live, and no remainder is asked for.
+                unsafe { libc::nanosleep(&raw const left, ptr::null_mut()) };
+            }
+        }
+    }
+
+    /// The [`Saturation`] of the process.
+    #[cfg(target_has_atomic = "64")]
+    mod pace {
+        use crate::saturation::Saturation;
+
+        static SATURATION: Saturation = Saturation::new();
+
+        /// Returns the kernel's monotonic clock in nanoseconds: a call without a switch to the
+        /// kernel, which needs no preparation.
+        pub(super) fn now() -> u64 {
+            let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the structure is live.
+            unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+            // `as`, both: the clock has begun after 1970, and its parts are not negative.
+            now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        }
+
+        /// Counts a barrier that began then. Returns whether barriers are too many.
+        pub(super) fn counts(began: u64) -> bool {
+            SATURATION.counts(began, now())
+        }
+
+        /// Begins a period of fences on both sides.
+        pub(super) fn leaves() {
+            SATURATION.leaves(now());
+        }
+
+        /// Returns whether barriers are worth another try.
+        pub(super) fn is_over() -> bool {
+            SATURATION.is_over(now())
+        }
+    }
+
+    /// Processors that cannot count so far: barriers are never too many.
+    #[cfg(not(target_has_atomic = "64"))]
+    mod pace {
+        pub(super) fn now() {}
+
+        pub(super) fn counts(_began: ()) -> bool {
+            false
+        }
+
+        pub(super) fn leaves() {}
+
+        pub(super) fn is_over() -> bool {
+            false
         }
     }
 }
 
 /// Systems without the call: the process is never registered, so nothing can be revoked.
 #[cfg(not(all(target_os = "linux", feature = "std", not(miri))))]
-mod membarrier {
-    pub(super) fn register() -> bool {
-        false
-    }
+mod kernel {
+    use crate::sharing::{Answer, Kernel};
 
-    pub(super) fn everywhere() -> bool {
-        false
-    }
+    /// No barrier.
+    pub(super) struct Membarrier;
 
-    pub(super) fn sleep(_period: core::time::Duration) {}
+    impl Kernel for Membarrier {
+        fn register(&self) -> bool {
+            false
+        }
+
+        fn barrier(&self) -> Answer {
+            Answer::Refused
+        }
+
+        fn leaves(&self) {}
+
+        fn is_worth_a_try(&self) -> bool {
+            false
+        }
+
+        fn sleep(&self) {}
+    }
 }
 
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
+    use crate::sharing::{Answer, Kernel};
     use core::sync::atomic::AtomicU32;
     use std::sync::Barrier;
+    use std::vec::Vec;
 
     #[test]
     fn one_of_the_two_sees_the_other() {
@@ -263,15 +222,89 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_decision_stands() {
-        heavy();
-        let free = is_free();
-        light();
-        heavy();
-        assert_eq!(is_free(), free);
-        if cfg!(not(target_os = "linux")) {
-            assert!(!free);
+    /// The kernel, which says much more often than in earnest that barriers are too many.
+    struct Fickle {
+        /// The number of its barriers.
+        barriers: AtomicU32,
+        /// The number of times that it was asked whether barriers are worth a try.
+        looks: AtomicU32,
+    }
+
+    impl Kernel for Fickle {
+        fn register(&self) -> bool {
+            Membarrier.register()
         }
+
+        fn barrier(&self) -> Answer {
+            match Membarrier.barrier() {
+                Answer::Refused => Answer::Refused,
+                _ if self.barriers.fetch_add(1, Ordering::Relaxed) % 3 == 2 => Answer::TooMany,
+                _ => Answer::Made,
+            }
+        }
+
+        fn leaves(&self) {}
+
+        fn is_worth_a_try(&self) -> bool {
+            self.looks.fetch_add(1, Ordering::Relaxed) % 5 == 4
+        }
+
+        fn sleep(&self) {
+            Membarrier.sleep();
+        }
+    }
+
+    /// Four threads, each with a word. Each writes its own, and two of them read it by `heavy`.
+    #[test]
+    fn one_of_the_two_sees_the_other_while_the_mode_changes() {
+        const ROUNDS: u32 = 3_000;
+        let fickle = Fickle { barriers: AtomicU32::new(0), looks: AtomicU32::new(0) };
+        let modes = Modes::new();
+        let words = [const { [const { AtomicU32::new(0) }; 2] }; 3];
+        let (begin, end) = (Barrier::new(4), Barrier::new(4));
+        let mut free = 0;
+        std::thread::scope(|scope| {
+            let publishers: Vec<_> = (0..3)
+                .map(|own| {
+                    let (words, begin, end, modes, fickle) =
+                        (&words, &begin, &end, &modes, &fickle);
+                    scope.spawn(move || {
+                        for round in 1..=ROUNDS {
+                            begin.wait();
+                            words[own][0].store(round, Ordering::Relaxed);
+                            // The third thread changes the mode beside the other two.
+                            if own == 2 {
+                                modes.heavy(fickle)
+                            } else {
+                                modes.light(fickle)
+                            }
+                            let seen = words[own][1].load(Ordering::Relaxed);
+                            end.wait();
+                            begin.wait();
+                            words[own][0].store(seen, Ordering::Relaxed);
+                            end.wait();
+                        }
+                    })
+                })
+                .collect();
+            for round in 1..=ROUNDS {
+                begin.wait();
+                words.iter().for_each(|word| word[1].store(round, Ordering::Relaxed));
+                modes.heavy(&fickle);
+                let seen: Vec<u32> = words.iter().map(|w| w[0].load(Ordering::Relaxed)).collect();
+                end.wait();
+                free += u32::from(modes.period().is_some());
+                begin.wait();
+                end.wait();
+                for (word, seen) in words.iter().zip(seen) {
+                    let by_other = word[0].load(Ordering::Relaxed);
+                    assert!(seen == round || by_other == round, "round {round}: both missed");
+                }
+            }
+            publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
+        });
+        let registered = Membarrier.register();
+        assert_eq!(registered, free > 0, "barriers were there in {free} of {ROUNDS} rounds");
+        assert!(!registered || free < ROUNDS, "the mode has never changed");
     }
 }

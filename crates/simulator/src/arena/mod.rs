@@ -31,6 +31,18 @@
 //! does the same, and false sharing that such an allocator brings is shown, not hidden. Pad data
 //! that must not share.
 //!
+//! # Words on stacks
+//!
+//! A word on a stack lies where the compiler puts it in its function's frame, and a later call puts
+//! other words there. A debug build and an optimized one differ in that. An optimized build also
+//! leaves out some blocks of the heap that are allocated and freed at once. So two builds may
+//! differ in the words that are on a line, and in whether a processor still has the line of an
+//! earlier call. Of the papers' figures this changes three: speed-ups of two copies of the n-body
+//! program, the forks of which share words on stacks that are used again and again
+//! (`stanchion study table5 --machine simulated` of a debug build and of an optimized one). They
+//! depend on which threads are preempted, so small causes change them. Two runs of one build do not
+//! differ.
+//!
 //! # Memory outside of the slot
 //!
 //! Foreign memory: statics, blocks that were allocated before the run, data that the run's body

@@ -96,10 +96,24 @@ pub fn fence() {
     }
 }
 
-/// Returns whether the machine has a [`membarrier`]. `true` outside a run, where it does nothing.
+/// Returns whether the machine has a [`membarrier`] and the program uses it. `true` outside a run,
+/// where it does nothing.
 #[must_use]
 pub fn has_membarrier() -> bool {
-    with(|world, _| world.kernel.has_barriers()).unwrap_or(true)
+    with(|world, _| world.kernel.barriers.are_used()).unwrap_or(true)
+}
+
+/// Returns whether the machine has a [`membarrier`] that the program does not use for a while.
+/// `false` outside a run.
+#[must_use]
+pub fn leaves_membarrier() -> bool {
+    with(|world, _| world.kernel.barriers.are_left()).unwrap_or(false)
+}
+
+/// Says that the program leaves the machine's [`membarrier`] for a while, or uses it again. Nothing
+/// on a machine without, and outside a run.
+pub fn leave_membarrier(leaves: bool) {
+    with(|world, _| world.kernel.barriers.leave(leaves));
 }
 
 /// Puts a barrier into all other running threads of the address space, each of which is interrupted

@@ -28,8 +28,8 @@ mod threads;
 mod waiting;
 
 pub use self::access::{
-    access, access_after, compare_after, fence, has_membarrier, identity, label, membarrier,
-    releases_by_exchange,
+    access, access_after, compare_after, fence, has_membarrier, identity, label, leave_membarrier,
+    leaves_membarrier, membarrier, releases_by_exchange,
 };
 pub use self::clock::{now, time};
 pub use self::placement::{pin, pinned, processor, processors, pull, put_back};

@@ -329,8 +329,8 @@ pub struct Scheduling {
 
 /// The causes that make a real machine's times differ from one access to the next.
 ///
-/// The seed of a run decides all of it: the same seed gives the same times on every computer, and
-/// another seed gives other ones. Without jitter, processors that run the same loop keep their
+/// The seed of a run decides all of it: the same build gives the same times on every computer,
+/// and another seed gives other ones. Without jitter, processors that run the same loop keep their
 /// order for ever, and one of them may never find a lock free.
 ///
 /// | source | delays |

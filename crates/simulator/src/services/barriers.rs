@@ -16,9 +16,11 @@ use crate::statistics::Activity;
 use crate::{ThreadId, Time};
 
 /// The barriers of a run.
-pub(super) struct Barriers {
+pub(crate) struct Barriers {
     /// The times of the machine's barrier, if it has one.
     times: Option<Membarrier>,
+    /// Set while the program does without.
+    left: bool,
     /// The time when the last barrier so far is done: the next one begins no earlier.
     free: Time,
     /// The number of interrupts so far.
@@ -27,12 +29,22 @@ pub(super) struct Barriers {
 
 impl Barriers {
     pub(super) fn new(times: Option<Membarrier>) -> Self {
-        Self { times, free: Time::ZERO, interrupts: 0 }
+        Self { times, left: false, free: Time::ZERO, interrupts: 0 }
     }
 
-    /// Returns whether the machine has such barriers.
-    pub(super) fn are_there(&self) -> bool {
-        self.times.is_some()
+    /// Returns whether the machine has such barriers, and the program uses them.
+    pub(crate) fn are_used(&self) -> bool {
+        self.times.is_some() && !self.left
+    }
+
+    /// Returns whether the machine has such barriers, and the program does without for a while.
+    pub(crate) fn are_left(&self) -> bool {
+        self.times.is_some() && self.left
+    }
+
+    /// Keeps whether the program does without.
+    pub(crate) fn leave(&mut self, left: bool) {
+        self.left = left;
     }
 
     /// Returns the number of interrupts so far.

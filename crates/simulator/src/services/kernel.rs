@@ -69,7 +69,7 @@ pub(crate) struct Kernel {
     /// The address spaces.
     pub(crate) spaces: Spaces,
     /// The barriers that interrupt other processors.
-    barriers: Barriers,
+    pub(crate) barriers: Barriers,
     /// The delays that are still to come.
     delays: Delays,
     /// The reason why the run has failed, if it has.
@@ -240,11 +240,6 @@ impl Kernel {
     /// Has `id` wait until the stores of its processor are done.
     pub(crate) fn fence(&mut self, id: ThreadId) {
         self.memory.fence(&mut self.scheduler, id);
-    }
-
-    /// Returns whether barriers interrupt other processors on this machine.
-    pub(crate) fn has_barriers(&self) -> bool {
-        self.barriers.are_there()
     }
 
     /// Puts a barrier into the other running threads of the address space of `id`, which is the

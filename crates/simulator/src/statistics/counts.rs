@@ -28,7 +28,7 @@ pub struct ThreadStatistics {
     pub life: (Time, Time),
 }
 
-/// The counts of a run. The same on every run of the same seed, and on every computer.
+/// The counts of a run. The same on every run of one build with the same seed, on every computer.
 ///
 /// Its [`Display`](core::fmt::Display) is tables to read.
 ///

@@ -4,6 +4,7 @@
 pub mod atomics;
 mod cost;
 pub mod description;
+pub mod fences;
 pub mod kernel;
 pub mod lines;
 pub mod switches;
@@ -21,7 +22,7 @@ pub const EXPECTED: Duration = Duration::from_secs(1);
 
 /// Measures all costs on `processors`, in the order in which they are printed, and moves `part`.
 pub fn costs(processors: &[usize], part: &Part) -> Vec<Cost> {
-    part.plan(4);
+    part.plan(5);
     let mut costs = atomics::costs();
     part.step();
     costs.extend(transfer::costs(processors));
@@ -29,6 +30,8 @@ pub fn costs(processors: &[usize], part: &Part) -> Vec<Cost> {
     costs.extend(lines::costs(processors));
     part.step();
     costs.extend(switches::costs(processors));
+    part.step();
+    costs.extend(fences::costs(processors));
     part.step();
     costs
 }

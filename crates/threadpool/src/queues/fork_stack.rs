@@ -66,12 +66,10 @@
 //! both functions take their slow paths, which call `light`. A stack begins fenced. Its owner ends
 //! that in a slow path, when the barrier is available.
 //!
-//! The kernel may refuse the barrier later. A thread that has called [`heavy`] therefore looks
-//! whether the barrier is still available. If not, and the owner may rely on it, the thread fences
-//! the stack. Then it waits for [`GRACE`], so that every store that was made without a fence is
-//! visible, as `heavy` itself does once. The owner that ends the fenced state looks again
-//! afterwards, so a state that it ended too late does not last. These fences are no handshake:
-//! they wait until the kernel's barrier is known to be refused.
+//! The process may do without the barrier later, because it is refused, or because barriers are too
+//! many for a while. So a [`Reliance`] says on which period of barriers the owner relies. A thread
+//! that has called [`heavy`] looks there. If that period is over, the thread fences the stack. An
+//! owner that fences for long asks now and then whether barriers may be tried again.
 //!
 //! # Invariants
 //!
@@ -97,14 +95,13 @@
 //! [`heavy`]: stanchion_machine::asymmetric::heavy
 
 use core::fmt;
-use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use stanchion_machine::asymmetric;
-use stanchion_machine::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Fresh, Ordering};
+use stanchion_machine::atomic::{AtomicPtr, AtomicUsize, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::handshake::{Handshake, Reach};
-use stanchion_machine::thread;
+use stanchion_machine::reliance::Reliance;
 
 use crate::sleep::IDLE;
 
@@ -120,12 +117,11 @@ const FENCED: usize = 1 << (usize::BITS - 1);
 /// Slots of the first buffer. Few in a model, where each is an object.
 const FIRST_SLOTS: usize = if cfg!(stanchion_loom) { 2 } else { 16 };
 
+/// The number of slow pushes after which an owner asks whether barriers may be tried again.
+const RECONSIDER: u32 = 4_096;
+
 /// The most forks that a worker keeps. A thread's stack ends before that where words have 64 bits.
 const MOST_FORKS: usize = (1 << (CLAIM_BITS - 1)) - 1;
-
-/// The wait of a thread that finds the barrier refused: as long as in
-/// `stanchion_machine::asymmetric`.
-const GRACE: Duration = Duration::from_millis(20);
 
 /// The forks of one worker. `T` is the type of a fork.
 #[repr(C)]
@@ -137,10 +133,18 @@ pub struct ForkStack<T> {
     limit: AtomicUsize,
     /// The slots of the last buffer. Written by the owner.
     slots: AtomicPtr<AtomicPtr<T>>,
-    /// All buffers so far. Only the owner uses it (Invariant 3).
-    buffers: UnsafeCell<Vec<Box<[AtomicPtr<T>]>>>,
+    /// The part that only the owner uses.
+    owned: UnsafeCell<Owned<T>>,
     /// The part that thieves write.
     thieves: CachePadded<Thieves>,
+}
+
+/// The part of a stack that only its owner uses.
+struct Owned<T> {
+    /// All buffers so far (Invariant 3).
+    buffers: Vec<Box<[AtomicPtr<T>]>>,
+    /// The number of pushes without a slot or onto a fenced stack.
+    slow_pushes: u32,
 }
 
 /// The part of a stack that thieves write, on a line of its own.
@@ -148,12 +152,11 @@ struct Thieves {
     /// The position of the oldest fork that is not stolen, and the thief that claims it. Written by
     /// thieves, and by the owner that meets one.
     top: AtomicUsize,
-    /// 1 if the owner may rely on the barrier. Written by the owner, and by the thread that fences
-    /// and has waited.
-    relies: AtomicU32,
+    /// The period of barriers on which the owner relies.
+    reliance: Reliance,
 }
 
-// SAFETY: `buffers` is the owner's, and the rest is atomic. A fork that is stolen is sent to the
+// SAFETY: `owned` is the owner's, and the rest is atomic. A fork that is stolen is sent to the
 // thief's thread: the user of this type answers for that.
 unsafe impl<T> Sync for ForkStack<T> {}
 // SAFETY: as above.
@@ -175,10 +178,10 @@ impl<T> ForkStack<T> {
             bottom: AtomicUsize::fresh(0),
             limit: AtomicUsize::fresh(0),
             slots: AtomicPtr::fresh(core::ptr::null_mut()),
-            buffers: UnsafeCell::fresh(Vec::new()),
+            owned: UnsafeCell::fresh(Owned { buffers: Vec::new(), slow_pushes: 0 }),
             thieves: CachePadded::new(Thieves {
                 top: AtomicUsize::fresh(FENCED),
-                relies: AtomicU32::fresh(0),
+                reliance: Reliance::fresh(),
             }),
         }
     }
@@ -227,9 +230,12 @@ impl<T> ForkStack<T> {
     #[inline(never)]
     unsafe fn push_slowly(&self, at: usize, fork: *const T) -> usize {
         // SAFETY: the caller is the owner.
-        let slots = unsafe { self.grow_beyond(at) };
-        if asymmetric::is_free() {
-            self.unfence(slots);
+        let (slots, pushes) = unsafe { self.grow_beyond(at) };
+        if pushes.is_multiple_of(RECONSIDER) {
+            asymmetric::reconsider();
+        }
+        if let Some(period) = asymmetric::period() {
+            self.unfence(slots, period);
         }
         // SAFETY: the caller's promise, and there is a slot now.
         unsafe { self.put(at, fork) };
@@ -237,19 +243,20 @@ impl<T> ForkStack<T> {
         at
     }
 
-    /// Makes room for the position. Returns how many slots there are.
+    /// Makes room for the position. Returns how many slots there are, and the number of such calls.
     ///
     /// # Safety
     ///
     /// The caller is the owner.
-    unsafe fn grow_beyond(&self, at: usize) -> usize {
-        self.buffers.with_mut(|buffers| {
+    unsafe fn grow_beyond(&self, at: usize) -> (usize, u32) {
+        self.owned.with_mut(|owned| {
             // SAFETY: the owner's (the caller's promise).
-            let buffers = unsafe { &mut *buffers };
+            let Owned { buffers, slow_pushes } = unsafe { &mut *owned };
+            *slow_pushes = slow_pushes.wrapping_add(1);
             let old = buffers.last();
             let slots = old.map_or(0, |old| old.len());
             if at < slots {
-                return slots;
+                return (slots, *slow_pushes);
             }
             assert!(at < MOST_FORKS, "a worker keeps at most {MOST_FORKS} forks inside each other");
             let more = (2 * slots).max(FIRST_SLOTS);
@@ -263,19 +270,17 @@ impl<T> ForkStack<T> {
             let first = buffers.last().map_or(core::ptr::null(), |new| new.as_ptr());
             // Release: pairs with the Acquire of a thief.
             self.slots.store(first.cast_mut(), Ordering::Release);
-            more
+            (more, *slow_pushes)
         })
     }
 
     /// Lets the owner rely on the barrier from now on.
-    fn unfence(&self, slots: usize) {
-        // Relaxed, all: see the head of the file; they only choose a path.
-        self.thieves.relies.store(1, Ordering::Relaxed);
+    fn unfence(&self, slots: usize, period: u32) {
+        self.thieves.reliance.begins(period);
+        // Relaxed, both: `confirms` has a fence.
         self.limit.store(slots, Ordering::Relaxed);
         self.thieves.top.fetch_and(!FENCED, Ordering::Relaxed);
-        // A fence, should the barrier have been refused since: see the head of the file.
-        asymmetric::light();
-        if !asymmetric::is_free() {
+        if !self.thieves.reliance.confirms(period, asymmetric::period) {
             self.fence();
         }
     }
@@ -286,7 +291,7 @@ impl<T> ForkStack<T> {
     #[allow(dead_code)] // Only models of this stack use it.
     pub fn rely(&self) {
         // SAFETY: no other thread has the stack yet.
-        let slots = unsafe { self.grow_beyond(0) };
+        let (slots, _) = unsafe { self.grow_beyond(0) };
         // Relaxed: as above.
         self.limit.store(slots, Ordering::Relaxed);
         self.thieves.top.store(0, Ordering::Relaxed);
@@ -294,26 +299,18 @@ impl<T> ForkStack<T> {
 
     /// Makes the owner fence in each push and pop.
     fn fence(&self) {
-        // Relaxed: seen after a while, for which the caller waits.
-        self.limit.store(0, Ordering::Relaxed);
+        // Relaxed, both: of the owner, or between the fences of `Reliance::end`. The limit comes
+        // last: a late owner finds it 0 in its next push, and ends the fenced state again.
         self.thieves.top.fetch_or(FENCED, Ordering::Relaxed);
+        self.limit.store(0, Ordering::Relaxed);
     }
 
-    /// Fences the stack if the barrier, which the caller has just used, is not available.
+    /// Fences the stack if the caller's [`heavy`](asymmetric::heavy) may have been a fence only.
     fn check_barrier(&self) {
-        // Relaxed: visible after the grace that `heavy` waits for.
-        if !asymmetric::is_free() && self.thieves.relies.load(Ordering::Relaxed) != 0 {
-            self.fence_late();
+        let reliance = &self.thieves.reliance;
+        if let Some(over) = reliance.outlived(asymmetric::period) {
+            reliance.end(over, || self.fence(), asymmetric::wait_until_visible);
         }
-    }
-
-    #[cold]
-    fn fence_late(&self) {
-        self.fence();
-        thread::sleep(GRACE);
-        asymmetric::heavy();
-        // Relaxed: an owner that ends the fenced state after this says so again.
-        self.thieves.relies.store(0, Ordering::Relaxed);
     }
 
     /// Pops the newest fork, which [`push`](Self::push) put at this position. Returns whether the

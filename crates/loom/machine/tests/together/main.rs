@@ -3,8 +3,11 @@
 mod apart;
 mod asymmetric;
 mod handshake;
+mod interrupts;
 mod looks;
 mod machine;
 mod made_by_new;
+mod modes;
 mod park;
+mod reliance;
 mod watch;

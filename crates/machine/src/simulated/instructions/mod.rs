@@ -1,10 +1,10 @@
 //! The instructions that an algorithm executes between its accesses, which a simulated machine
 //! charges.
 //!
-//! A run on one machine takes the same virtual time on every computer, whatever compiler and
-//! optimization built it. So the instructions are not counted in the run: they stand in a table,
-//! one row for each source file, which `cargo xtask instructions` counts in an optimized build and
-//! compares. An access is charged the average of its file.
+//! They are charged the same on every computer, whatever compiler and optimization built the
+//! program. So the instructions are not counted in the run: they stand in a table, one row for each
+//! source file, which `cargo xtask instructions` counts in an optimized build and compares. An
+//! access is charged the average of its file.
 //!
 //! A file that is not in the table (a test, a user's own lock) is charged the average of all files.
 //! Those in [`DECLARED`] are charged nothing, because they declare what they compute by

@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1924;
+pub(super) const AVERAGE: u32 = 1963;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -28,7 +28,7 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("activations", "thread/reference_count.rs", 1855),
     ("activations", "thread/task_cell.rs", 3714),
     ("competitive", "condvar/mod.rs", 1600),
-    ("competitive", "event_count.rs", 1250),
+    ("competitive", "event_count.rs", 1450),
     ("competitive", "mutex.rs", 1663),
     ("competitive", "once.rs", 900),
     ("competitive", "once_lock.rs", 800),
@@ -64,6 +64,7 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("lockfree", "queue/ring.rs", 1050),
     ("lockfree", "queue/two_lock.rs", 610),
     ("machine", "atomic.rs", 3400),
+    ("machine", "sharing.rs", 5033),
     ("spin", "anderson.rs", 1167),
     ("spin", "clh.rs", 1100),
     ("spin", "contention.rs", 1753),

@@ -58,3 +58,35 @@ fn without_a_barrier_of_the_kernel_both_sides_pay_for_a_fence() {
         assert_eq!(costs[0].1, 0, "{name}");
     }
 }
+
+#[test]
+fn barriers_that_are_too_many_are_left_for_a_while() {
+    let run = Simulation::new(machines::modern(2)).run(|| {
+        let other = thread::spawn(|| (0..200).for_each(|_| stanchion_machine::work(1_000_000)));
+        stanchion_machine::work(10_000);
+        let before = (0..1_000).position(|_| {
+            asymmetric::heavy();
+            !asymmetric::is_free()
+        });
+        // A quarter of a millisecond of barriers is too much, and a barrier takes microseconds.
+        assert!((10..250).contains(&before.unwrap()), "{before:?}");
+        asymmetric::heavy();
+        assert!(!asymmetric::is_free());
+        stanchion_machine::work(50_000_000);
+        asymmetric::heavy();
+        assert!(asymmetric::is_free());
+        other.join().unwrap();
+    });
+    run.unwrap();
+}
+
+#[test]
+fn threads_that_want_a_barrier_at_the_same_time_share_one() {
+    let run = Simulation::new(machines::modern(16)).run(|| {
+        let all: Vec<_> = (0..16).map(|_| thread::spawn(asymmetric::heavy)).collect();
+        all.into_iter().for_each(|one| one.join().unwrap());
+    });
+    // Each by itself would interrupt 15 processors.
+    let interrupts = run.unwrap().statistics.interrupts;
+    assert!((1..=3 * 15).contains(&interrupts), "{interrupts}");
+}
