@@ -49,11 +49,11 @@ fn own_files(context: &Context) -> u32 {
 }
 
 fn files(context: &Context) -> usize {
-    context.pick(100, 200)
+    context.length(100, 200) as usize
 }
 
 fn programs(context: &Context) -> usize {
-    context.pick(80, 150)
+    context.length(80, 150) as usize
 }
 
 /// C files of forty functions each, and a makefile that links all of them into every program.

@@ -58,13 +58,14 @@ pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
 
 fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
     let place = place::here(context);
+    let length = |quick, full| context.length(quick, full);
     let external = match source {
         Source::Galaxy => {
-            return own("Galaxy", &Galaxy::new(&place, context.pick(600, 6_000))?, context);
+            return own("Galaxy", &Galaxy::new(&place, length(600, 6_000).into())?, context);
         }
-        Source::Hanoi => return own("Hanoi", &Hanoi::new(&place, context.pick(40, 400)), context),
+        Source::Hanoi => return own("Hanoi", &Hanoi::new(&place, length(40, 400)), context),
         Source::Regsim => {
-            return own("Regsim", &Regsim::new(&place, context.pick(200, 2_000))?, context);
+            return own("Regsim", &Regsim::new(&place, length(200, 2_000).into())?, context);
         }
         Source::Build => &build::BUILD,
         Source::Server => &server::SERVER,

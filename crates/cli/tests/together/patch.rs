@@ -147,7 +147,8 @@ fn cargo(folder: &Path, arguments: &[&str]) {
     let run = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO"));
         command.args(arguments).args(more).current_dir(folder);
-        command.env("CARGO_TARGET_DIR", folder.join("target"));
+        // It is built once.
+        command.env("CARGO_TARGET_DIR", folder.join("target")).env("CARGO_INCREMENTAL", "0");
         command.env("STANCHION_ORDERS", "orders.txt").output().expect("cargo runs")
     };
     let mut done = run(&["--offline"]);
