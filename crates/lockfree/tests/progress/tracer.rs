@@ -2,7 +2,8 @@
 
 use core::ptr;
 use core::sync::atomic::Ordering;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -210,7 +211,7 @@ impl Traced {
             if ended as usize == OTHERS {
                 // No thread may run while there are breakpoints.
                 for thread in &board.threads {
-                    while !state(self.process, thread.load(Ordering::SeqCst))?.0 {
+                    while !sleeps(self.process, thread.load(Ordering::SeqCst))? {
                         std::thread::yield_now();
                     }
                 }
@@ -257,7 +258,7 @@ impl Watch {
         thread: libc::pid_t,
         done: u64,
     ) -> io::Result<bool> {
-        let (asleep, used) = state(process, thread)?;
+        let (asleep, used) = (sleeps(process, thread)?, used(process, thread)?);
         let (since, before) = match self.since {
             Some(since) if self.done == done => since,
             _ => {
@@ -272,14 +273,27 @@ impl Watch {
     }
 }
 
-/// Returns whether a thread sleeps, and its processor time.
-fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duration)> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"))?;
-    let schedule = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"))?;
-    let asleep = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+/// Returns whether a thread sleeps.
+fn sleeps(process: libc::pid_t, thread: libc::pid_t) -> io::Result<bool> {
+    let stat = about(process, thread, "stat")?;
+    Ok(stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S')))
+}
+
+/// Returns the processor time of a thread.
+fn used(process: libc::pid_t, thread: libc::pid_t) -> io::Result<Duration> {
+    let schedule = about(process, thread, "schedstat")?;
     let used = schedule.split(' ').next().and_then(|nanos| nanos.parse().ok());
-    used.map(|nanos| (asleep, Duration::from_nanos(nanos)))
+    used.map(Duration::from_nanos)
         .ok_or_else(|| io::Error::other("schedstat of the kernel has another form"))
+}
+
+/// Returns what the kernel says of a thread in this file.
+fn about(process: libc::pid_t, thread: libc::pid_t, file: &str) -> io::Result<String> {
+    let mut file = File::open(format!("/proc/{process}/task/{thread}/{file}"))?;
+    // The kernel tells no size. With room for all, it is asked twice.
+    let mut said = String::with_capacity(1024);
+    file.read_to_string(&mut said)?;
+    Ok(said)
 }
 
 /// Stops the victim in `operation` on a structure with `filled` values, again and again on a new
@@ -293,7 +307,7 @@ pub(crate) fn search(
 ) -> Result<Found, Refused> {
     let traced = Traced::fork(make, filled, operation)?;
     // The first round touches the memory that is made on first use. The second round is repeated.
-    traced.trace()?;
+    traced.goes_on()?;
     traced.next_round()?;
     let trace = traced.trace()?;
     traced.next_round()?;
