@@ -16,17 +16,8 @@
 //! contest `upcall` the time until another thread runs in place of a blocked one.
 
 mod cells;
-#[path = "../examples/hasher/cold.rs"]
-mod cold;
-#[expect(dead_code, reason = "what they say of themselves is for a help")]
-#[path = "../examples/hasher/crews.rs"]
-mod crews;
-#[path = "../examples/hasher/hash.rs"]
-mod hash;
 mod hash_files;
 mod suite;
-#[path = "../examples/hasher/walk.rs"]
-mod walk;
 
 use stanchion_contests::threads;
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use criterion::Criterion;
+use examples::hasher::cold;
+use examples::hasher::crews::{CREWS, Outcome, Size};
 use stanchion_contests::work::{process_time, processors};
 
 use crate::cells::scaled;
-use crate::cold;
-use crate::crews::{CREWS, Outcome, Size};
 use crate::suite::{bench, windows};
 
 /// The number of files.

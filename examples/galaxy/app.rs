@@ -1,10 +1,10 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::picture::image;
-use crate::report::Report;
+use super::picture::image;
+use super::report::Report;
+use crate::frames::Frames;
+use crate::{Choice, Program, at_least_one, bar};
 use clap::{Parser, value_parser};
-use examples::frames::Frames;
-use examples::{Choice, Program, at_least_one, bar};
 use lock_api::RawMutex;
 use stanchion_applications::galaxy::{
     self, HEIGHT, MAX_THREADS, Options, Refused, Run, STARS, Scene, WIDTH, sequential,
@@ -100,13 +100,13 @@ impl Program for Simulate<'_> {
 
 /// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the
 /// terminal's standard error.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
+pub fn run(
+    arguments: Vec<OsString>,
     out: &mut dyn Write,
     err: &mut dyn Write,
     progress: bool,
 ) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -168,7 +168,7 @@ fn work(
         by_lock: arguments.by_lock,
         histogram: arguments.histogram,
     };
-    examples::report::end("galaxy", report.write(out), out, err);
+    crate::report::end("galaxy", report.write(out), out, err);
     let finished = locks.finish(out);
     let Some(what) = wrong(&run, reference) else {
         finished?;
@@ -186,7 +186,7 @@ fn work(
 }
 
 /// Returns the fault of a run, if there is one.
-pub(crate) fn wrong(run: &Run, reference: Option<sequential::Outcome>) -> Option<String> {
+pub fn wrong(run: &Run, reference: Option<sequential::Outcome>) -> Option<String> {
     if let Some(fault) = run.fault {
         return Some(fault.to_string());
     }

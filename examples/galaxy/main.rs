@@ -11,15 +11,12 @@
 //! | 1 | another checksum, or another display than there are stars |
 //! | 2 | the arguments or a file are no good, or the frames cannot be written |
 
-mod app;
-mod picture;
-mod report;
-
+use examples::galaxy::app;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let progress = err.is_terminal();
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err, progress))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err, progress))
 }

@@ -1,11 +1,11 @@
 //! The display of a run, as a picture.
 
-use examples::frames::brightness;
+use crate::frames::brightness;
 use stanchion_applications::galaxy::{HEIGHT, Scene, WIDTH};
 
 /// Red, green and blue of each cell: stars are white, the brighter the more, and the centres are
 /// red crosses.
-pub(crate) fn image(scene: &Scene) -> Vec<u8> {
+pub fn image(scene: &Scene) -> Vec<u8> {
     let mut image: Vec<u8> = scene.cells.iter().flat_map(|&stars| [brightness(stars); 3]).collect();
     for (x, y) in scene.centres.into_iter().flatten() {
         let cross = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)];

@@ -1,6 +1,6 @@
 //! The report of a run on the terminal.
 
-use examples::{report, table};
+use crate::{report, table};
 use stanchion_applications::galaxy::{Options, Run, sequential};
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::report::{self, Report};
+use super::report::{self, Report};
+use crate::{Choice, Program, bar};
 use clap::{Parser, value_parser};
-use examples::{Choice, Program, bar};
 use lock_api::RawMutex;
 use stanchion_applications::hanoi::{self, DISKS, MAX_THREADS, Options, PEGS, Refused, Run, Scene};
 use std::ffi::OsString;
@@ -68,15 +68,15 @@ struct Arguments {
 }
 
 /// The streams of the output.
-pub(crate) struct Streams<'a> {
+pub struct Streams<'a> {
     /// The report goes here.
-    pub(crate) out: &'a mut dyn Write,
+    pub out: &'a mut dyn Write,
     /// Messages go here.
-    pub(crate) err: &'a mut dyn Write,
+    pub err: &'a mut dyn Write,
     /// Set if `out` is a terminal.
-    pub(crate) out_is_terminal: bool,
+    pub out_is_terminal: bool,
     /// Set if `err` is a terminal.
-    pub(crate) err_is_terminal: bool,
+    pub err_is_terminal: bool,
 }
 
 struct Play<'a> {
@@ -95,9 +95,9 @@ impl Program for Play<'_> {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
+pub fn run(arguments: Vec<OsString>, streams: Streams<'_>) -> u8 {
     let Streams { out, err, out_is_terminal, err_is_terminal } = streams;
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         by_lock: arguments.by_lock,
         histogram: arguments.histogram,
     };
-    examples::report::end("hanoi", unwritten.and_then(|()| report.write(out)), out, err);
+    crate::report::end("hanoi", unwritten.and_then(|()| report.write(out)), out, err);
     let finished = locks.finish(out);
     if let Err(refused) = &finished {
         let _ = writeln!(err, "hanoi: {refused}");
@@ -169,7 +169,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
 }
 
 /// Returns the fault of a run, if there is one.
-pub(crate) fn wrong(run: &Run, options: &Options) -> Option<String> {
+pub fn wrong(run: &Run, options: &Options) -> Option<String> {
     let needed = hanoi::closed_form(options.disks, options.pegs);
     let moves = needed * u64::from(options.rounds);
     if run.moves != moves {

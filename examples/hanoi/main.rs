@@ -19,10 +19,7 @@
 //! | 1 | something else came out: the lock does not exclude, or the program is wrong |
 //! | 2 | the arguments or a file are no good |
 
-mod app;
-mod report;
-
-use app::Streams;
+use examples::hanoi::app::{self, Streams};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -34,5 +31,5 @@ fn main() -> ExitCode {
         out: &mut out,
         err: &mut err,
     };
-    ExitCode::from(app::run(std::env::args_os(), streams))
+    ExitCode::from(app::run(std::env::args_os().collect(), streams))
 }

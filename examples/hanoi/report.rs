@@ -1,12 +1,12 @@
 //! The report of a run on the terminal.
 
-use examples::table;
+use crate::table;
 use stanchion_applications::hanoi::{Disk, Options, Run, Scene};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// A run and all that belongs to it.
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     /// The name of the lock.
     pub(crate) lock: &'a str,
     /// The options of the run.
@@ -20,7 +20,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the lines of the report.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { options, run, .. } = self;
         writeln!(
             out,
@@ -65,7 +66,7 @@ impl Report<'_> {
 }
 
 /// The pegs, a line each, from bottom to top.
-pub(crate) fn picture(scene: &Scene) -> String {
+pub fn picture(scene: &Scene) -> String {
     let mut picture = String::new();
     for (peg, disks) in scene.pegs.iter().enumerate() {
         line(&mut picture, &format!("peg {peg}"), disks);

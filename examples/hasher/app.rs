@@ -1,9 +1,9 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::cold;
-use crate::crews::{CREWS, Entry, Refused, Size};
-use crate::report::Report;
-use crate::walk::Found;
+use super::cold;
+use super::crews::{CREWS, Entry, Refused, Size};
+use super::report::Report;
+use super::walk::Found;
 use clap::Parser;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::ffi::OsString;
@@ -64,12 +64,8 @@ fn crews() -> PossibleValuesParser {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+pub fn run(arguments: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -83,7 +79,7 @@ pub(crate) fn run(
                 let path = arguments.path.join(path);
                 let _ = writeln!(err, "hasher: {}: cannot be read: {error}", path.display());
             }
-            examples::report::end("hasher", written, out, err);
+            crate::report::end("hasher", written, out, err);
             u8::from(!found.faults.is_empty())
         }
         Err(refused) => {

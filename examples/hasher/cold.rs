@@ -14,7 +14,7 @@ use std::path::Path;
 /// # Errors
 ///
 /// Those of the system, if it refuses the advice.
-pub(crate) fn forget(path: &Path) -> io::Result<()> {
+pub fn forget(path: &Path) -> io::Result<()> {
     let (Ok(data), Ok(root)) = (fs::metadata(path), File::open(path)) else { return Ok(()) };
     // What has not been written back cannot be forgotten.
     write_back(&root)?;

@@ -1,8 +1,8 @@
 //! The crews: what runs a job for each file, one after the other in [`CREWS`].
 //!
-//! All run the same jobs, [`crate::walk`]'s, which read with plain `std::fs`.
+//! All run the same jobs, [`super::walk`]'s, which read with plain `std::fs`.
 
-use crate::walk::{Crew, Found, Walk};
+use super::walk::{Crew, Found, Walk};
 use stanchion_activations::Runtime;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,32 +13,32 @@ use std::thread;
 
 /// The size of a crew.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
+pub struct Size {
     /// The number of processors.
-    pub(crate) processors: usize,
+    pub processors: usize,
     /// Kernel threads in all, for those that start more than one a processor.
-    pub(crate) threads: usize,
+    pub threads: usize,
 }
 
 /// An error before anything was read.
-pub(crate) type Refused = Box<dyn Error + Send + Sync>;
+pub type Refused = Box<dyn Error + Send + Sync>;
 
 /// The result of a run, and a text about it.
-pub(crate) type Outcome = Result<(Found, String), Refused>;
+pub type Outcome = Result<(Found, String), Refused>;
 
 /// A crew by name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The name in `--runtime`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The line in `--help`.
-    pub(crate) about: &'static str,
+    pub about: &'static str,
     /// Hashes the files at the path, or below it.
-    pub(crate) run: fn(Size, &Path) -> Outcome,
+    pub run: fn(Size, &Path) -> Outcome,
 }
 
 /// All of them.
-pub(crate) const CREWS: [Entry; 6] = [
+pub const CREWS: [Entry; 6] = [
     Entry {
         name: "activations",
         about: "A user-level thread for each file; others go on when one blocks",

@@ -19,7 +19,7 @@ const STRIPE: usize = 32;
 
 /// The hash of some bytes that come one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Hash {
+pub struct Hash {
     /// The four lanes of the state.
     lanes: [u64; 4],
     /// Bytes that are no whole stripe yet.
@@ -42,15 +42,22 @@ fn stripe(lanes: &mut [u64; 4], bytes: &[u8]) {
     }
 }
 
+impl Default for Hash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Hash {
     /// Of no bytes so far; the seed is 0.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let [one, two, ..] = PRIMES;
         let lanes = [one.wrapping_add(two), two, 0, 0_u64.wrapping_sub(one)];
         Self { lanes, rest: [0; STRIPE], length: 0 }
     }
 
-    pub(crate) fn write(&mut self, mut bytes: &[u8]) {
+    /// Adds bytes to those that are hashed.
+    pub fn write(&mut self, mut bytes: &[u8]) {
         let waiting = (self.length % STRIPE as u64) as usize;
         self.length += bytes.len() as u64;
         if waiting > 0 {
@@ -68,7 +75,8 @@ impl Hash {
         self.rest[..left.len()].copy_from_slice(left);
     }
 
-    pub(crate) fn finish(&self) -> u64 {
+    /// Returns the hash of all bytes so far.
+    pub fn finish(&self) -> u64 {
         let [p1, p2, p3, p4, p5] = PRIMES;
         let mut hash = match self.length < STRIPE as u64 {
             true => p5,
@@ -114,7 +122,7 @@ const LARGE: usize = 128 << 10;
 /// # Errors
 ///
 /// Those of `file`.
-pub(crate) fn of(file: &mut impl Read) -> io::Result<(u64, u64)> {
+pub fn of(file: &mut impl Read) -> io::Result<(u64, u64)> {
     let mut hash = Hash::new();
     let mut small = [0; SMALL];
     if fill(file, &mut small, &mut hash)? {

@@ -15,16 +15,10 @@
 //! | 1 | the same, but something could not be read |
 //! | 2 | the arguments are no good, or the runtime cannot be built |
 
-mod app;
-mod cold;
-mod crews;
-mod hash;
-mod report;
-mod walk;
-
+use examples::hasher::app;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err))
 }

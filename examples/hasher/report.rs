@@ -1,6 +1,6 @@
 //! The report of a run on the terminal.
 
-use crate::walk::{Found, Hashed};
+use super::walk::{Found, Hashed};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;

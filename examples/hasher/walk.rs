@@ -3,7 +3,7 @@
 //!
 //! What comes of it does not depend on the order in which jobs run: it is sorted by path.
 
-use crate::hash::{self, Hash};
+use super::hash::{self, Hash};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,45 +11,46 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A runtime that runs the jobs.
-pub(crate) trait Crew: Sized + Send + Sync + 'static {
+pub trait Crew: Sized + Send + Sync + 'static {
     /// Has `job` run, sooner or later, by any thread. Called by a thread of the crew.
     fn start(&self, job: impl FnOnce() + Send + 'static);
 }
 
 /// A file and its hash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Hashed {
+pub struct Hashed {
     /// Below the root.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The hash of the file.
-    pub(crate) hash: u64,
+    pub hash: u64,
     /// The length of the file.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// The result of a walk.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// By path.
-    pub(crate) files: Vec<Hashed>,
+    pub files: Vec<Hashed>,
     /// The number of directories.
-    pub(crate) directories: u64,
+    pub directories: u64,
     /// Links, which are not followed, and pipes, devices and sockets.
     pub(crate) links: u64,
     /// The number of files that are neither directories nor regular.
     pub(crate) special: u64,
     /// The paths that could not be read, with the errors.
-    pub(crate) faults: Vec<(PathBuf, io::Error)>,
+    pub faults: Vec<(PathBuf, io::Error)>,
 }
 
 impl Found {
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Returns the sum of the lengths of the files.
+    pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
     /// The hash of all names and hashes, in order. Two trees have the same if they have the same
     /// files with the same content, wherever they are.
-    pub(crate) fn tree(&self) -> u64 {
+    pub fn tree(&self) -> u64 {
         let mut tree = Hash::new();
         for file in &self.files {
             tree.write(file.path.as_os_str().as_encoded_bytes());
@@ -62,7 +63,7 @@ impl Found {
 }
 
 /// A walk that goes on.
-pub(crate) struct Walk<C> {
+pub struct Walk<C> {
     /// The runtime.
     crew: C,
     /// The path that the walk began at.
@@ -100,7 +101,7 @@ impl<C> Drop for Job<C> {
 impl<C: Crew> Walk<C> {
     /// Returns a walk of the files at `root`, or below it, by that crew. Its first job is that of
     /// [`begin`](Self::begin).
-    pub(crate) fn new(crew: C, root: &Path) -> Arc<Self> {
+    pub fn new(crew: C, root: &Path) -> Arc<Self> {
         Arc::new(Self {
             crew,
             root: root.to_owned(),
@@ -111,7 +112,7 @@ impl<C: Crew> Walk<C> {
     }
 
     /// The first job. To be called once, by a thread of the crew.
-    pub(crate) fn begin(self: &Arc<Self>) {
+    pub fn begin(self: &Arc<Self>) {
         let job = Job { walk: self.clone(), path: PathBuf::new() };
         // The user's own word: a link is followed.
         match fs::metadata(&self.root) {
@@ -122,7 +123,7 @@ impl<C: Crew> Walk<C> {
     }
 
     /// Waits until all jobs have ended. Returns the result.
-    pub(crate) fn end(&self) -> Found {
+    pub fn end(&self) -> Found {
         let mut found = self.found();
         // Acquire: pairs with the ends of the jobs.
         while self.jobs.load(Ordering::Acquire) > 0 {

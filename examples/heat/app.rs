@@ -1,10 +1,10 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::picture::image;
-use crate::plate::{Plate, Warm, alone, warm};
-use crate::report::{Report, Row};
+use super::picture::image;
+use super::plate::{Plate, Warm, alone, warm};
+use super::report::{Report, Row};
+use crate::picture::{self, Unwritable};
 use clap::{Parser, ValueEnum, value_parser};
-use examples::picture::{self, Unwritable};
 use stanchion_gang::{GangExecutor, Switching};
 use std::ffi::OsString;
 use std::io::Write;
@@ -43,7 +43,7 @@ struct Arguments {
     side: u32,
 
     /// Steps.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 2_000, value_parser = examples::at_least_one)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 2_000, value_parser = crate::at_least_one)]
     steps: u64,
 
     /// The way in which the gangs take turns.
@@ -108,12 +108,8 @@ impl Stopped {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+pub fn run(arguments: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -213,7 +209,7 @@ fn finish(
         draw(path, first)?;
     }
     let report = Report { how, rows, alone: &alone, metrics: metrics.as_deref(), picture };
-    examples::report::end("heat", report.write(out), out, &mut std::io::sink());
+    crate::report::end("heat", report.write(out), out, &mut std::io::sink());
     Ok(wrong(rows, &alone))
 }
 
@@ -222,7 +218,7 @@ fn draw(path: &Path, row: &Row) -> Result<(), Unwritable> {
 }
 
 /// The first plate that came out differently.
-pub(crate) fn wrong(rows: &[Row], alone: &[Warm]) -> Option<String> {
+pub fn wrong(rows: &[Row], alone: &[Warm]) -> Option<String> {
     let sums = rows.iter().map(|row| row.warm.checksum()).zip(alone.iter().map(Warm::checksum));
     let (number, (gang, alone)) = sums.enumerate().find(|(_, (gang, alone))| gang != alone)?;
     Some(format!("checksum {gang:016x} by gang {number}, but {alone:016x} by one thread alone"))

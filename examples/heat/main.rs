@@ -13,14 +13,10 @@
 //! | 1 | it did not, or a gang did not end well |
 //! | 2 | the arguments are no good, the gangs cannot be started, or the picture cannot be written |
 
-mod app;
-mod picture;
-mod plate;
-mod report;
-
+use examples::heat::app;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err))
 }

@@ -1,9 +1,9 @@
 //! A plate, as a picture.
 
-use crate::plate::HOT;
+use super::plate::HOT;
 
 /// Red, green and blue of each cell: black is cold, then red, then yellow, and white is hot.
-pub(crate) fn image(cells: &[f64]) -> Vec<u8> {
+pub fn image(cells: &[f64]) -> Vec<u8> {
     let shade = |part: f64| (part.clamp(0.0, 1.0) * 255.0).round() as u8;
     let colour = |&cell: &f64| {
         let warmth = (cell / HOT).clamp(0.0, 1.0).sqrt() * 3.0;

@@ -27,16 +27,16 @@ const PACE: f64 = 0.8;
 const EVERY: u64 = 16;
 
 /// Temperature of the stove; that of the rim is 0.
-pub(crate) const HOT: f64 = 1.0;
+pub const HOT: f64 = 1.0;
 
 /// The rows of the first member to the last, which differ by one at most.
-pub(crate) fn rows(side: usize, members: usize, index: usize) -> Range<usize> {
+pub fn rows(side: usize, members: usize, index: usize) -> Range<usize> {
     index * side / members..(index + 1) * side / members
 }
 
 /// The task.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Plate {
+pub struct Plate {
     /// Cells from side to side.
     pub(crate) side: usize,
     /// The number of steps.
@@ -48,7 +48,7 @@ pub(crate) struct Plate {
 impl Plate {
     /// The stove of gang `number` is elsewhere than that of the one before: a third of the circle
     /// around the middle further.
-    pub(crate) fn new(side: usize, steps: u64, number: usize) -> Self {
+    pub fn new(side: usize, steps: u64, number: usize) -> Self {
         let angle = number as f64 * std::f64::consts::TAU / 3.0;
         Self { side, steps, stove: [0.5 - 0.25 * angle.cos(), 0.5 + 0.25 * angle.sin()] }
     }
@@ -62,16 +62,16 @@ impl Plate {
 
 /// The end of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Warm {
+pub struct Warm {
     /// Row by row.
-    pub(crate) cells: Vec<f64>,
+    pub cells: Vec<f64>,
     /// The largest change of a cell in the last step that was looked at.
-    pub(crate) change: f64,
+    pub change: f64,
 }
 
 impl Warm {
     /// Of every bit of every cell.
-    pub(crate) fn checksum(&self) -> u64 {
+    pub fn checksum(&self) -> u64 {
         self.cells.iter().fold(0xcbf2_9ce4_8422_2325, |sum, cell| {
             (sum ^ cell.to_bits()).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
         })
@@ -159,7 +159,7 @@ impl<'p> Share<'p> {
 }
 
 /// Does the work of a member. Member 0 gets the whole plate.
-pub(crate) fn warm(member: &mut Member, plate: &Plate) -> Result<Option<Warm>, Ended> {
+pub fn warm(member: &mut Member, plate: &Plate) -> Result<Option<Warm>, Ended> {
     let mut share = Share::new(plate, rows(plate.side, member.len(), member.index()));
     let mut change = 0.0;
     for step in 1..=plate.steps {
@@ -175,7 +175,7 @@ pub(crate) fn warm(member: &mut Member, plate: &Plate) -> Result<Option<Warm>, E
 }
 
 /// The same without a gang.
-pub(crate) fn alone(plate: &Plate) -> Warm {
+pub fn alone(plate: &Plate) -> Warm {
     let mut share = Share::new(plate, 0..plate.side);
     let mut change = 0.0;
     for step in 1..=plate.steps {

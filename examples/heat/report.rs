@@ -1,22 +1,22 @@
 //! The report of a run on the terminal.
 
-use crate::plate::{Plate, Warm};
+use super::plate::{Plate, Warm};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
 /// One gang.
-pub(crate) struct Row {
+pub struct Row {
     /// The task.
-    pub(crate) plate: Plate,
+    pub plate: Plate,
     /// The plate in the end.
-    pub(crate) warm: Warm,
+    pub warm: Warm,
     /// From the start of the first gang to the end of this one.
-    pub(crate) elapsed: Duration,
+    pub elapsed: Duration,
 }
 
 /// All gangs and what belongs to them.
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     /// The way in which the gangs took turns.
     pub(crate) how: &'a str,
     /// The plates of the gangs.
@@ -30,7 +30,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the lines of the report.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some(Row { plate, .. }) = self.rows.first() else { return Ok(()) };
         writeln!(out, "plate        {0} x {0} cells, {1} steps", plate.side, plate.steps)?;
         writeln!(out, "members      {}", self.how)?;
@@ -43,7 +44,7 @@ impl Report<'_> {
                 warm.change
             )?;
             let alone = self.alone.get(number).map(Warm::checksum);
-            examples::report::write_checksum(out, warm.checksum(), alone)?;
+            crate::report::write_checksum(out, warm.checksum(), alone)?;
         }
         if let Some(metrics) = self.metrics {
             writeln!(out, "executor     {metrics}")?;

@@ -1,16 +1,16 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::copies::{self, Line};
-use crate::disk::{Miss, Reader};
-use crate::picture::{SIZE, image};
-use crate::processors;
-use crate::report::{Report, Row};
-use crate::runtime::{Blocking, Competitive, Runtime, User, Which};
+use super::copies::{self, Line};
+use super::disk::{Miss, Reader};
+use super::picture::{SIZE, image};
+use super::processors;
+use super::report::{Report, Row};
+use super::runtime::{Blocking, Competitive, Runtime, User, Which};
+use crate::frames::{Frames, Unwritable};
+use crate::strategies::{self, OnPool, OverPool};
+use crate::{Progress, at_least_one};
 use clap::builder::ArgPredicate;
 use clap::{Parser, ValueEnum, value_parser};
-use examples::frames::{Frames, Unwritable};
-use examples::strategies::{self, OnPool, OverPool};
-use examples::{Progress, at_least_one};
 use stanchion_applications::nbody::{
     BLOCK, BODIES, Body, Cache, Cached, DT, Energy, ForceError, Fork, MEMORY, Options, Refused,
     SOFTENING, Sequential, Simulation, THETA, plummer,
@@ -133,17 +133,17 @@ struct Task<'a> {
 }
 
 /// The result of one way of running it.
-pub(crate) struct Course {
+pub struct Course {
     /// The checksum of the positions.
-    pub(crate) checksum: u64,
+    pub checksum: u64,
     /// The energy at the start.
-    pub(crate) start: Energy,
+    pub start: Energy,
     /// The energy at the end.
-    pub(crate) end: Energy,
+    pub end: Energy,
     /// The simulation at the end.
-    pub(crate) simulation: Simulation,
+    pub simulation: Simulation,
     /// The time that it took.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
 }
 
 impl Task<'_> {
@@ -281,14 +281,14 @@ impl Entry {
 
 /// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the
 /// terminal's standard error.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
+pub fn run(
+    arguments: Vec<OsString>,
     out: &mut dyn Write,
     err: &mut dyn Write,
     progress: bool,
 ) -> u8 {
     let given: Vec<OsString> = arguments.into_iter().collect();
-    let arguments: Arguments = match examples::parse(given.iter().cloned(), out, err) {
+    let arguments: Arguments = match crate::parse(given.iter().cloned(), out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -378,7 +378,7 @@ fn work(
         error,
         frames: frames.as_ref().map(|frames| (frames.written(), frames.directory())),
     };
-    examples::report::end("nbody", report.write(out), out, err);
+    crate::report::end("nbody", report.write(out), out, err);
     let Some(what) = wrong(&rows, alone.as_ref()) else { return Ok(0) };
     let _ = writeln!(
         err,
@@ -415,7 +415,7 @@ fn at_once(
 }
 
 /// The first that came to other positions.
-pub(crate) fn wrong(rows: &[Row], alone: Option<&Course>) -> Option<String> {
+pub fn wrong(rows: &[Row], alone: Option<&Course>) -> Option<String> {
     let (first, others) = rows.split_first()?;
     let expected = first.course.checksum;
     let sums = others.iter().map(|row| (row.name.as_str(), row.course.checksum));

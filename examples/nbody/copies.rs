@@ -11,21 +11,23 @@ use std::process::{Child, Command, Stdio};
 
 /// A row of a copy.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
+pub struct Line {
     /// The name of the copy.
-    pub(crate) name: String,
+    pub name: String,
     /// The time that it took.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// The checksum of its positions.
-    pub(crate) checksum: u64,
+    pub checksum: u64,
 }
 
 impl Line {
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the line that [`parse`](Self::parse) reads.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} {:.6} {:016x}", self.name, self.seconds, self.checksum)
     }
 
-    fn parse(line: &str) -> Option<Self> {
+    /// Reads what a copy wrote. Returns `None` if it is no line of a copy.
+    pub fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         let [name, seconds, checksum] = words[..] else { return None };
         Some(Self {
@@ -37,7 +39,7 @@ impl Line {
 }
 
 /// Returns the arguments of a copy. Those of `--copies` are removed, in either form.
-pub(crate) fn arguments(all: &[OsString]) -> Vec<OsString> {
+pub fn arguments(all: &[OsString]) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut rest = all.iter().skip(1);
     while let Some(argument) = rest.next() {
@@ -53,7 +55,7 @@ pub(crate) fn arguments(all: &[OsString]) -> Vec<OsString> {
 }
 
 /// Starts all of `commands`, waits for all, and returns the lines of each.
-pub(crate) fn run(commands: Vec<Command>) -> Result<Vec<Vec<Line>>, String> {
+pub fn run(commands: Vec<Command>) -> Result<Vec<Vec<Line>>, String> {
     let start = |mut command: Command| -> Result<Child, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         command.spawn().map_err(|error| format!("a copy could not be started: {error}"))
@@ -76,14 +78,10 @@ fn lines(child: Child) -> Result<Vec<Line>, String> {
 }
 
 /// Writes the table. Returns whether all copies came to `checksum`.
-pub(crate) fn report(
-    out: &mut dyn Write,
-    copies: &[Vec<Line>],
-    alone: (f64, u64),
-) -> io::Result<bool> {
+pub fn report(out: &mut dyn Write, copies: &[Vec<Line>], alone: (f64, u64)) -> io::Result<bool> {
     let (alone, checksum) = alone;
     writeln!(out, "sequential   {alone:.3} s, one thread and no misses, alone")?;
-    examples::report::write_checksum(out, checksum, None)?;
+    crate::report::write_checksum(out, checksum, None)?;
     writeln!(out, "\n{:<18} {:>9} {:>9}   each copy s", "runtime", "mean s", "speed-up")?;
     let rows = copies.first().map_or(&[][..], Vec::as_slice);
     let mut same = true;
@@ -96,65 +94,4 @@ pub(crate) fn report(
         writeln!(out)?;
     }
     Ok(same)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(name: &str, seconds: f64, checksum: u64) -> Line {
-        Line { name: name.to_owned(), seconds, checksum }
-    }
-
-    #[test]
-    fn a_copy_has_the_other_arguments() {
-        let of = |text: &str| {
-            let all: Vec<OsString> = text.split(' ').map(OsString::from).collect();
-            arguments(&all).join(OsString::from(" ").as_os_str())
-        };
-        assert_eq!(of("nbody --copies 2 --steps 3"), "--steps 3 --copy");
-        assert_eq!(of("nbody --steps 3 --copies=2"), "--steps 3 --copy");
-    }
-
-    #[test]
-    fn a_line_is_read_as_it_was_written() {
-        let mut text = Vec::new();
-        line("kernel", 1.25, 0xabc).write(&mut text).expect("a vector");
-        let text = String::from_utf8(text).expect("text");
-        assert_eq!(Line::parse(text.trim_end()), Some(line("kernel", 1.25, 0xabc)));
-        for bad in ["", "kernel", "kernel x 0", "kernel 1 z", "kernel 1 2 3"] {
-            assert_eq!(Line::parse(bad), None, "{bad}");
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn what_copies_say_is_collected() {
-        let says = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            command
-        };
-        let both = run(vec![says("echo pool 1.0 a"), says("echo pool 2.0 a")]);
-        assert_eq!(both, Ok(vec![vec![line("pool", 1.0, 10)], vec![line("pool", 2.0, 10)]]));
-        for (script, why) in [
-            ("exit 3", "a copy failed: exit status: 3"),
-            ("echo hello", "a copy said: hello"),
-            (":", "a copy said: "),
-        ] {
-            assert_eq!(run(vec![says("echo pool 1.0 a"), says(script)]), Err(why.to_owned()));
-        }
-        let error = run(vec![Command::new("/nowhere/nbody")]).expect_err("no such program");
-        assert!(error.starts_with("a copy could not be started: "), "{error}");
-    }
-
-    #[test]
-    fn speed_up_is_of_the_mean() {
-        let mut text = Vec::new();
-        let copies = [vec![line("pool", 1.0, 7)], vec![line("pool", 3.0, 7)]];
-        assert!(report(&mut text, &copies, (4.0, 7)).expect("a vector"));
-        let text = String::from_utf8(text).expect("text");
-        assert!(text.contains("2.000      2.00   1.000 3.000"), "{text}");
-        assert!(!report(&mut Vec::new(), &copies, (4.0, 8)).expect("a vector"));
-    }
 }

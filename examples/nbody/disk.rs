@@ -18,7 +18,7 @@ const BYTES: usize = 256 << 10;
 
 /// The cost of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Miss {
+pub enum Miss {
     /// The thread sleeps in the kernel for so long.
     For(Duration),
     /// The thread reads from a file.
@@ -53,7 +53,7 @@ impl std::fmt::Display for Miss {
 }
 
 /// The reader that misses wait for.
-pub(crate) struct Reader {
+pub struct Reader {
     /// The way in which it reads.
     means: Means,
     /// The number of reads. Counted by the threads that miss.
@@ -72,7 +72,7 @@ enum Means {
 
 impl Reader {
     /// For so many blocks.
-    pub(crate) fn new(miss: Miss, blocks: usize) -> io::Result<Self> {
+    pub fn new(miss: Miss, blocks: usize) -> io::Result<Self> {
         let means = match miss {
             Miss::For(length) => Means::Sleep(length),
             Miss::File => file(blocks)?,
@@ -85,8 +85,13 @@ impl Reader {
         })
     }
 
+    /// Returns the number of reads so far.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Relaxed)
+    }
+
     /// Returns the mean time of a read, or the error of one that failed.
-    pub(crate) fn mean(self) -> io::Result<Option<Duration>> {
+    pub fn mean(self) -> io::Result<Option<Duration>> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
             None => {
@@ -97,7 +102,7 @@ impl Reader {
     }
 
     /// Reads a block, on the thread that calls, which waits.
-    pub(crate) fn read(&self, block: usize) {
+    pub fn read(&self, block: usize) {
         let began = Instant::now();
         match &self.means {
             // A call to the kernel: no runtime learns that this waits.
@@ -169,41 +174,3 @@ fn forget(file: &File, from: u64) {
 
 #[cfg(all(unix, not(target_os = "linux")))]
 fn forget(_file: &File, _from: u64) {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_miss_is_a_time_or_a_file() {
-        let ms = |ms| Ok(Miss::For(Duration::from_millis(ms)));
-        assert_eq!("50ms".parse(), ms(50));
-        assert_eq!("0.002s".parse(), ms(2));
-        assert_eq!("1000us".parse(), ms(1));
-        assert_eq!("file".parse(), Ok(Miss::File));
-        for bad in ["", "50", "ms", "-1ms", "0ms", "11s", "NaNs", "disk"] {
-            assert!(bad.parse::<Miss>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn blocks_are_read_and_counted() {
-        for miss in [Miss::File, Miss::For(Duration::from_micros(1))] {
-            let reader = |reads| {
-                let reader = Reader::new(miss, 3).expect("a file");
-                (0..reads).for_each(|block| reader.read(block));
-                assert_eq!(reader.reads.load(Relaxed), reads as u64);
-                reader.mean().expect("good reads")
-            };
-            assert_eq!((reader(0).is_some(), reader(3).is_some()), (false, true));
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_block_that_is_not_there_is_told() {
-        let reader = Reader::new(Miss::File, 1).expect("a file");
-        reader.read(7);
-        assert_eq!(reader.mean().expect_err("no block 7").kind(), io::ErrorKind::UnexpectedEof);
-    }
-}

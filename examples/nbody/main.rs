@@ -22,19 +22,12 @@
 //! Code 2: the arguments are no good, the pool cannot be built, the frames cannot be written, a
 //! block cannot be read, or a copy failed.
 
-mod app;
-mod copies;
-mod disk;
-mod picture;
-mod processors;
-mod report;
-mod runtime;
-
+use examples::nbody::app;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let progress = err.is_terminal();
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err, progress))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err, progress))
 }

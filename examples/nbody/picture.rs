@@ -1,10 +1,10 @@
 //! The cluster, as a picture.
 
-use examples::frames::brightness;
+use crate::frames::brightness;
 use stanchion_applications::nbody::Vector;
 
 /// Cells from side to side, and from top to bottom.
-pub(crate) const SIZE: usize = 480;
+pub const SIZE: usize = 480;
 
 /// The distance from the centre to the edge of the picture: half of the mass is within a quarter of
 /// it.
@@ -12,7 +12,7 @@ const REACH: f64 = 3.0;
 
 /// Red, green and blue of each cell, from the top left row by row: the more bodies, the brighter.
 /// Seen along the third axis.
-pub(crate) fn image(positions: impl Iterator<Item = Vector>) -> Vec<u8> {
+pub fn image(positions: impl Iterator<Item = Vector>) -> Vec<u8> {
     let mut cells = vec![0_u32; SIZE * SIZE];
     let scale = SIZE as f64 / (2.0 * REACH);
     for [x, y, _] in positions {

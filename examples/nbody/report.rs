@@ -1,23 +1,23 @@
 //! The report of a run on the terminal.
 
-use crate::app::Course;
-use crate::disk::Miss;
+use super::app::Course;
+use super::disk::Miss;
 use stanchion_applications::nbody::{Body, ForceError, Options};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// One strategy of the pool, or another runtime.
-pub(crate) struct Row {
+pub struct Row {
     /// The name of the runtime or strategy.
-    pub(crate) name: String,
+    pub name: String,
     /// Its result.
-    pub(crate) course: Course,
+    pub course: Course,
     /// Its metrics.
-    pub(crate) metrics: String,
+    pub metrics: String,
 }
 
 /// All runs and what belongs to them.
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     /// The bodies at the start.
     pub(crate) bodies: &'a [Body],
     /// The options of the simulation.
@@ -39,7 +39,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the lines of the report.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { options, rows, .. } = self;
         let Some(Row { course, .. }) = rows.first() else { return Ok(()) };
         let (simulation, spent) = (&course.simulation, course.simulation.spent());
@@ -88,7 +89,7 @@ impl Report<'_> {
             )?;
         }
         let alone = self.alone;
-        examples::report::write_checksum(out, course.checksum, alone.map(|alone| alone.checksum))?;
+        crate::report::write_checksum(out, course.checksum, alone.map(|alone| alone.checksum))?;
         if let Some((frames, directory)) = self.frames {
             writeln!(out, "frames       {frames} in {}", directory.display())?;
         }

@@ -3,8 +3,8 @@
 //! A miss is not among those parts: it is an ordinary call that waits in the kernel, and no runtime
 //! learns of it.
 
+use crate::strategies::OnPool;
 use clap::ValueEnum;
-use examples::strategies::OnPool;
 use lock_api::RawMutex;
 use stanchion_activations::{BuildError, Builder, Scope, ScopedJoinHandle, scope};
 use stanchion_applications::nbody::{Fork, Threads};

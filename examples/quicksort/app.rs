@@ -1,9 +1,9 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::pool::{Needs, QUEUES, STACKS, Sorting, Structure, values};
-use crate::report::Report;
+use super::pool::{Needs, QUEUES, STACKS, Sorting, Structure, values};
+use super::report::Report;
+use crate::{Level, Memory, bar, locks};
 use clap::{Parser, value_parser};
-use examples::{Level, Memory, bar, locks};
 use stanchion_applications::quicksort::{CUTOFF, MAX_THREADS, NUMBERS, Options, numbers};
 use std::ffi::OsString;
 use std::io::Write;
@@ -63,19 +63,19 @@ struct Arguments {
 }
 
 /// The streams of the output.
-pub(crate) struct Streams<'a> {
+pub struct Streams<'a> {
     /// The report goes here.
-    pub(crate) out: &'a mut dyn Write,
+    pub out: &'a mut dyn Write,
     /// Messages go here.
-    pub(crate) err: &'a mut dyn Write,
+    pub err: &'a mut dyn Write,
     /// Set if `err` is a terminal.
-    pub(crate) err_is_terminal: bool,
+    pub err_is_terminal: bool,
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
+pub fn run(arguments: Vec<OsString>, streams: Streams<'_>) -> u8 {
     let Streams { out, err, err_is_terminal } = streams;
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         shared: &shared,
         run: &run,
     };
-    examples::report::end("quicksort", report.write(out), out, err);
+    crate::report::end("quicksort", report.write(out), out, err);
     match &run.fault {
         None => 0,
         Some(fault) => {

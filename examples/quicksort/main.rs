@@ -10,11 +10,7 @@
 //! | 1 | they are not: the structure lost something or gave it out twice, or the program is wrong |
 //! | 2 | the arguments are no good |
 
-mod app;
-mod pool;
-mod report;
-
-use app::Streams;
+use examples::quicksort::app::{self, Streams};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -22,5 +18,5 @@ fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let err_is_terminal = err.is_terminal();
     let streams = Streams { out: &mut out, err: &mut err, err_is_terminal };
-    ExitCode::from(app::run(std::env::args_os(), streams))
+    ExitCode::from(app::run(std::env::args_os().collect(), streams))
 }

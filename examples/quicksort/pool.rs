@@ -1,7 +1,7 @@
 //! The structures that hold the intervals: one line each.
 
+use crate::{Memory, Program, locks};
 use clap::builder::PossibleValue;
-use examples::{Memory, Program, locks};
 use lock_api::RawMutex;
 use stanchion_applications::Around;
 use stanchion_applications::quicksort::{
@@ -16,25 +16,28 @@ use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, Tre
 
 /// The choices that a structure needs besides its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub enum Needs {
+    /// The lock.
     Lock,
+    /// The scheme that frees memory.
     Memory,
+    /// No other.
     Nothing,
 }
 
 /// A structure by name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The name in the option.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The line in `--help`.
     about: &'static str,
     /// The further choices.
-    pub(crate) needs: Needs,
+    pub needs: Needs,
 }
 
 /// The values of `--queue`.
-pub(crate) const QUEUES: &[Entry] = &[
+pub const QUEUES: &[Entry] = &[
     Entry {
         name: "michael-scott",
         about: "a linked list with compare-exchange at both ends; non-blocking",
@@ -55,7 +58,7 @@ pub(crate) const QUEUES: &[Entry] = &[
 ];
 
 /// The values of `--stack`.
-pub(crate) const STACKS: &[Entry] = &[
+pub const STACKS: &[Entry] = &[
     Entry {
         name: "treiber",
         about: "a linked list with compare-exchange at the top; non-blocking",
@@ -78,19 +81,22 @@ pub(crate) const STACKS: &[Entry] = &[
 const ROOM: usize = 1024;
 
 /// For clap.
-pub(crate) fn values(entries: &[Entry]) -> Vec<PossibleValue> {
+pub fn values(entries: &[Entry]) -> Vec<PossibleValue> {
     entries.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about)).collect()
 }
 
 /// The family, and the name in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Structure {
+pub enum Structure {
+    /// A queue of that name.
     Queue(String),
+    /// A stack of that name.
     Stack(String),
 }
 
 impl Structure {
-    pub(crate) fn needs(&self) -> Needs {
+    /// Returns the other choices that it needs.
+    pub fn needs(&self) -> Needs {
         let (entries, name) = match self {
             Self::Queue(name) => (QUEUES, name),
             Self::Stack(name) => (STACKS, name),
@@ -101,10 +107,10 @@ impl Structure {
 }
 
 /// The result of a run, and the promise of its structure.
-pub(crate) type Outcome = Result<(Run, Progress), Refused>;
+pub type Outcome = Result<(Run, Progress), Refused>;
 
 /// A run to be made over some structure.
-pub(crate) struct Sorting<'a> {
+pub struct Sorting<'a> {
     /// The options of the run.
     pub(crate) options: &'a Options,
     /// The numbers to sort.
@@ -122,7 +128,7 @@ impl Sorting<'_> {
     }
 
     /// Runs over `structure`, which has a memory or a lock as far as it needs one.
-    pub(crate) fn run(self, structure: &Structure, memory: Memory, lock: &str) -> Outcome {
+    pub fn run(self, structure: &Structure, memory: Memory, lock: &str) -> Outcome {
         match (structure, memory) {
             _ if structure.needs() == Needs::Lock => {
                 locks::run(lock, WithLock { sorting: self, structure })

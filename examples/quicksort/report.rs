@@ -1,8 +1,8 @@
 //! The report of a run on the terminal.
 
-use crate::pool::Structure;
-use examples::level::Shared;
-use examples::report::write_thread;
+use super::pool::Structure;
+use crate::level::Shared;
+use crate::report::write_thread;
 use stanchion_applications::quicksort::{Options, Run};
 use stanchion_lockfree::Progress;
 use std::io::{self, Write};

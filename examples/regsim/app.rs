@@ -1,8 +1,8 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::report;
+use super::report;
+use crate::{Choice, Program, at_least_one};
 use clap::{Parser, value_parser};
-use examples::{Choice, Program, at_least_one};
 use lock_api::RawMutex;
 use stanchion_applications::regsim::{
     self, MAX_THREADS, Netlist, Options, ParseError, Run, sequential,
@@ -77,7 +77,7 @@ enum Refused {
 
 /// The value of the checksum of the parallel run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It was not asked for.
     Unchecked,
     /// The same as the sequential one.
@@ -87,7 +87,8 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(run: &Run, reference: sequential::Outcome) -> Self {
+    /// Compares a run with the sequential one.
+    pub fn of(run: &Run, reference: sequential::Outcome) -> Self {
         if run.checksum == reference.checksum {
             Self::Same(reference)
         } else {
@@ -95,14 +96,16 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn reference(self) -> Option<sequential::Outcome> {
+    /// Returns the result of the sequential run, if there was one.
+    pub fn reference(self) -> Option<sequential::Outcome> {
         match self {
             Self::Unchecked => None,
             Self::Same(reference) | Self::Other(reference) => Some(reference),
         }
     }
 
-    pub(crate) fn exit_code(self) -> u8 {
+    /// Returns the exit code of the program.
+    pub fn exit_code(self) -> u8 {
         match self {
             Self::Unchecked | Self::Same(_) => 0,
             Self::Other(_) => 1,
@@ -126,12 +129,8 @@ impl Program for Simulate<'_> {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+pub fn run(arguments: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -172,7 +171,7 @@ pub(crate) fn run(
         verdict,
         histogram: arguments.histogram,
     };
-    examples::report::end("regsim", report.write(out), out, err);
+    crate::report::end("regsim", report.write(out), out, err);
     let finished = locks.finish(out);
     if let Err(refused) = &finished {
         let _ = writeln!(err, "{refused}");
@@ -187,7 +186,7 @@ pub(crate) fn run(
 }
 
 /// Returns the message for checksums that differ.
-pub(crate) fn mismatch(report: &report::Report<'_>, reference: sequential::Outcome) -> String {
+pub fn mismatch(report: &report::Report<'_>, reference: sequential::Outcome) -> String {
     format!(
         "{}: checksum {:016x} with {} on {} threads, but {:016x} sequentially: \
          either the lock does not exclude or the simulator is wrong; please report it with this command line",

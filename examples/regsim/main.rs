@@ -11,12 +11,10 @@
 //! | 1 | another checksum |
 //! | 2 | the arguments or a file are no good |
 
-mod app;
-mod report;
-
+use examples::regsim::app;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err))
 }

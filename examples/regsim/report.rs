@@ -1,31 +1,32 @@
 //! The report of a run on the terminal.
 
-use crate::app::Verdict;
-use examples::{report, table};
+use super::app::Verdict;
+use crate::{report, table};
 use stanchion_applications::regsim::{Netlist, Options, Run};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// A run and all that belongs to it.
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     /// The file of the circuit.
-    pub(crate) file: &'a Path,
+    pub file: &'a Path,
     /// The circuit.
-    pub(crate) netlist: &'a Netlist,
+    pub netlist: &'a Netlist,
     /// The name of the lock.
-    pub(crate) lock: &'a str,
+    pub lock: &'a str,
     /// The options of the run.
-    pub(crate) options: Options,
+    pub options: Options,
     /// The result.
-    pub(crate) run: &'a Run,
+    pub run: &'a Run,
     /// The value of the checksum.
-    pub(crate) verdict: Verdict,
+    pub verdict: Verdict,
     /// Set if there is a histogram.
-    pub(crate) histogram: bool,
+    pub histogram: bool,
 }
 
 impl Report<'_> {
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the lines of the report.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { netlist, options, run, .. } = self;
         writeln!(
             out,

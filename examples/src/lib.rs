@@ -5,6 +5,28 @@
 //! locks. [`Choice`] has the arguments `--lock` and `--policy`, and runs a program with the lock
 //! that they name. So a lock is added to all examples by a line in [`locks`], and a policy by a
 //! line in [`policies`].
+//!
+//! The parts of each example are modules here too. So they are compiled once, for the example and
+//! for its tests.
+
+#[path = "../galaxy/mod.rs"]
+pub mod galaxy;
+#[path = "../hanoi/mod.rs"]
+pub mod hanoi;
+#[path = "../hasher/mod.rs"]
+pub mod hasher;
+#[path = "../heat/mod.rs"]
+pub mod heat;
+#[path = "../nbody/mod.rs"]
+pub mod nbody;
+#[path = "../quicksort/mod.rs"]
+pub mod quicksort;
+#[path = "../regsim/mod.rs"]
+pub mod regsim;
+#[path = "../tsp/mod.rs"]
+pub mod tsp;
+#[path = "../wordcount/mod.rs"]
+pub mod wordcount;
 
 mod arguments;
 mod bar;

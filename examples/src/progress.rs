@@ -51,7 +51,7 @@ impl Progress {
     }
 
     /// Returns the line to write so long after the beginning, if one is due.
-    fn line(&self, elapsed: Duration) -> Option<String> {
+    pub fn line(&self, elapsed: Duration) -> Option<String> {
         let mut next = self.next.lock().ok()?;
         (elapsed >= *next).then(|| {
             *next = elapsed + EVERY;
@@ -64,22 +64,5 @@ impl Progress {
     /// Nothing more is to be seen.
     pub fn end(&self) {
         self.bar.finish_and_clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_comes_every_ten_seconds_at_most() {
-        let progress = Progress::new("hanoi", false, 40, "moves");
-        progress.step();
-        assert_eq!(progress.line(Duration::from_secs(9)), None);
-        let line = |seconds| progress.line(Duration::from_secs(seconds));
-        assert_eq!(line(12).as_deref(), Some("hanoi: 1 of 40 moves after 12 s"));
-        progress.step();
-        assert_eq!(line(21), None);
-        assert_eq!(line(22).as_deref(), Some("hanoi: 2 of 40 moves after 22 s"));
     }
 }

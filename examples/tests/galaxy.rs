@@ -1,17 +1,12 @@
 //! The command `galaxy`, from arguments to streams, files and exit code.
 
-#[path = "../galaxy/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 mod done;
-#[path = "../galaxy/picture.rs"]
-mod picture;
-#[path = "../galaxy/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
 
 use done::{Done, assert_bad_files_are_refused};
+use examples::galaxy::{app, picture};
 use examples::{locks, policies};
 use scratch::Scratch;
 use stanchion_applications::galaxy::{self, Fault, HEIGHT, Options, Scene, WIDTH, sequential};

@@ -1,14 +1,13 @@
 //! The command `hanoi`, from arguments to streams and exit code.
 
-#[path = "../hanoi/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 mod done;
-#[path = "../hanoi/report.rs"]
-mod report;
 
-use app::Streams;
 use done::{Done, assert_bad_files_are_refused};
+use examples::hanoi::{
+    app::{self, Streams},
+    report,
+};
 use examples::{locks, policies};
 use stanchion_applications::hanoi::{self, Fault, Options, Scene};
 

@@ -1,26 +1,17 @@
 //! The command `hasher`, from arguments to streams and exit code, and its parts.
 
-#[path = "../hasher/app.rs"]
-mod app;
-#[path = "../hasher/cold.rs"]
-mod cold;
-#[path = "../hasher/crews.rs"]
-mod crews;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files of waits")]
 mod done;
-#[path = "../hasher/hash.rs"]
-mod hash;
-#[path = "../hasher/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
-#[path = "../hasher/walk.rs"]
-mod walk;
 
-use crews::{CREWS, Size};
 use done::Done;
-use hash::Hash;
+use examples::hasher::{
+    app,
+    crews::{CREWS, Size},
+    hash::{self, Hash},
+};
 use scratch::Scratch;
 use std::fs;
 use std::io::{self, Read};
@@ -223,9 +214,9 @@ fn names_may_be_of_any_bytes() {
     for name in [b"gr\xfcn".as_slice(), b"two\nlines", b"back\\slash", b"\xff\xfe"] {
         fs::write(scratch.0.join(OsStr::from_bytes(name)), b"a").expect("a scratch file");
     }
-    let arguments = ["hasher", scratch.path(), "--list"];
+    let arguments = ["hasher", scratch.path(), "--list"].map(Into::into).to_vec();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = app::run(arguments.map(Into::into), &mut out, &mut err);
+    let code = app::run(arguments, &mut out, &mut err);
     assert_eq!((code, err.as_slice()), (0, b"".as_slice()));
     let path = scratch.path();
     let mut expected = Vec::new();

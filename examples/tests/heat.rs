@@ -1,22 +1,18 @@
 //! The command `heat`, from arguments to streams, files and exit code, and its parts.
 
-#[path = "../heat/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files of waits")]
 mod done;
-#[path = "../heat/picture.rs"]
-mod picture;
-#[path = "../heat/plate.rs"]
-mod plate;
-#[path = "../heat/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
 
 use done::Done;
-use picture::image;
-use plate::{Plate, Warm, alone, rows};
+use examples::heat::{
+    app,
+    picture::image,
+    plate::{Plate, Warm, alone, rows},
+    report,
+};
 use scratch::Scratch;
 use std::time::Duration;
 

@@ -1,19 +1,15 @@
 //! The command `quicksort`, from arguments to streams and exit code.
 
-#[path = "../quicksort/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files are written")]
 mod done;
-#[path = "../quicksort/pool.rs"]
-mod pool;
-#[path = "../quicksort/report.rs"]
-mod report;
 
-use app::Streams;
 use done::Done;
 use examples::locks;
-use pool::{Needs, QUEUES, STACKS};
+use examples::quicksort::{
+    app::{self, Streams},
+    pool::{Needs, QUEUES, STACKS},
+};
 
 fn run(arguments: &[&str]) -> Done {
     Done::of("quicksort", arguments, |arguments, out, err| {

@@ -1,16 +1,15 @@
 //! The command `regsim`, from arguments to streams and exit code.
 
-#[path = "../regsim/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 mod done;
-#[path = "../regsim/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
 
-use app::Verdict;
 use done::{Done, assert_bad_files_are_refused};
+use examples::regsim::{
+    app::{self, Verdict},
+    report,
+};
 use examples::{Std, locks, policies};
 use scratch::Scratch;
 use stanchion_applications::regsim::{self, Netlist, Options, circuits, sequential};

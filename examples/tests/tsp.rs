@@ -1,19 +1,13 @@
 //! The command `tsp`, from arguments to streams and exit code.
 
-#[path = "../tsp/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files are written")]
 mod done;
-#[path = "../tsp/family.rs"]
-mod family;
-#[path = "../tsp/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
 
-use app::Streams;
 use done::Done;
+use examples::tsp::app::{self, Streams};
 use scratch::Scratch;
 use std::fs;
 

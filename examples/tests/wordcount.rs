@@ -1,32 +1,24 @@
 //! The command `wordcount`, from arguments to streams and exit code, and its parts.
 
-#[path = "../wordcount/app.rs"]
-mod app;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files of waits")]
 mod done;
-#[path = "../wordcount/fault.rs"]
-mod fault;
-#[path = "../wordcount/part.rs"]
-mod part;
-#[path = "../wordcount/report.rs"]
-mod report;
 #[path = "common/scratch.rs"]
 mod scratch;
-#[path = "../wordcount/tally.rs"]
-mod tally;
-#[path = "../wordcount/walk.rs"]
-mod walk;
 
 use done::Done;
 use examples::strategies::{self, STRATEGIES};
-use fault::{Fault, LONGEST};
+use examples::wordcount::{
+    app,
+    fault::{Fault, LONGEST},
+    part,
+    tally::Tally,
+    walk::{Found, Search},
+};
 use scratch::Scratch;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
-use tally::Tally;
-use walk::{Found, Search};
 
 fn run(arguments: &[&str]) -> Done {
     Done::of("wordcount", arguments, |arguments, out, err| app::run(arguments, out, err))

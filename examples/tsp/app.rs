@@ -1,9 +1,9 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::family::{Family, Search};
-use crate::report::Report;
+use super::family::{Family, Search};
+use super::report::Report;
+use crate::{Level, Memory, at_least_one};
 use clap::{Parser, ValueEnum, value_parser};
-use examples::{Level, Memory, at_least_one};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stanchion_applications::tsp::{self, Bound, Instance, MAX_THREADS, Options, ParseError};
 use std::ffi::OsString;
@@ -74,13 +74,13 @@ enum Bounds {
 }
 
 /// The streams of the output.
-pub(crate) struct Streams<'a> {
+pub struct Streams<'a> {
     /// The report goes here.
-    pub(crate) out: &'a mut dyn Write,
+    pub out: &'a mut dyn Write,
     /// Messages go here.
-    pub(crate) err: &'a mut dyn Write,
+    pub err: &'a mut dyn Write,
     /// Set if `err` is a terminal.
-    pub(crate) err_is_terminal: bool,
+    pub err_is_terminal: bool,
 }
 
 /// Why there is no run to report.
@@ -95,9 +95,9 @@ enum Refused {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
+pub fn run(arguments: Vec<OsString>, streams: Streams<'_>) -> u8 {
     let Streams { out, err, err_is_terminal } = streams;
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -157,7 +157,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         shared: &shared,
         run: &run,
     };
-    examples::report::end("tsp", report.write(out), out, err);
+    crate::report::end("tsp", report.write(out), out, err);
     match &run.fault {
         None => 0,
         Some(fault) => {

@@ -1,7 +1,7 @@
 //! The paper's four choices of heap, stack and counters.
 
+use crate::Memory;
 use clap::ValueEnum;
-use examples::Memory;
 use lock_api::RawMutex;
 use stanchion_applications::Around;
 use stanchion_applications::tsp::{

@@ -11,11 +11,7 @@
 //! | 1 | it is wrong: a structure lost a tour or gave it out twice, or the program is wrong |
 //! | 2 | the arguments or the file are no good, or the instance is too large |
 
-mod app;
-mod family;
-mod report;
-
-use app::Streams;
+use examples::tsp::app::{self, Streams};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -23,5 +19,5 @@ fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let err_is_terminal = err.is_terminal();
     let streams = Streams { out: &mut out, err: &mut err, err_is_terminal };
-    ExitCode::from(app::run(std::env::args_os(), streams))
+    ExitCode::from(app::run(std::env::args_os().collect(), streams))
 }

@@ -1,9 +1,9 @@
 //! The report of a run on the terminal.
 
-use crate::family::Family;
-use examples::Memory;
-use examples::level::Shared;
-use examples::report::write_thread;
+use super::family::Family;
+use crate::Memory;
+use crate::level::Shared;
+use crate::report::write_thread;
 use stanchion_applications::tsp::{Instance, Options, Run};
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::part::PART;
-use crate::report::Report;
-use crate::walk::Search;
+use super::part::PART;
+use super::report::Report;
+use super::walk::Search;
+use crate::strategies;
 use clap::Parser;
-use examples::strategies;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -48,12 +48,8 @@ struct Arguments {
 }
 
 /// Does what `arguments` say and returns the exit code.
-pub(crate) fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+pub fn run(arguments: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let arguments: Arguments = match crate::parse(arguments, out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -80,6 +76,6 @@ pub(crate) fn run(
         top: arguments.top,
         elapsed,
     };
-    examples::report::end("wordcount", report.write(out), out, err);
+    crate::report::end("wordcount", report.write(out), out, err);
     u8::from(found.faults.iter().any(|(_, fault)| !fault.is_harmless()))
 }

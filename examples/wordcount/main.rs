@@ -11,16 +11,10 @@
 //! | 1 | the same, but something could not be read |
 //! | 2 | the arguments are no good, or the pool cannot be built |
 
-mod app;
-mod fault;
-mod part;
-mod report;
-mod tally;
-mod walk;
-
+use examples::wordcount::app;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err))
+    ExitCode::from(app::run(std::env::args_os().collect(), &mut out, &mut err))
 }

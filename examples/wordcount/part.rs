@@ -12,15 +12,15 @@
 //! Words are letters and digits, and a space is none of them in any text of UTF-8. So cutting at
 //! spaces cuts no word and no letter.
 
-use crate::fault::{Fault, LONGEST};
+use super::fault::{Fault, LONGEST};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 /// Bytes of a part.
-pub(crate) const PART: u64 = 1 << 20;
+pub const PART: u64 = 1 << 20;
 
 /// The parts of a file of `length` bytes: at least one, of `part` bytes each.
-pub(crate) fn parts(length: u64, part: u64) -> impl ExactSizeIterator<Item = Range<u64>> {
+pub fn parts(length: u64, part: u64) -> impl ExactSizeIterator<Item = Range<u64>> {
     let number = length.div_ceil(part).max(1) as usize;
     // The last may go on behind the end: files grow, and those of /proc claim to be empty.
     (0..number).map(move |which| which as u64 * part..(which as u64 + 1) * part)
@@ -31,10 +31,7 @@ pub(crate) fn parts(length: u64, part: u64) -> impl ExactSizeIterator<Item = Ran
 /// # Errors
 ///
 /// [`Fault`], also if there is no space where the part looks for one.
-pub(crate) fn read(
-    file: &mut (impl Read + Seek),
-    part: Range<u64>,
-) -> Result<(u64, Vec<u8>), Fault> {
+pub fn read(file: &mut (impl Read + Seek), part: Range<u64>) -> Result<(u64, Vec<u8>), Fault> {
     // One byte before tells whether the first belongs to a word before.
     let from = part.start.saturating_sub(1);
     file.seek(SeekFrom::Start(from))?;

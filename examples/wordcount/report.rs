@@ -1,6 +1,6 @@
 //! The report of a run on the terminal.
 
-use crate::walk::{Found, Passed};
+use super::walk::{Found, Passed};
 use std::io::{self, Write};
 use std::time::Duration;
 

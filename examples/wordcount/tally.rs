@@ -1,21 +1,21 @@
 //! The counts of a run.
 
-use crate::fault::Fault;
+use super::fault::Fault;
 use std::collections::HashMap;
 
 /// Counts of some text, or of many texts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// The number of files.
-    pub(crate) files: u64,
+    pub files: u64,
     /// The number of bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The number of lines.
-    pub(crate) lines: u64,
+    pub lines: u64,
     /// The number of words.
-    pub(crate) words: u64,
+    pub words: u64,
     /// The number of times that each word was met, in lower case.
-    pub(crate) each: HashMap<String, u64>,
+    pub each: HashMap<String, u64>,
 }
 
 impl Tally {
@@ -25,7 +25,7 @@ impl Tally {
     /// # Errors
     ///
     /// [`Fault`] if it is no text; then the counts are worth nothing.
-    pub(crate) fn count(&mut self, text: &[u8], from: u64) -> Result<(), Fault> {
+    pub fn count(&mut self, text: &[u8], from: u64) -> Result<(), Fault> {
         if let Some(zero) = text.iter().position(|&byte| byte == 0) {
             return Err(Fault::Zero(from + zero as u64));
         }
@@ -51,7 +51,7 @@ impl Tally {
     }
 
     /// Adds what another has counted.
-    pub(crate) fn merge(&mut self, mut other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
         if self.each.len() < other.each.len() {
             std::mem::swap(&mut self.each, &mut other.each);
         }
@@ -65,7 +65,7 @@ impl Tally {
     }
 
     /// The most frequent words, and of equally frequent ones the first of the alphabet.
-    pub(crate) fn top(&self, most: usize) -> Vec<(&str, u64)> {
+    pub fn top(&self, most: usize) -> Vec<(&str, u64)> {
         let mut words: Vec<_> =
             self.each.iter().map(|(word, &count)| (word.as_str(), count)).collect();
         words.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));

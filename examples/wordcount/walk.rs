@@ -5,10 +5,10 @@
 //! asked for. A file of several parts is counted in a table of its own until the last part is
 //! there: it counts whole or not at all.
 
-use crate::fault::Fault;
-use crate::part::{self, parts};
-use crate::tally::Tally;
-use examples::strategies::OverPool;
+use super::fault::Fault;
+use super::part::{self, parts};
+use super::tally::Tally;
+use crate::strategies::OverPool;
 use stanchion_competitive::Mutex;
 use stanchion_threadpool::{Scope, Strategy, ThreadPool, current_thread_index};
 use std::fs::{self, File, Metadata};
@@ -20,33 +20,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The options of a walk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Search<'a> {
+pub struct Search<'a> {
     /// The paths that it begins at.
-    pub(crate) roots: &'a [PathBuf],
+    pub roots: &'a [PathBuf],
     /// Set if names that begin with a dot are looked at.
-    pub(crate) hidden: bool,
+    pub hidden: bool,
     /// Bytes of a part.
-    pub(crate) part: u64,
+    pub part: u64,
 }
 
 /// The result of a walk.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// The counts.
-    pub(crate) tally: Tally,
+    pub tally: Tally,
     /// The number of directories.
-    pub(crate) directories: u64,
+    pub directories: u64,
     /// The paths that were passed over.
     pub(crate) passed: Passed,
     /// By path.
-    pub(crate) faults: Vec<(PathBuf, Fault)>,
+    pub faults: Vec<(PathBuf, Fault)>,
     /// The metrics of the pool.
     pub(crate) metrics: String,
 }
 
 /// The paths that were not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub struct Passed {
     /// The number of names that begin with a dot.
     pub(crate) hidden: u64,
     /// The number of links.

@@ -80,7 +80,10 @@ impl Prose {
                     self.untold.push(place("a private field without a comment".to_owned()));
                 }
             }
-            before = line;
+            // The attributes of a field stand between it and its comment.
+            if !trimmed.starts_with("#[") {
+                before = line;
+            }
             let Some(text) = text else { continue };
             self.read_text(text, &place);
             let columns = line.chars().count();
@@ -257,8 +260,8 @@ mod tests {
     #[test]
     fn a_private_field_has_a_comment_on_its_line_or_above() {
         let untold = |source: &str| lines(source, |prose| &prose.untold);
-        let source = "pub(crate) struct A<T> {\n    /// Told.\n    a: u8,\n    b: u8, // told\n    c: Map<u8, T>,\n    pub(crate) d: u8,\n    pub e: u8,\n}\nlet x = B {\n    f: 1,\n};";
-        assert_eq!(untold(source), [5, 6]);
+        let source = "pub(crate) struct A<T> {\n    /// Told.\n    #[arg(long)]\n    a: u8,\n    b: u8, // told\n    c: Map<u8, T>,\n    pub(crate) d: u8,\n    pub e: u8,\n}\nlet x = B {\n    f: 1,\n};";
+        assert_eq!(untold(source), [6, 7]);
     }
 
     #[test]

@@ -1,28 +1,21 @@
 //! The command `nbody`, from arguments to streams, files and exit code.
 
-#[path = "../nbody/app.rs"]
-mod app;
-#[path = "../nbody/copies.rs"]
 mod copies;
-#[path = "../nbody/disk.rs"]
 mod disk;
-#[path = "common/done.rs"]
+#[path = "../common/done.rs"]
 #[expect(dead_code, reason = "no files of waits")]
 mod done;
-#[path = "../nbody/picture.rs"]
-mod picture;
-#[path = "../nbody/processors.rs"]
-mod processors;
-#[path = "../nbody/report.rs"]
-mod report;
-#[path = "../nbody/runtime.rs"]
-mod runtime;
-#[path = "common/scratch.rs"]
+mod progress;
+#[path = "../common/scratch.rs"]
 mod scratch;
 
 use done::Done;
+use examples::nbody::{
+    app,
+    picture::{SIZE, image},
+    report,
+};
 use examples::strategies::STRATEGIES;
-use picture::{SIZE, image};
 use scratch::Scratch;
 use stanchion_applications::nbody::{Options, Sequential, Simulation, plummer};
 use std::fs;
