@@ -59,6 +59,8 @@ fn wait() {
 static COMPUTED: Mutex<u32> = Mutex::new(0);
 static KEPT: Mutex<u32> = Mutex::new(0);
 fn stuck() {
+    // The first acquisition switches the recorder on. What others take meanwhile is not recorded.
+    let _kept = KEPT.lock();
     let spawn = |name: &str, act: fn()| {
         std::thread::Builder::new().name(name.to_owned()).spawn(act).unwrap();
     };
@@ -87,7 +89,6 @@ fn stuck() {
         COMPUTED.try_lock_for(std::time::Duration::from_secs(600));
     });
     spawn("waits", wait_until_open);
-    let _kept = KEPT.lock();
     println!("waiting");
     std::io::stdin().read_line(&mut String::new()).unwrap();
     std::process::exit(0);
