@@ -32,6 +32,9 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "update")]
     /// Print the costs where both sides of an asymmetric fence are fences, and compare nothing
     symmetric_fences: bool,
+    #[arg(long, value_name = "N", conflicts_with = "update")]
+    /// Print the costs with this number of processors, 1 to 128, and compare nothing
+    processors: Option<u8>,
 }
 
 const PAPERS: &str = "\
@@ -45,12 +48,12 @@ fn table() -> PathBuf {
 
 /// Measures all, and compares.
 pub(crate) fn all() -> Result {
-    costs(&Options { filter: None, update: false, symmetric_fences: false })
+    costs(&Options { filter: None, update: false, symmetric_fences: false, processors: None })
 }
 
 /// Measures, prints, and compares with the committed table or replaces it.
 ///
-/// With symmetric fences it only prints.
+/// With symmetric fences, or another number of processors, it only prints.
 pub(crate) fn costs(options: &Options) -> Result {
     if options.update && options.filter.is_some() {
         return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
@@ -60,6 +63,11 @@ pub(crate) fn costs(options: &Options) -> Result {
     command.args(&options.filter);
     if options.symmetric_fences {
         command.arg("--symmetric-fences");
+    }
+    if let Some(processors) = options.processors {
+        command.args(["--processors", &processors.to_string()]);
+    }
+    if options.symmetric_fences || options.processors.is_some() {
         return shell::run_teed(&mut command).map(drop);
     }
     let mut found = compare(&table(), HEADER, &mut command, options)?;

@@ -3,7 +3,7 @@
 //!
 //! | mode | `light` | `heavy` | next |
 //! | --- | --- | --- | --- |
-//! | undecided | fence; counted; number [`LIGHTS`] registers | registers | barriers or refused |
+//! | undecided | fence; counted; number `LIGHTS` registers | registers | barriers or refused |
 //! | barriers | nothing | barrier | leaving, if they are too many; revoked, if one is refused |
 //! | leaving | fence | barrier | both, after the barrier; revoked, if it is refused |
 //! | both | fence | fence, and a look at the mode | returning, if barriers are worth a try |

@@ -1,6 +1,6 @@
 //! The facilities of the kernel for locks, and why one of them is missing here.
 
-use stanchion_machine::{asymmetric, presence, topology};
+use stanchion_machine::{presence, topology};
 use stanchion_study::survey::{fences, kernel};
 
 use super::Facility;

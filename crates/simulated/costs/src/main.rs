@@ -42,6 +42,11 @@ struct Arguments {
     /// Print the costs where the kernel has no `membarrier`: both sides of an asymmetric fence are
     /// fences
     symmetric_fences: bool,
+    #[arg(long, value_name = "N", conflicts_with = "instructions")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=128))]
+    /// Print the costs with this number of processors only. Above 64 the barriers are left out,
+    /// which have at most 64 members
+    processors: Option<u8>,
 }
 
 fn main() -> ExitCode {
@@ -67,9 +72,18 @@ fn main() -> ExitCode {
         };
     }
     println!("{}", measure::heading());
-    let machines = measure::PROCESSORS.map(machines::modern).map(|machine| {
+    let numbers = match arguments.processors {
+        Some(number) => vec![usize::from(number)],
+        None => measure::PROCESSORS.to_vec(),
+    };
+    if numbers.iter().any(|&number| number > gang::barrier::MOST_MEMBERS) {
+        operations.retain(|operation| !operation.name.starts_with("barrier::"));
+    }
+    let machine = |number| {
+        let machine = machines::modern(number);
         if arguments.symmetric_fences { machine.symmetric_fences() } else { machine }
-    });
+    };
+    let machines: Vec<Machine> = numbers.into_iter().map(machine).collect();
     let measured = operations
         .iter()
         .try_for_each(|operation| {

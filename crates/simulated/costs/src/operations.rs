@@ -336,6 +336,15 @@ pub(crate) fn all() -> Vec<Operation> {
         lockfree::__structures!(ring: structures [queues with_capacity(1_024)], u64),
         lockfree::__structures!(queue: structures [queues default()], u64, lock: TestAndSet),
         lockfree::__structures!(stack: structures [stacks default()], u64, lock: TestAndSet),
+        operations! {
+            // A record with some sixty such nodes scans.
+            "lockfree::TreiberStack of 1 KiB, hazards push, pop" => |threads| {
+                alike(threads, lockfree::stack::TreiberStack::<[u8; 1 << 10]>::default, |stack| {
+                    stack.push([1; 1 << 10]);
+                    let _ = stack.pop();
+                })
+            },
+        },
         lockfree::__structures!(heap: structures [heaps default()], u64, lock: TestAndSet),
         lockfree::__structures!(other_heap: structures [heaps default()], u64),
     ] {
