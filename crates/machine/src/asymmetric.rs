@@ -61,7 +61,7 @@
 //! `cargo xtask costs` shows on a simulated machine what each operation costs with 1 to 64
 //! processors, and `cargo xtask costs --symmetric-fences` what it costs if both sides always fence.
 //! `stanchion machine` prints what a `heavy` takes here, beside one running thread, and how many a
-//! second are too many.
+//! millisecond are too many.
 //!
 //! Threads that want a barrier at the same time share one. A caller waits for a barrier that
 //! another thread makes, if it begins after the call.

@@ -18,11 +18,11 @@ pub(super) fn facilities() -> Vec<Facility> {
     let slice = kernel::slice_extension()
         .map(|()| "a critical section may ask not to be preempted for a few µs".to_owned())
         .map_err(|why| why.to_string());
-    // Half of the time of a second in barriers.
+    // Half of the time of a millisecond in barriers.
     let barriers = fences::heavy(&topology::processors()).map(|nanos| {
         format!(
-            "one side fences for both; above some {} heavy fences a second both do",
-            stanchion_study::units::significant(0.5e9 / nanos)
+            "one side fences for both; above some {} heavy fences a millisecond both do",
+            stanchion_study::units::significant(0.5e6 / nanos)
         )
     });
     vec![
