@@ -197,7 +197,6 @@ mod tests {
     use crate::sharing::{Answer, Kernel};
     use core::sync::atomic::AtomicU32;
     use std::sync::Barrier;
-    use std::vec::Vec;
 
     #[test]
     fn one_of_the_two_sees_the_other() {
@@ -254,54 +253,59 @@ mod tests {
         }
     }
 
-    /// Four threads, each with a word. Each writes its own, and two of them read it by `heavy`.
+    /// Waits until both threads have come so far. It spins, so that they go on at the same moment.
+    fn meet(arrivals: &AtomicU32, all: u32) {
+        arrivals.fetch_add(1, Ordering::AcqRel);
+        let mut looks = 0_u32;
+        while arrivals.load(Ordering::Acquire) < all {
+            looks += 1;
+            if looks.is_multiple_of(1_000) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Takes some nanoseconds: the two meet at all distances.
+    fn delay(turns: u32) {
+        for turn in 0..turns {
+            core::hint::black_box(turn);
+        }
+    }
+
+    /// Without any barrier a few rounds in a million fail, so many runs find what one may not. The
+    /// models of the modes are the proof.
     #[test]
     fn one_of_the_two_sees_the_other_while_the_mode_changes() {
-        const ROUNDS: u32 = 3_000;
+        const ROUNDS: u32 = 100_000;
         let fickle = Fickle { barriers: AtomicU32::new(0), looks: AtomicU32::new(0) };
         let modes = Modes::new();
-        let words = [const { [const { AtomicU32::new(0) }; 2] }; 3];
-        let (begin, end) = (Barrier::new(4), Barrier::new(4));
+        let words = [const { AtomicU32::new(0) }; 2].map(crossbeam_utils::CachePadded::new);
+        let arrivals = AtomicU32::new(0);
+        let seen = AtomicU32::new(0);
         let mut free = 0;
         std::thread::scope(|scope| {
-            let publishers: Vec<_> = (0..3)
-                .map(|own| {
-                    let (words, begin, end, modes, fickle) =
-                        (&words, &begin, &end, &modes, &fickle);
-                    scope.spawn(move || {
-                        for round in 1..=ROUNDS {
-                            begin.wait();
-                            words[own][0].store(round, Ordering::Relaxed);
-                            // The third thread changes the mode beside the other two.
-                            if own == 2 {
-                                modes.heavy(fickle)
-                            } else {
-                                modes.light(fickle)
-                            }
-                            let seen = words[own][1].load(Ordering::Relaxed);
-                            end.wait();
-                            begin.wait();
-                            words[own][0].store(seen, Ordering::Relaxed);
-                            end.wait();
-                        }
-                    })
-                })
-                .collect();
-            for round in 1..=ROUNDS {
-                begin.wait();
-                words.iter().for_each(|word| word[1].store(round, Ordering::Relaxed));
-                modes.heavy(&fickle);
-                let seen: Vec<u32> = words.iter().map(|w| w[0].load(Ordering::Relaxed)).collect();
-                end.wait();
-                free += u32::from(modes.period().is_some());
-                begin.wait();
-                end.wait();
-                for (word, seen) in words.iter().zip(seen) {
-                    let by_other = word[0].load(Ordering::Relaxed);
-                    assert!(seen == round || by_other == round, "round {round}: both missed");
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    meet(&arrivals, 4 * round - 2);
+                    delay(round % 61);
+                    words[0].store(round, Ordering::Relaxed);
+                    modes.light(&fickle);
+                    seen.store(words[1].load(Ordering::Relaxed), Ordering::Relaxed);
+                    meet(&arrivals, 4 * round);
                 }
+            });
+            let mut missed = 0;
+            for round in 1..=ROUNDS {
+                meet(&arrivals, 4 * round - 2);
+                delay(round % 67);
+                words[1].store(round, Ordering::Relaxed);
+                modes.heavy(&fickle);
+                let own = words[0].load(Ordering::Relaxed);
+                meet(&arrivals, 4 * round);
+                missed += u32::from(own != round && seen.load(Ordering::Relaxed) != round);
+                free += u32::from(modes.period().is_some());
             }
-            publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
+            assert_eq!(missed, 0, "rounds in which each missed the other");
         });
         let registered = Membarrier.register();
         assert_eq!(registered, free > 0, "barriers were there in {free} of {ROUNDS} rounds");

@@ -16,7 +16,7 @@ use stanchion_machine::{Model, thread};
 use stanchion_machine_loom as stanchion_machine;
 use stanchion_models::brief::bounded;
 
-use crate::interrupts::{Caller, Processor, one_sees_the_other};
+use crate::interrupts::{Caller, Processor, Publisher, one_sees_the_other};
 
 /// A publisher that keeps by itself whether it fences, and the period of barriers, or 0.
 struct Relying {
@@ -96,19 +96,22 @@ impl Relying {
     }
 }
 
+/// Starts the publisher.
+fn publisher(relying: &Arc<Relying>, begins: bool) -> Publisher {
+    let relying = relying.clone();
+    thread::spawn(move || {
+        let seen = relying.publish(begins);
+        relying.processor.switch();
+        seen
+    })
+}
+
 /// A publisher says once more that it relies on the period, while that ends.
 #[test]
 fn a_publisher_relies_on_a_period_that_ends() {
     let explored = bounded(Model::new(), 4, None).check(|| {
         let relying = Relying::new();
-        let publishing = {
-            let relying = relying.clone();
-            thread::spawn(move || {
-                let seen = relying.publish(true);
-                relying.processor.switch();
-                seen
-            })
-        };
+        let publishing = publisher(&relying, true);
         relying.period.store(0, Release);
         // Its barrier is also the one that ends the period.
         relying.end();
@@ -149,14 +152,7 @@ fn another_thread_ends_the_reliance_bounded() {
     let explored = Model::new().preemptions(3).check(|| {
         let relying = Relying::new();
         relying.period.store(0, Release);
-        let publishing = {
-            let relying = relying.clone();
-            thread::spawn(move || {
-                let seen = relying.publish(false);
-                relying.processor.switch();
-                seen
-            })
-        };
+        let publishing = publisher(&relying, false);
         let other = {
             let relying = relying.clone();
             thread::spawn(move || relying.end())

@@ -82,8 +82,16 @@ fn barriers_that_are_too_many_are_left_for_a_while() {
 
 #[test]
 fn threads_that_want_a_barrier_at_the_same_time_share_one() {
-    let run = Simulation::new(machines::modern(16)).run(|| {
-        let all: Vec<_> = (0..16).map(|_| thread::spawn(asymmetric::heavy)).collect();
+    let mut machine = machines::modern(16);
+    // All call at the same moment, and run until the last has its barrier.
+    machine.scheduling.spawn = Time::ZERO;
+    let run = Simulation::new(machine).run(|| {
+        let call = || {
+            stanchion_machine::work(1_000_000);
+            asymmetric::heavy();
+            stanchion_machine::work(1_000_000);
+        };
+        let all: Vec<_> = (0..16).map(|_| thread::spawn(call)).collect();
         all.into_iter().for_each(|one| one.join().unwrap());
     });
     // Each by itself would interrupt 15 processors.
