@@ -213,8 +213,8 @@ pub fn reconsider() {
 ///
 /// Called before the first lock of the process is used, it costs nothing, and nothing ever calls
 /// `membarrier`. Called after the process has registered, it sleeps 20 ms. A thread that is inside
-/// [`heavy`] or a registering [`light`] meanwhile may still be about to make the call, so threads
-/// should not contend for locks then.
+/// [`heavy`], [`wait_until_visible`] or a registering [`light`] meanwhile may still be about to
+/// make the call, so threads should not contend for locks then.
 ///
 /// ```
 /// use stanchion_machine::asymmetric;

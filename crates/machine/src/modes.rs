@@ -17,8 +17,9 @@
 //!    counts the periods of barriers, so a mode that comes again is another value.
 //! 2. `barriers` is stored after the process has registered with the kernel.
 //! 3. A `light` that does not fence has loaded `barriers`.
-//! 4. No `heavy` returns with a fence alone, unless `both` stood before and after its fence, or
-//!    `refused` before. These are stored if no `light` has been free before, or after a barrier, or
+//! 4. A `heavy` that returns with a fence alone has seen the same `both` before and after that
+//!    fence, or `refused` before it.
+//! 5. `both` is stored after a barrier. `refused` is stored if no `light` has been free before, or
 //!    after the period of grace.
 //!
 //! # Undecided to barriers: from fences on both sides to a fence on one
@@ -26,11 +27,11 @@
 //! A `light` fences until it has seen `barriers`. A fence is right with each kind of `heavy`,
 //! because the kernel's barrier includes a fence of its caller. So a thread that sees the change
 //! late does no harm. A `light` that has seen `barriers` leaves the fence to `heavy`, and a `heavy`
-//! that does not use the kernel's would be wrong with it. There is none (Invariant 4): nothing went
-//! to sleep with a fence alone in the undecided mode, because `heavy` decides first. It registers
-//! although another thread may be at that as well. The kernel then lets every processor pass
-//! through its scheduler before either registration returns. So each later barrier reaches all
-//! threads of the process that run.
+//! that does not use the kernel's would be wrong with it. There is none (Invariants 4 and 5):
+//! nothing went to sleep with a fence alone in the undecided mode, because `heavy` decides first.
+//! It registers although another thread may be at that as well. The kernel then lets every
+//! processor pass through its scheduler before either registration returns. So each later barrier
+//! reaches all threads of the process that run.
 //!
 //! # Barriers to both: they are too many
 //!
@@ -43,11 +44,11 @@
 //!
 //! # Both to barriers: another try
 //!
-//! A `light` that sees `barriers` does not fence, although a `heavy` may be on its way that does no
-//! more than fence. So that `heavy` looks at the mode after its fence. If it still finds the same
-//! `both`, its fence precedes the one that stands between `returning` and `barriers`. The `light`
-//! has acquired `barriers`, so the read after it sees what was written before the `heavy`. If it
-//! finds another mode, it begins again.
+//! A `light` that sees `barriers` does not fence. At that moment another thread may be in a `heavy`
+//! that only fences. That `heavy` looks at the mode after its fence. If it finds another mode, it
+//! begins again. If it finds the same `both`, its fence precedes the one between `returning` and
+//! `barriers`. The `light` has acquired `barriers`. So the read after the `light` sees what was
+//! written before the `heavy`.
 //!
 //! # Revoked: what a thread may still be doing that has seen `barriers`
 //!
