@@ -2,6 +2,8 @@
 
 pub mod brief;
 mod lock;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+pub mod stacks;
 
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};

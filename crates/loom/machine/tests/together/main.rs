@@ -10,4 +10,5 @@ mod made_by_new;
 mod modes;
 mod park;
 mod reliance;
+mod stacks;
 mod watch;
