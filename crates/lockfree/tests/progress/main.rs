@@ -56,6 +56,7 @@ traced! {
     mod breakpoint;
     mod child;
     mod peers;
+    mod processors;
     mod run;
     #[path = "../common/structures.rs"]
     mod structures;

@@ -1,9 +1,10 @@
 //! The structures and operations of the test, and the report on them.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::child::Operation;
+use crate::processors::Shared;
 use crate::structures::{Case, Subject};
 use crate::tracer::{self, Refused};
 use crate::{peers, structures};
@@ -43,10 +44,10 @@ struct Verdict {
     blocks: bool,
 }
 
-fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
+fn judge(case: &Case, processors: &Shared, limit: usize) -> Result<Verdict, Refused> {
     let mut verdict = Verdict { lines: Vec::new(), blocks: false };
     for (name, operation, filled) in OPERATIONS {
-        let found = tracer::search(case.make, filled, operation, limit)?;
+        let found = tracer::search(processors, case.make, filled, operation, limit)?;
         let said = match found.waits {
             None => "the others always finish".to_owned(),
             Some(position) => format!("the others wait from instruction {position} on"),
@@ -65,36 +66,81 @@ fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
     Ok(verdict)
 }
 
+/// The argument of a part: `--part=K/N` takes each N-th structure, from the K-th on.
+const PART: &str = "--part=";
+
 /// Runs the test for all structures with names that contain one of the program's arguments, or all.
+/// A part of the structures is tested on each of two processors, in a process of its own: a process
+/// that forks should have one thread.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (flags, names): (Vec<_>, Vec<_>) =
-        arguments.into_iter().partition(|argument| argument.starts_with('-'));
+        arguments.iter().partition(|argument| argument.starts_with('-'));
     let cases = [peers::toys(), structures::all(), peers::all()].concat();
-    if flags.iter().any(|flag| flag == "--list") {
+    if flags.iter().any(|flag| *flag == "--list") {
         cases.iter().for_each(|case| println!("{}: test", case.name));
         return ExitCode::SUCCESS;
     }
     let chosen = |case: &&Case| {
         names.is_empty() || names.iter().any(|name| case.name.contains(name.as_str()))
     };
+    let cases: Vec<_> = cases.iter().filter(chosen).collect();
+    match flags.iter().find_map(|flag| flag.strip_prefix(PART)) {
+        Some(part) => run(&cases, part),
+        None => run_parts(&arguments),
+    }
+}
+
+/// Runs both parts at the same time, and prints what they print.
+fn run_parts(arguments: &[String]) -> ExitCode {
+    let started = ["0/2", "1/2"].map(|part| {
+        let program = std::env::current_exe()?;
+        Command::new(program).arg(format!("{PART}{part}")).args(arguments).spawn()
+    });
+    let mut is_right = true;
+    for part in started {
+        match part.and_then(|mut part| part.wait()) {
+            Ok(status) => is_right &= status.success(),
+            Err(error) => {
+                println!("a part of the test does not run: {error}");
+                is_right = false;
+            }
+        }
+    }
+    if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs the test for a part of the structures.
+fn run(cases: &[&Case], part: &str) -> ExitCode {
+    let Some((first, of)) = part
+        .split_once('/')
+        .and_then(|(first, of)| Some((first.parse().ok()?, of.parse().ok().filter(|&of| of > 0)?)))
+    else {
+        println!("{PART}{part}: not two numbers such as 0/2");
+        return ExitCode::FAILURE;
+    };
+    let processors = match Shared::of(first) {
+        Ok(processors) => processors,
+        Err(error) => {
+            println!("the processors of this process are not told: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let everything = std::env::var("STANCHION_PROGRESS").is_ok_and(|value| value == "all");
     let limit = if everything { usize::MAX } else { LIMIT };
 
     let mut wrong = Vec::new();
-    for case in cases.iter().filter(chosen) {
+    for case in cases.iter().skip(first).step_by(of) {
         let begin = Instant::now();
-        match judge(case, limit) {
+        match judge(case, &processors, limit) {
             Ok(verdict) => {
                 let right = verdict.blocks != case.progress.is_non_blocking();
-                println!(
-                    "{} says {:?}: {} ({:.1} s)",
-                    case.name,
-                    case.progress,
-                    if right { "ok" } else { "WRONG" },
-                    begin.elapsed().as_secs_f64()
-                );
-                verdict.lines.iter().for_each(|line| println!("{line}"));
+                // In one piece, because another part prints too.
+                let said = if right { "ok" } else { "WRONG" };
+                let seconds = begin.elapsed().as_secs_f64();
+                let lines: String =
+                    verdict.lines.iter().map(|line| format!("\n{line}")).collect();
+                println!("{} says {:?}: {said} ({seconds:.1} s){lines}", case.name, case.progress);
                 if !right {
                     wrong.push(case.name);
                 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::breakpoint::{self, Breakpoint};
 use crate::child::{self, Board, OTHERS, Operation, sleep_on, stage, wake};
+use crate::processors::Shared;
 use crate::structures::Subject;
 
 /// An operation that has not ended after so many instructions does not end while it is stepped.
@@ -79,6 +80,7 @@ enum Status {
 
 impl Traced {
     fn fork(
+        processors: &Shared,
         make: fn() -> Arc<dyn Subject>,
         filled: u64,
         operation: Operation,
@@ -89,8 +91,9 @@ impl Traced {
         let process = unsafe { libc::fork() };
         match process {
             -1 => Err(io::Error::last_os_error().into()),
-            0 => child::main(board, make, filled, operation),
+            0 => child::main(board, processors, make, filled, operation),
             _ => {
+                let _ = processors.one.bind();
                 let traced = Self { process, board };
                 traced.stops()?;
                 traced.ask(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize)?;
@@ -300,12 +303,13 @@ fn about(process: libc::pid_t, thread: libc::pid_t, file: &str) -> io::Result<St
 /// one, after one instruction after the other. Ends when a thread waits for it or the operation has
 /// ended.
 pub(crate) fn search(
+    processors: &Shared,
     make: fn() -> Arc<dyn Subject>,
     filled: u64,
     operation: Operation,
     limit: usize,
 ) -> Result<Found, Refused> {
-    let traced = Traced::fork(make, filled, operation)?;
+    let traced = Traced::fork(processors, make, filled, operation)?;
     // The first round touches the memory that is made on first use. The second round is repeated.
     traced.goes_on()?;
     traced.next_round()?;

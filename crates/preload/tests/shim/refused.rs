@@ -49,17 +49,30 @@ const LATER: [(libc::c_long, Loss); 5] = [
     (libc::SYS_gettid, Loss::Numbers),
 ];
 
-#[test]
-fn each_call_may_be_refused_once_the_program_runs() {
+/// Refuses each of the calls that the shim makes once the program runs by that error.
+fn refuse_later(error: i32) {
     for (number, loss) in LATER {
-        for error in [libc::EPERM, libc::ENOSYS] {
-            let found = run_all(&format!("{number}:{error}"));
-            let lost = found.iter().filter(|found| found.losses.contains(&loss)).count();
-            assert!(lost >= 2, "{number}: {loss:?} in {lost}: {found:?}");
-            let is_recorded = |found: &Gathered| !found.locks.is_empty();
-            assert!([0, 1, 3].iter().all(|&run| is_recorded(&found[run])), "{number}: {found:?}");
-        }
+        let found = run_all(&format!("{number}:{error}"));
+        let lost = found.iter().filter(|found| found.losses.contains(&loss)).count();
+        assert!(lost >= 2, "{number}: {loss:?} in {lost}: {found:?}");
+        let is_recorded = |found: &Gathered| !found.locks.is_empty();
+        assert!([0, 1, 3].iter().all(|&run| is_recorded(&found[run])), "{number}: {found:?}");
     }
+}
+
+// Tests of their own, which run at the same time.
+#[test]
+fn each_call_may_be_forbidden_once_the_program_runs() {
+    refuse_later(libc::EPERM);
+}
+
+#[test]
+fn each_call_may_be_missing_once_the_program_runs() {
+    refuse_later(libc::ENOSYS);
+}
+
+#[test]
+fn calls_may_be_refused_for_the_program_too() {
     run_all(&format!("{}:{}", libc::SYS_openat, libc::EMFILE));
     for error in [libc::EMFILE, libc::EACCES] {
         run_all(&format!("{}:{error}", libc::SYS_perf_event_open));
@@ -73,7 +86,7 @@ fn each_call_may_be_refused_once_the_program_runs() {
         libc::SYS_prctl,
         libc::SYS_tgkill,
     ] {
-        // Refused for the program too, which needs none of them.
+        // The program needs none of them.
         run_all(&format!("{number}:{}", libc::ENOSYS));
     }
 }
