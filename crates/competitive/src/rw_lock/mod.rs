@@ -1,5 +1,5 @@
 //! The reader-writer lock: a mutex as gate for writers, a word that counts readers, and a queue of
-//! readers that a writer lets in together.
+//! readers that a writer wakes together.
 //!
 //! Why not one queue of readers and writers: it hands the lock from each to the next, and lets it
 //! stand still for a wake-up each time. Here writers pass a gate one at a time. The gate is the
@@ -18,13 +18,15 @@
 //!          a writer:  spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
 //! write:   take the gate; word += writer; wait until no reader is left (spin for C, then sleep)
 //! leave:   word -= writer; light();
-//!          if waiting is not 0: word += all readers in the queue, wake them;
+//!          if waiting is not 0: wake all readers in the queue;
 //!          leave the gate
 //! ```
 //!
-//! A writer that leaves, or gives up, lets in all readers that wait, whether or not another writer
-//! waits at the gate. That writer waits for them once. So readers wait for one writer at most after
-//! the one they met, and a writer for one crowd of readers.
+//! A writer that leaves, or gives up, wakes all readers that wait, whether or not another writer
+//! waits at the gate. They begin anew. Meanwhile the lock is free for the threads that run. If one
+//! of the readers has waited for 10 ms, the writer also adds all of them to the word: they are in,
+//! and the next writer waits for them. So a reader waits for at most one writer after the one that
+//! it meets when 10 ms have passed, and a writer for one crowd of readers.
 //!
 //! # Invariants
 //!
@@ -69,7 +71,7 @@ use core::fmt;
 
 use lock_api::RawMutex;
 use stanchion_machine::atomic::{AtomicU32, Ordering};
-use stanchion_machine::clock::Deadline;
+use stanchion_machine::clock::{self, Deadline};
 use stanchion_machine::handshake::{Handshake, Reach};
 use stanchion_machine::park;
 use stanchion_machine::wait::{Patient, WaitPolicy, spin_for, wait_until_deadline};
@@ -108,7 +110,8 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 /// - Writers never starve. Once a writer has passed the gate no new reader gets in but by
 ///   [`ReadRecursive`], and the writer waits only for those inside.
 /// - Readers never starve. A reader that has waited for C sleeps until the writer that it met, or
-///   at most the next one, leaves. Then all sleeping readers are in at once.
+///   at most the next one, leaves. Then it tries again. If it has waited for 10 ms by then, it is
+///   in at once, with all other readers that sleep.
 /// - The gate has the order and the bound of its mutex. With [`RawPolicyMutex`] a writer that has
 ///   slept for 10 ms is next, at most every 5 ms. A policy that never sleeps has no bound.
 /// - Size: the mutex's and 12 bytes: 24 to 28.
@@ -142,7 +145,7 @@ pub struct RawRwLock<G = RawPolicyMutex> {
     word: AtomicU32,
     /// Readers that sleep, or are about to (Invariant 4).
     waiting: AtomicU32,
-    /// The number of times that readers were let in together, wrapping: the word on which they
+    /// The number of times that readers were woken together, wrapping: the word on which they
     /// sleep. Written by writers that leave.
     admissions: AtomicU32,
 }
@@ -255,13 +258,14 @@ impl<G> RawRwLock<G> {
     #[cold]
     fn read_slow(&self, deadline: Deadline) -> bool {
         let no_writer = |word: u32| word & WRITER == 0;
-        // Relaxed: becoming a reader acquires.
-        if spin_for(&self.word, Ordering::Relaxed, no_writer, cost::current()).is_some()
-            && self.try_read() == Look::Entered
-        {
-            return true;
-        }
+        let arrived = clock::now();
         loop {
+            // Relaxed: becoming a reader acquires.
+            if spin_for(&self.word, Ordering::Relaxed, no_writer, cost::current()).is_some()
+                && self.try_read() == Look::Entered
+            {
+                return true;
+            }
             // Relaxed: ordered by `ADMISSION`.
             self.waiting.fetch_add(1, Ordering::Relaxed);
             ADMISSION.heavy();
@@ -269,8 +273,9 @@ impl<G> RawRwLock<G> {
                 // Relaxed: a writer that still sees it only looks in vain.
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
             };
-            match readers::sleep(&self.admissions, || self.try_read(), left, deadline) {
+            match readers::sleep(&self.admissions, arrived, || self.try_read(), left, deadline) {
                 Slept::Entered => return true,
+                Slept::Woken => {}
                 Slept::TimedOut => return false,
                 Slept::Full if deadline == Deadline::NEVER => self.too_many(),
                 Slept::Full => {
@@ -295,21 +300,24 @@ impl<G> RawRwLock<G> {
         )
     }
 
-    /// Lets in all readers that sleep, or are about to.
+    /// Wakes all readers that sleep, or are about to.
     ///
     /// The caller holds the gate and has just cleared `writer`.
     #[inline]
-    fn admit(&self) {
+    fn wake_readers(&self) {
         ADMISSION.light();
         // Relaxed: ordered by `ADMISSION`.
         if self.waiting.load(Ordering::Relaxed) != 0 {
-            readers::admit_all(&self.admissions, |count| {
+            let left = |count| {
+                // Relaxed: as where a reader leaves by itself.
+                self.waiting.fetch_sub(count, Ordering::Relaxed);
+            };
+            let enter = |count| {
                 // Relaxed: it goes on with the release sequence of the store that cleared `writer`.
                 // It fits (Invariant 3).
                 self.word.fetch_add(count * READER, Ordering::Relaxed);
-                // Relaxed: as where a reader leaves by itself.
-                self.waiting.fetch_sub(count, Ordering::Relaxed);
-            });
+            };
+            readers::wake_all(&self.admissions, left, enter);
         }
     }
 
@@ -338,7 +346,7 @@ impl<G> RawRwLock<G> {
             if park::wait(&self.word, word, deadline) == park::Woken::TimedOut {
                 // Relaxed: nothing was written; Invariant 1.
                 self.word.fetch_and(READERS, Ordering::Relaxed);
-                self.admit();
+                self.wake_readers();
                 return false;
             }
         }
@@ -356,7 +364,7 @@ impl<G> RawRwLock<G> {
     fn end_writing(&self, rest: u32) {
         // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
         self.word.store(rest, Ordering::Release);
-        self.admit();
+        self.wake_readers();
     }
 }
 

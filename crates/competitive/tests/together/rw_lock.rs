@@ -358,9 +358,10 @@ fn a_sleeping_reader_gets_in_when_an_upgrade_gives_up() {
     });
 }
 
-/// Twenty readers that sleep are in together, although a writer waits behind the one that leaves.
+/// Twenty readers that have slept for 10 ms are in together, although a writer waits behind the one
+/// that leaves.
 #[test]
-fn a_writer_lets_all_sleeping_readers_in_at_once() {
+fn a_writer_lets_all_readers_in_that_slept_long() {
     const READERS: usize = 20;
     within(Duration::from_secs(60), || {
         let lock = RwLock::new(0);
@@ -376,6 +377,7 @@ fn a_writer_lets_all_sleeping_readers_in_at_once() {
                 });
             }
             until_readers_wait(&lock, READERS);
+            std::thread::sleep(Duration::from_millis(10));
             let writer = scope.spawn(|| *lock.write() += 1);
             drop(writing);
             writer.join().unwrap();

@@ -3,8 +3,8 @@
 //! Loom makes the threads of a model anew for each execution, and each of them maps a stack and
 //! unmaps it at its end. These calls, the faults of the new pages and the interrupts of other
 //! processors took more than half of the models' processor time. So this file stands before the C
-//! library's `mmap`, `mprotect` and `munmap` in the models' programs: a stack that is unmapped stays
-//! mapped, with its guard page, and is the next one. All other calls go to the kernel.
+//! library's `mmap`, `mprotect` and `munmap` in the models' programs: a stack that is unmapped
+//! stays mapped, with its guard page, and is the next one. All other calls go to the kernel.
 //!
 //! Why not an option of loom's: it has none, nor has `generator`, which maps the stacks.
 //!
@@ -46,6 +46,7 @@ pub fn taken_again() -> usize {
 fn take() -> Option<usize> {
     STACKS.iter().find_map(|seat| {
         let free = seat.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release of `munmap`.
         let is_taken = free != 0
             && free & TAKEN == 0
             && seat
@@ -156,6 +157,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, length: usize, protection: c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     if let Some((seat, flags)) = seat_of(address) {
+        // Release: pairs with the Acquire of `take`.
         seat.store(flags & !TAKEN, Ordering::Release);
         return 0;
     }

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod mutex;
+mod rw_lock;
 
 use stanchion_simulator::Arena;
 
