@@ -80,8 +80,8 @@ impl File {
             assert_eq!(known, []);
             return None;
         }
-        // The waker has its ring once it has ended a wait. It takes further waits for those with
-        // more absences than a ring has.
+        // The waker has its ring once it has ended a wait. The program repeats the waits in which
+        // the waker was absent more often than a ring can tell.
         assert!(known.len() >= 4, "{}: {waits:?}", self.said);
         Some(known)
     }

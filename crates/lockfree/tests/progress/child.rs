@@ -105,15 +105,14 @@ pub(crate) fn main(
     /// The structure of the round.
     static SUBJECT: AtomicPtr<Arc<dyn Subject>> = AtomicPtr::new(ptr::null_mut());
 
-    // If a thread cannot be bound, the test takes longer.
-    let _ = processors.all.bind();
+    processors.all.bind();
     for index in 0..OTHERS {
         std::thread::spawn(move || other(board, index, &SUBJECT));
     }
     while board.threads.iter().any(|thread| thread.load(Ordering::SeqCst) == 0) {
         std::thread::yield_now();
     }
-    let _ = processors.one.bind();
+    processors.one.bind();
     // SAFETY: the parent becomes the tracer of this thread; no memory is involved.
     let refused = unsafe {
         libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), ptr::null_mut::<u8>())

@@ -119,13 +119,7 @@ fn run(cases: &[&Case], part: &str) -> ExitCode {
         println!("{PART}{part}: not two numbers such as 0/2");
         return ExitCode::FAILURE;
     };
-    let processors = match Shared::of(first) {
-        Ok(processors) => processors,
-        Err(error) => {
-            println!("the processors of this process are not told: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let processors = Shared::of(first);
     let everything = std::env::var("STANCHION_PROGRESS").is_ok_and(|value| value == "all");
     let limit = if everything { usize::MAX } else { LIMIT };
 

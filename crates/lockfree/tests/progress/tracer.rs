@@ -93,7 +93,7 @@ impl Traced {
             -1 => Err(io::Error::last_os_error().into()),
             0 => child::main(board, processors, make, filled, operation),
             _ => {
-                let _ = processors.one.bind();
+                processors.one.bind();
                 let traced = Self { process, board };
                 traced.stops()?;
                 traced.ask(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize)?;

@@ -74,8 +74,7 @@ fn seat_of(address: *mut c_void) -> Option<(&'static AtomicUsize, usize)> {
     })
 }
 
-/// Returns -1 or `MAP_FAILED` where the kernel has refused, and otherwise its answer. The kernel's
-/// error is in `errno`.
+/// Makes a system call. Returns the kernel's answer, or -1 with its error in `errno`.
 ///
 /// # Safety
 ///
@@ -156,7 +155,9 @@ unsafe extern "C" fn mprotect(address: *mut c_void, length: usize, protection: c
 /// As for `munmap`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    if let Some((seat, flags)) = seat_of(address) {
+    if length == LENGTH.load(Ordering::Relaxed)
+        && let Some((seat, flags)) = seat_of(address)
+    {
         // Release: pairs with the Acquire of `take`.
         seat.store(flags & !TAKEN, Ordering::Release);
         return 0;
