@@ -89,9 +89,10 @@ const WOKEN: u32 = 1;
 /// Handed the mutex, and woken if it was asleep.
 const GIVEN: u32 = 2;
 
-/// A sleeper that has waited for so long is handed the mutex…
-const PATIENCE_NS: u64 = 10_000_000;
-/// …but no mutex with sleepers is handed over more often than this: each hand-over costs a switch
+/// A sleeper that has waited for so long is handed the mutex. A reader that has is admitted to its
+/// lock.
+pub(crate) const PATIENCE_NS: u64 = 10_000_000;
+/// No mutex with sleepers is handed over more often than this: each hand-over costs a switch
 /// to the sleeper, during which the mutex is of no use.
 const BETWEEN_HAND_OVERS_NS: u64 = 5_000_000;
 

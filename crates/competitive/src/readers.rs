@@ -10,11 +10,10 @@
 //! | woken | no | |
 //! | admitted | no | |
 //!
-//! A woken reader looks for itself whether it gets in. An admitted one is in. Why not admit all:
-//! the lock is of no use to any thread until the last admitted reader has had a processor. Where
-//! threads outnumber processors, that took a fifth of the throughput (`cargo study regret --random
-//! 14 --seed 2613 --family rwlocks --quick`). So only a crowd with a reader that has waited for
-//! [`PATIENCE_NS`] is admitted.
+//! A woken reader looks for itself whether it gets in. An admitted one is in. Why not admit all: no
+//! writer gets the lock until the last admitted reader has had a processor. Where threads outnumber
+//! processors, the other threads soon sleep too, and processors stand idle. So the readers are
+//! admitted only if one of them has waited for [`PATIENCE_NS`].
 //!
 //! All readers of a lock sleep on one word, the lock's `admissions`, so that one system call wakes
 //! them all.
@@ -46,14 +45,12 @@ use stanchion_machine::park;
 
 use crate::bucket::{self, Bucket};
 use crate::list::{Link, Linked};
+use crate::parking::PATIENCE_NS;
 use crate::queues::{Entry, Queued};
 
 const WAITING: u32 = 0;
 const WOKEN: u32 = 1;
 const ADMITTED: u32 = 2;
-
-/// The time after which a reader is admitted.
-const PATIENCE_NS: u64 = 10_000_000;
 
 /// Fewer than for mutexes: only readers that meet a writer, and that writer, look here.
 const BUCKETS: usize = park::BUCKETS.div_ceil(16);

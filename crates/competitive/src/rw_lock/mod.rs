@@ -63,9 +63,10 @@
 //! gate. `waiting` is Relaxed: the [`Handshake`] [`ADMISSION`] orders it.
 //!
 //! Source: the problem is from Courtois, Heymans and Parnas, "Concurrent control with readers and
-//! writers", CACM 1971; the gate is their second solution's. Letting a crowd of readers in between
-//! two writers is phase fairness (Brandenburg and Anderson, "Reader-writer synchronization for
-//! shared-memory multiprocessor real-time systems", ECRTS 2009).
+//! writers", CACM 1971; the gate is their second solution's. Letting all readers in between two
+//! writers, which happens here once one of them has waited for 10 ms, is phase fairness
+//! (Brandenburg and Anderson, "Reader-writer synchronization for shared-memory multiprocessor
+//! real-time systems", ECRTS 2009).
 
 use core::fmt;
 

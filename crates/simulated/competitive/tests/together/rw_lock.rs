@@ -35,7 +35,7 @@ fn a_reader_beside_a_writer_gets_in_after_ten_milliseconds() {
         });
         is_over.store(true, Ordering::Relaxed);
         writer.join().unwrap();
-        // The section in which they are over, and the way to the lock.
+        // The rest of the section in which the 10 ms end, and the reader's way to the lock.
         let least = 10_000_000;
         let most = least + 2 * SECTION_NS;
         assert!(waits.iter().all(|wait| (least..most).contains(wait)), "{waits:?}");
