@@ -5,6 +5,9 @@
 //! that adds one cache miss or one read-modify-write to a hot path shows in review as a changed
 //! line of `crates/simulated/costs.txt`.
 //!
+//! It checks that the defaults do not depend on the accuracy of what they measure of the machine
+//! (`costs --mismeasured`).
+//!
 //! It also compares what `stanchion calibrate --papers` prints, the papers' absolute figures beside
 //! those of the simulated machines, with `crates/simulated/papers.txt`.
 
@@ -72,6 +75,9 @@ pub(crate) fn costs(options: &Options) -> Result {
     }
     let mut found = compare(&table(), HEADER, &mut command, options)?;
     if options.filter.is_none() {
+        let mut defaults = shell::cargo(["run", "--quiet", "--package", "stanchion-costs"]);
+        defaults.args(["--bin", "costs", "--", "--mismeasured"]);
+        shell::run_teed(&mut defaults)?;
         let mut papers = shell::cargo(["run", "--quiet", "--package", "stanchion-cli", "--"]);
         papers.args(["calibrate", "--papers"]);
         let path = shell::root().join("crates/simulated/papers.txt");

@@ -25,8 +25,9 @@
 //! addition of this crate.
 
 use stanchion_machine::atomic::{AtomicU32, Ordering};
-use stanchion_machine::clock;
-use stanchion_machine::park;
+use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::topology;
+use stanchion_machine::wait::{as_measured, calls};
 
 /// No estimate is below this, in nanoseconds…
 pub const MIN_NS: u64 = 500;
@@ -70,7 +71,7 @@ pub fn current() -> u64 {
     }
 }
 
-/// C in that mode; `None` if no thread was woken in it yet.
+/// C in that mode; `None` if it was not asked for yet.
 #[must_use]
 pub fn of(mode: Mode) -> Option<u64> {
     match ESTIMATES[mode as usize].load(Ordering::Relaxed) {
@@ -82,15 +83,7 @@ pub fn of(mode: Mode) -> Option<u64> {
 /// The first guess, for both modes.
 #[cold]
 fn seed() -> u64 {
-    let word = AtomicU32::new(0);
-    let call = || {
-        let began = clock::now();
-        // There is no thread to be woken: the call goes to the kernel and comes back.
-        park::wake_all(&word);
-        clock::now().nanos_since(began)
-    };
-    let least = (0..8).map(|_| call()).min().unwrap_or(0);
-    let seed = clamped(least.saturating_mul(SEED_CALLS));
+    let seed = clamped(calls(SEED_CALLS));
     for estimate in &*ESTIMATES {
         // The first thread sets it. A gap that was seen meanwhile is worth more.
         let _ = estimate.compare_exchange(0, seed as u32, Ordering::Relaxed, Ordering::Relaxed);
@@ -102,6 +95,40 @@ fn clamped(nanos: u64) -> u64 {
     nanos.clamp(MIN_NS, MAX_NS)
 }
 
+/// The moment of a wake-up, and the processor of its waker.
+#[derive(Clone, Copy)]
+pub(crate) struct WakeUp {
+    /// The time from which the sleeper might have gone on.
+    pub(crate) at: Ticks,
+    /// The processor, if the system tells.
+    on: Option<usize>,
+}
+
+impl WakeUp {
+    /// A wake-up by the calling thread, of a sleeper that might have gone on at `at`.
+    pub(crate) fn since(at: Ticks) -> Self {
+        Self { at, on: topology::current() }
+    }
+
+    /// A wake-up of which nothing is learnt.
+    pub(crate) const NONE: Self = Self { at: Ticks::from_bits(0), on: None };
+
+    /// Returns the mode for the thread that was woken, which has really slept. `None` if the system
+    /// does not tell.
+    pub(crate) fn mode(self) -> Option<Mode> {
+        let mode = |here| if self.on == Some(here) { Mode::Busy } else { Mode::Idle };
+        self.on.and_then(|_| topology::current()).map(mode)
+    }
+
+    /// Observes the gap between the wake-up and now. The calling thread was woken, and has really
+    /// slept.
+    pub(crate) fn observe(self) {
+        if let Some(mode) = self.mode() {
+            observe(clock::now().nanos_since(self.at), mode);
+        }
+    }
+}
+
 /// One gap was seen, in nanoseconds.
 pub(crate) fn observe(gap: u64, mode: Mode) {
     let estimate = &ESTIMATES[mode as usize];
@@ -109,7 +136,7 @@ pub(crate) fn observe(gap: u64, mode: Mode) {
         0 => seed(),
         nanos => nanos.into(),
     };
-    estimate.store(follow(before, gap) as u32, Ordering::Relaxed);
+    estimate.store(follow(before, as_measured(gap)) as u32, Ordering::Relaxed);
     LATEST.store(mode as u32, Ordering::Relaxed);
 }
 

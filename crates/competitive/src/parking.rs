@@ -69,10 +69,10 @@ use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 use stanchion_machine::clock::{self, Deadline, Ticks};
 use stanchion_machine::handshake::{Handshake, Reach};
-use stanchion_machine::{park, topology};
+use stanchion_machine::park;
 
 use crate::bucket;
-use crate::cost::Mode;
+use crate::cost::{Mode, WakeUp};
 use crate::list::{Link, Linked};
 use crate::owner::Owner;
 use crate::queues::{Entry, Queued};
@@ -156,7 +156,7 @@ pub(crate) struct Node {
     /// beginning is after the end as well: the clock has begun anew (a suspended machine).
     pause: UnsafeCell<Option<Range<Ticks>>>,
     /// The release that woke it (Invariant 2).
-    release: UnsafeCell<Release>,
+    release: UnsafeCell<WakeUp>,
 }
 
 // SAFETY: its own link, which only the queues use.
@@ -173,15 +173,6 @@ unsafe impl Queued for Node {
     }
 }
 
-/// The release that woke a node.
-#[derive(Clone, Copy)]
-struct Release {
-    /// The time of the release.
-    at: Ticks,
-    /// The processor, if the system tells.
-    on: Option<usize>,
-}
-
 impl Node {
     /// Creates a node of `owner`, which came to the mutex with that word at `arrived`.
     pub(crate) fn new(word: &AtomicU32, owner: Owner, arrived: Ticks) -> Self {
@@ -192,7 +183,7 @@ impl Node {
             arrived,
             entry: Entry::new(word),
             pause: UnsafeCell::new(None),
-            release: UnsafeCell::new(Release { at: arrived, on: None }),
+            release: UnsafeCell::new(WakeUp::NONE),
         }
     }
 
@@ -307,9 +298,8 @@ impl<'n> Waiter<'n> {
     fn woken(&self, slept: bool) -> Slept {
         // SAFETY: Invariant 2: written before the state that this thread has seen, and not again
         // until it sleeps again.
-        let Release { at, on } = self.node.release.with(|release| unsafe { *release });
-        let mode = |here| if on == Some(here) { Mode::Busy } else { Mode::Idle };
-        Slept::Woken { at, mode: on.filter(|_| slept).and_then(|_| topology::current()).map(mode) }
+        let release = self.node.release.with(|release| unsafe { *release });
+        Slept::Woken { at: release.at, mode: slept.then(|| release.mode()).flatten() }
     }
 
     /// Ends the wait of a thread that has the mutex.
@@ -412,7 +402,7 @@ unsafe fn leave<'q>(bucket: &Bucket, queues: &'q mut Queues, node: &Node) -> Opt
 /// The bucket is locked.
 fn wake(bucket: &Bucket, sleeper: &Node, released_at: Ticks, state: u32) -> *const AtomicU32 {
     bucket.attention.fetch_sub(1, Ordering::Relaxed);
-    let release = Release { at: released_at, on: topology::current() };
+    let release = WakeUp::since(released_at);
     // SAFETY: Invariant 2: the bucket is locked, and the sleeper has not been woken yet.
     sleeper.release.with_mut(|slot| unsafe { *slot = release });
     // Release: pairs with the sleeper's Acquire. The node may be gone as soon as the bucket is

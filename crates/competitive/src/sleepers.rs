@@ -25,15 +25,21 @@
 //!
 //! `state` is stored with Release and loaded with Acquire. So the woken thread sees everything that
 //! the waker did before. Under the lock it is Relaxed.
+//!
+//! # The cost of blocking
+//!
+//! A waker writes down when it woke a sleeper. The sleeper reports the gap to
+//! [`cost`](crate::cost).
 
 use core::ptr;
 
 use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 use stanchion_machine::bomb::AbortOnUnwind;
 use stanchion_machine::cell::UnsafeCell;
-use stanchion_machine::clock::Deadline;
+use stanchion_machine::clock::{self, Deadline};
 use stanchion_machine::park;
 
+use crate::cost::WakeUp;
 use crate::fork_lock::ForkLock;
 use crate::list::{Link, Linked, List};
 
@@ -81,6 +87,8 @@ struct Sleeper {
     state: AtomicU32,
     /// The sleeper's name, for [`Sleepers::wake_only`].
     name: usize,
+    /// The wake-up. Written by the waker before the state.
+    wake_up: UnsafeCell<WakeUp>,
     /// The links in the queue.
     link: Link<Self>,
 }
@@ -160,11 +168,18 @@ impl Sleepers {
     }
 
     fn wait(&self, sleeper: &Sleeper, deadline: Deadline) -> Slept {
+        let mut slept = false;
         // Acquire: pairs with the waker's Release.
         while sleeper.state.load(Ordering::Acquire) == ASLEEP {
-            if park::wait(&sleeper.state, ASLEEP, deadline) == park::Woken::TimedOut {
-                return self.time_out(sleeper);
+            match park::wait(&sleeper.state, ASLEEP, deadline) {
+                park::Woken::Woken => slept = true,
+                park::Woken::Changed => {}
+                park::Woken::TimedOut => return self.time_out(sleeper),
             }
+        }
+        if slept {
+            // SAFETY: written before the state that this thread has seen, and not again.
+            sleeper.wake_up.with(|wake_up| unsafe { *wake_up }).observe();
         }
         Slept::Woken
     }
@@ -197,8 +212,12 @@ impl Sleepers {
                 let count = BATCH.min(*left).min(queue.length);
                 *left -= count;
                 taken(count);
-                for slot in &mut batch[..count] {
-                    *slot = queue.pop();
+                for (place, slot) in batch[..count].iter_mut().enumerate() {
+                    // The others of a batch also wait for the calls that wake those before them.
+                    *slot = queue.pop(|| match place {
+                        0 => WakeUp::since(clock::now()),
+                        _ => WakeUp::NONE,
+                    });
                 }
                 (count, *left > 0 && queue.length > 0)
             });
@@ -218,7 +237,7 @@ impl Sleepers {
     /// slept longer.
     pub(crate) fn wake_only(&self, name: usize, taken: impl FnOnce(usize)) -> bool {
         let state = self.with(|queue| {
-            let state = queue.take(name);
+            let state = queue.take(name, || WakeUp::since(clock::now()));
             taken(usize::from(!state.is_null()));
             state
         });
@@ -232,7 +251,8 @@ impl Sleepers {
 
 impl Sleeper {
     fn new(name: usize) -> Self {
-        Self { state: AtomicU32::fresh(ASLEEP), name, link: Link::new() }
+        let wake_up = UnsafeCell::new(WakeUp::NONE);
+        Self { state: AtomicU32::fresh(ASLEEP), name, wake_up, link: Link::new() }
     }
 
     /// Marks a sleeper as woken. Returns the word that its thread sleeps on.
@@ -240,7 +260,11 @@ impl Sleeper {
     /// # Safety
     ///
     /// It must be alive and out of the queue, and the queue's lock be held.
-    unsafe fn mark(sleeper: *const Self) -> *const AtomicU32 {
+    unsafe fn mark(sleeper: *const Self, wake_up: WakeUp) -> *const AtomicU32 {
+        // SAFETY: the caller's promise. The borrow ends before the store below.
+        let slot = unsafe { &(*sleeper).wake_up };
+        // SAFETY: no other thread reads it before that store.
+        slot.with_mut(|slot| unsafe { *slot = wake_up });
         // SAFETY: the caller's promise.
         let state = unsafe { &raw const (*sleeper).state };
         // A reference to the word alone, and for this call only: once it has stored, the sleeper
@@ -275,18 +299,18 @@ impl Queue {
 
     /// Takes the first sleeper out and marks it as woken. Returns the word that its thread sleeps
     /// on, null if there is none.
-    fn pop(&mut self) -> *const AtomicU32 {
+    fn pop(&mut self, wake_up: impl FnOnce() -> WakeUp) -> *const AtomicU32 {
         let first = self.sleepers.pop();
         if first.is_null() {
             return ptr::null();
         }
         self.length -= 1;
         // SAFETY: taken out, but not woken yet, so it is alive.
-        unsafe { Sleeper::mark(first) }
+        unsafe { Sleeper::mark(first, wake_up()) }
     }
 
     /// As [`pop`](Self::pop), the first of this name.
-    fn take(&mut self, name: usize) -> *const AtomicU32 {
+    fn take(&mut self, name: usize, wake_up: impl FnOnce() -> WakeUp) -> *const AtomicU32 {
         let Some(found) = self.sleepers.iter().find(|sleeper| sleeper.name == name) else {
             return ptr::null();
         };
@@ -296,6 +320,6 @@ impl Queue {
         // SAFETY: in the queue.
         unsafe { self.remove(sleeper) };
         // SAFETY: taken out, but not woken yet, so it is alive.
-        unsafe { Sleeper::mark(found) }
+        unsafe { Sleeper::mark(found, wake_up()) }
     }
 }

@@ -9,23 +9,30 @@
 //!
 //! | a waiter has looked | it stays away for |
 //! | --- | --- |
-//! | once | 0.5 µs: two threads that met by chance do not meet again |
-//! | twice | 2 µs: the other one is doing nothing else, and gets some 200 operations done |
-//! | again, and again | 8, 16, 32 µs |
-//! | six times in vain | as [`Patient`] does: yields, then sleeps |
+//! | once | 5 transfers of a line: two threads that met by chance do not meet again |
+//! | twice | 20: the other one is doing nothing else, and gets some 200 operations done |
+//! | again, and again | 80 transfers, then as long as 100 and 200 calls to the kernel take |
+//! | six times in vain | yields, 16 times, then sleeps as [`Patient`] does |
 //!
-//! After six looks the holder has lost its processor, or the section is not short.
+//! Each pause lasts for up to half as long again, at random.
 //!
-//! The pauses were measured (`cargo contest structures --only "bounded queues"`). Pauses
-//! that double from 0.5 µs on cost two threads without other work 18 ns a pair of operations
-//! instead of 13. A first pause of 4 µs costs two threads that meet only now and then 11 %.
+//! After six looks the holder has lost its processor, the section is not short, or many threads
+//! wait. A yield that comes back at once tells that no thread wants this processor. Then the waiter
+//! stays away once more, as long as 200 calls take: looks of 60 waiters, one after each yield,
+//! would never leave the line to the holder.
+//!
+//! The pauses were measured (`cargo contest structures --only "bounded queues"`) where a
+//! [transfer](stanchion_machine::wait::transfers) took some 100 ns. Pauses that double from the
+//! first on cost two threads without other work 18 ns a pair of operations instead of 13. A first
+//! pause eight times as long costs two threads that meet only now and then 11 %.
 //!
 //! Source: barging is the usual word. That waiters should stay away for several sections is
 //! Anderson 1990's backoff with another first step.
 
-use stanchion_machine::wait::{Patient, WaitPolicy, delay};
-use stanchion_spin::TestAndSet;
+use stanchion_machine::wait::{Patient, WaitPolicy, calls, delay, transfers};
+use stanchion_machine::{clock, topology};
 use stanchion_spin::contention::Read;
+use stanchion_spin::{Backoff, TestAndSet};
 
 /// A test-and-set lock that favours the thread which had it last. The default of
 /// [`LockedRing`](crate::queue::LockedRing).
@@ -34,7 +41,7 @@ use stanchion_spin::contention::Read;
 /// | --- | --- |
 /// | uncontended | one locked instruction to lock, a plain store to unlock |
 /// | order | none, and no bound on how long a waiter may be passed over: milliseconds were seen |
-/// | a holder without a processor | its waiters pause for 60 µs, then they yield and sleep |
+/// | a holder without a processor | its waiters pause, yield, and sleep (after 4,000 calls' time) |
 /// | size | 1 byte |
 ///
 /// ```
@@ -46,28 +53,70 @@ use stanchion_spin::contention::Read;
 /// ```
 pub type Barging = TestAndSet<Read, BargingBackoff>;
 
-/// The pauses of a waiter, in nanoseconds.
-const PAUSES_NS: [u64; 5] = [500, 2_000, 8_000, 16_000, 32_000];
+/// The pauses of a waiter.
+const PAUSES: [Pause; 5] = [
+    Pause::Transfers(5),
+    Pause::Transfers(20),
+    Pause::Transfers(80),
+    Pause::Calls(100),
+    Pause::Calls(200),
+];
+
+/// A pause of a waiter.
+#[derive(Debug)]
+enum Pause {
+    /// As long as so many transfers of a line: the others are to get work done.
+    Transfers(u64),
+    /// As long as so many calls to the kernel: the waiter puts off yielding, which costs as much.
+    Calls(u64),
+}
+
+impl Pause {
+    /// Lets the pause pass, and up to half of its time more. Waiters that came together would else
+    /// look together, and leave the lock idle together.
+    fn pass(&self) {
+        let nanos = match *self {
+            Self::Transfers(count) => transfers(count),
+            Self::Calls(count) => calls(count),
+        };
+        let more = nanos / 2;
+        delay(nanos + Backoff::new().with_slot(more).with_cap(more).next_delay());
+    }
+}
 
 /// The wait policy of [`Barging`]: a waiter stays away from the lock.
 #[derive(Debug)]
 pub struct BargingBackoff {
-    /// The pauses that are left, in nanoseconds.
-    pauses: core::slice::Iter<'static, u64>,
+    /// The pauses that are left.
+    pauses: core::slice::Iter<'static, Pause>,
     /// The policy when none is left.
-    afterwards: Patient<0>,
+    afterwards: Patient<0, YIELDS>,
 }
+
+/// The yields of a waiter before it sleeps.
+const YIELDS: u32 = 16;
+
+/// A yield that takes less than so many calls has let no other thread run.
+const QUICK_CALLS: u64 = 30;
 
 impl WaitPolicy for BargingBackoff {
     #[inline]
     fn start() -> Self {
-        Self { pauses: PAUSES_NS.iter(), afterwards: Patient::start() }
+        Self { pauses: PAUSES.iter(), afterwards: Patient::start() }
     }
 
     fn pause(&mut self) {
         match self.pauses.next() {
-            Some(nanos) => delay(*nanos),
-            None => self.afterwards.pause(),
+            // With one processor no other thread makes progress while this one pauses.
+            Some(pause) if topology::usable() > 1 => pause.pass(),
+            _ if self.afterwards.sleeps() => self.afterwards.pause(),
+            _ => {
+                let began = clock::now();
+                self.afterwards.pause();
+                if clock::now().nanos_since(began) < calls(QUICK_CALLS) && topology::usable() > 1 {
+                    PAUSES[PAUSES.len() - 1].pass();
+                }
+            }
         }
     }
 
@@ -83,7 +132,7 @@ mod tests {
     #[test]
     fn five_pauses_then_the_processor_is_given_away() {
         let mut policy = BargingBackoff::start();
-        for _ in 0..PAUSES_NS.len() {
+        for _ in 0..PAUSES.len() {
             assert!(!policy.leaves());
             policy.pause();
         }

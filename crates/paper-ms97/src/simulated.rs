@@ -100,7 +100,7 @@ fn measure_program(
 
 /// Returns `machine` as the paper's programs had it.
 ///
-/// The paper's backoff was chosen "not to exceed 30 µs". The backoff of this project goes up to
+/// The paper's backoff was chosen "not to exceed 30 µs". That of the study's lock goes up to
 /// 30 µs of the code's clock. So here the code's clock is the machine's.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();

@@ -41,6 +41,8 @@ pub struct Simulation {
     limits: Limits,
     /// The number of delays, and of the accesses among which they are.
     delays: (usize, u64),
+    /// The factor by which measured times are wrong.
+    mismeasured: f64,
 }
 
 /// The result of a run.
@@ -71,6 +73,7 @@ impl Simulation {
                 threads: 16_384,
             },
             delays: (0, 0),
+            mismeasured: 1.0,
         }
     }
 
@@ -125,6 +128,14 @@ impl Simulation {
     #[must_use]
     pub fn delays(mut self, count: usize, among: u64) -> Self {
         self.delays = (count, among);
+        self
+    }
+
+    /// Has the code measure the machine wrongly: each time that it measures once and then relies on
+    /// is wrong by `factor`. For tests of policies that must not depend on a figure's accuracy.
+    #[must_use]
+    pub fn mismeasured(mut self, factor: f64) -> Self {
+        self.mismeasured = factor;
         self
     }
 
@@ -184,7 +195,7 @@ impl Simulation {
         // Relaxed: only uniqueness matters.
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let (count, among) = self.delays;
-        let kernel = Kernel::new(
+        let mut kernel = Kernel::new(
             self.machine.clone(),
             Identities::new(&slot),
             Threads::new(self.timeline, self.words),
@@ -192,6 +203,7 @@ impl Simulation {
             self.limits,
             (self.seed, number),
         );
+        kernel.mismeasured = self.mismeasured;
         let mut world = World::new(kernel, slot, self.stack_size);
 
         let result = Rc::new(RefCell::new(None));

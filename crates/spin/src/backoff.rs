@@ -6,20 +6,21 @@
 //! Why random: waiters that failed together would come back together.
 //!
 //! The delay after the *k*-th failure is uniform in `0 ..= slot * 2^k`, and at most `cap`. The slot
-//! is about the time of one hand-off of a lock between two processors. The paper compares it to a
-//! transmission slot of the Ethernet.
+//! is about the time of one hand-off of a lock between two processors: by default four
+//! [`transfers`] of a cache line, as measured on this machine,
+//! for the lock and what it protects. The paper compares it to a transmission slot of the Ethernet.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 4.4. The randomized window is from Metcalfe
 //! and Boggs 1976.
 
-use stanchion_machine::wait::delay;
+use stanchion_machine::wait::{calls, delay, transfers};
 
-/// The default slot in nanoseconds: about one hand-off between processors of one socket.
-pub const SLOT_NS: u64 = 100;
+/// The slot by default, in [`transfers`] of a cache line.
+pub const SLOT_TRANSFERS: u64 = 4;
 
-/// The default cap on a single delay in nanoseconds: about the cost to put a thread to sleep and
-/// wake it.
-pub const CAP_NS: u64 = 30_000;
+/// The cap on a single delay by default, in [`calls`] to the kernel:
+/// about the cost to put a thread to sleep and wake it.
+pub const CAP_CALLS: u64 = 300;
 
 /// The window doubles at most this often. After as many failures a backoff is complete, whatever
 /// its cap.
@@ -56,21 +57,21 @@ const DOUBLINGS: u32 = 20;
 pub struct Backoff {
     /// The failures since the start or the last `reset`: the exponent of the window.
     failures: u32,
-    /// The first window, in nanoseconds.
-    slot: u64,
-    /// The longest delay, in nanoseconds.
-    cap: u64,
+    /// The first window, in nanoseconds. None for [`SLOT_TRANSFERS`].
+    slot: Option<u64>,
+    /// The longest delay, in nanoseconds. None for [`CAP_CALLS`].
+    cap: Option<u64>,
     /// The state of the random source. It is 0 until the first delay seeds it.
     random: u64,
 }
 
 impl Backoff {
-    /// Returns a backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`]. At its first delay it
-    /// is seeded by the thread's random source.
+    /// Returns a backoff with a slot of [`SLOT_TRANSFERS`] transfers and a cap of [`CAP_CALLS`]
+    /// calls. At its first delay it is seeded by the thread's random source.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
-        Self { failures: 0, slot: SLOT_NS, cap: CAP_NS, random: 0 }
+        Self { failures: 0, slot: None, cap: None, random: 0 }
     }
 
     /// Returns the backoff with another cap on a single delay, in nanoseconds. With a cap of 0 it
@@ -78,7 +79,7 @@ impl Backoff {
     #[inline]
     #[must_use]
     pub const fn with_cap(mut self, nanos: u64) -> Self {
-        self.cap = nanos;
+        self.cap = Some(nanos);
         self
     }
 
@@ -86,7 +87,7 @@ impl Backoff {
     #[inline]
     #[must_use]
     pub const fn with_slot(mut self, nanos: u64) -> Self {
-        self.slot = nanos;
+        self.slot = Some(nanos);
         self
     }
 
@@ -116,8 +117,8 @@ impl Backoff {
     /// Returns whether the delays have reached the cap. A thread that can block should block then.
     #[inline]
     #[must_use]
-    pub const fn is_completed(&self) -> bool {
-        self.failures >= DOUBLINGS || self.window() >= self.cap
+    pub fn is_completed(&self) -> bool {
+        self.failures >= DOUBLINGS || self.window() >= self.cap()
     }
 
     /// Delays the thread after it lost a race.
@@ -143,7 +144,7 @@ impl Backoff {
     /// waiting themselves.
     #[inline]
     pub fn next_delay(&mut self) -> u64 {
-        let window = self.window().min(self.cap);
+        let window = self.window().min(self.cap());
         self.failures = self.failures.saturating_add(1);
         if self.random == 0 {
             self.random = source::next();
@@ -170,9 +171,15 @@ impl Backoff {
 
     /// Returns the window after the failures so far, before the cap is applied.
     #[inline]
-    const fn window(&self) -> u64 {
-        let doublings = if self.failures < DOUBLINGS { self.failures } else { DOUBLINGS };
-        self.slot.saturating_mul(1 << doublings)
+    fn window(&self) -> u64 {
+        let slot = self.slot.unwrap_or_else(|| transfers(SLOT_TRANSFERS));
+        slot.saturating_mul(1 << self.failures.min(DOUBLINGS))
+    }
+
+    /// Returns the longest delay.
+    #[inline]
+    fn cap(&self) -> u64 {
+        self.cap.unwrap_or_else(|| calls(CAP_CALLS))
     }
 }
 
@@ -268,12 +275,23 @@ mod tests {
 
     #[test]
     fn delays_stay_within_window_and_cap() {
-        let mut backoff = Backoff::new().with_seed(1).with_cap(1_600);
+        let mut backoff = Backoff::new().with_seed(1).with_slot(100).with_cap(1_600);
         for failure in 0..40_u32 {
-            let window = (SLOT_NS << failure.min(20)).min(1_600);
+            let window = (100 << failure.min(20)).min(1_600);
             assert_eq!(backoff.failures(), failure);
             assert!(backoff.next_delay() <= window);
         }
+    }
+
+    #[test]
+    fn by_default_the_unit_is_a_transfer() {
+        let mut backoff = Backoff::new();
+        assert!(backoff.next_delay() <= transfers(SLOT_TRANSFERS));
+        assert!(!backoff.is_completed());
+        while !backoff.is_completed() {
+            backoff.fail();
+        }
+        assert!(transfers(SLOT_TRANSFERS) << backoff.failures() >= calls(CAP_CALLS));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use stanchion_machine::atomic::{AtomicBool, Ordering};
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::wait::{self, WaitPolicy};
 
-use crate::backoff::{self, Backoff};
+use crate::backoff::Backoff;
 
 /// A way to acquire a held test-and-set lock.
 ///
@@ -38,7 +38,7 @@ mod sealed {
     impl Sealed for super::Exchange {}
     impl Sealed for super::Read {}
     impl<const SLOT_NS: u64> Sealed for super::Ethernet<SLOT_NS> {}
-    impl Sealed for super::Polling {}
+    impl<const SLOT_NS: u64, const CAP_NS: u64> Sealed for super::Polling<SLOT_NS, CAP_NS> {}
 }
 
 /// Tries once to take the lock.
@@ -135,7 +135,8 @@ impl Contention for Read {
 /// failed often.
 ///
 /// `SLOT_NS` is the unit of the delays in nanoseconds. It should be about one hand-off of the lock
-/// between two processors. The default fits a machine of today.
+/// between two processors. With [`MEASURED`], the default, it is four
+/// [transfers](stanchion_machine::wait::transfers) of a cache line on this machine.
 ///
 /// ```
 /// use stanchion_spin::{PolicyTestAndSetMutex, contention::Ethernet};
@@ -144,7 +145,15 @@ impl Contention for Read {
 /// assert_eq!(*mutex.lock(), 1);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Ethernet<const SLOT_NS: u64 = { backoff::SLOT_NS }>;
+pub struct Ethernet<const SLOT_NS: u64 = MEASURED>;
+
+/// The parameter of [`Ethernet`] and [`Polling`] for a time that is measured on this machine.
+pub const MEASURED: u64 = 0;
+
+/// Returns a backoff with that slot, or with the measured one.
+fn backoff(slot_ns: u64) -> Backoff {
+    if slot_ns == MEASURED { Backoff::new() } else { Backoff::new().with_slot(slot_ns) }
+}
 
 impl<const SLOT_NS: u64> Contention for Ethernet<SLOT_NS> {
     #[inline]
@@ -153,33 +162,31 @@ impl<const SLOT_NS: u64> Contention for Ethernet<SLOT_NS> {
         attempt: impl Fn(&AtomicBool) -> bool,
         deadline: Deadline,
     ) -> bool {
-        try_when_free(
-            locked,
-            attempt,
-            deadline,
-            W::start(),
-            Some(Backoff::new().with_slot(SLOT_NS)),
-        )
+        try_when_free(locked, attempt, deadline, W::start(), Some(backoff(SLOT_NS)))
     }
 }
 
 /// Backoff by polling: stays away whenever the lock reads busy, and tries at once when it reads
-/// free. It is known as test-and-test-and-set with bounded exponential backoff. The bound is
-/// [`CAP_NS`](crate::backoff::CAP_NS).
+/// free. It is known as test-and-test-and-set with bounded exponential backoff.
+///
+/// `SLOT_NS` is the unit of the delays in nanoseconds, and `CAP_NS` is the longest. With
+/// [`MEASURED`], the default, they are those of [`Backoff::new`].
 ///
 /// It is for machines without coherent caches, where watching a word costs the other processors.
 /// Elsewhere it is slow to notice a release.
 #[derive(Clone, Copy, Debug)]
-pub struct Polling;
+pub struct Polling<const SLOT_NS: u64 = MEASURED, const CAP_NS: u64 = MEASURED>;
 
-impl Contention for Polling {
+impl<const SLOT_NS: u64, const CAP_NS: u64> Contention for Polling<SLOT_NS, CAP_NS> {
     #[inline]
     fn acquire<W: WaitPolicy>(
         locked: &AtomicBool,
         attempt: impl Fn(&AtomicBool) -> bool,
         deadline: Deadline,
     ) -> bool {
-        let policy = Delayed { policy: W::start(), backoff: Backoff::new() };
+        let backoff = backoff(SLOT_NS);
+        let backoff = if CAP_NS == MEASURED { backoff } else { backoff.with_cap(CAP_NS) };
+        let policy = Delayed { policy: W::start(), backoff };
         try_when_free(locked, attempt, deadline, policy, None)
     }
 }

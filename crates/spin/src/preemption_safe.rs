@@ -61,9 +61,9 @@ use crate::contention::{Contention, Polling, try_acquire};
 ///
 /// If the scheduler honours requests, a waiter hardly ever waits for a holder that does not run.
 ///
-/// The lock in the figures of the 1997 paper is `PreemptionSafe<Polling, Spin>`:
+/// The lock in the figures of the 1997 paper is `PreemptionSafe<Polling<100, 30_000>, Spin>`:
 /// test-and-test-and-set with exponential backoff of at most 30 µs. The ordinary lock of that paper
-/// is `TestAndSet<Polling, Spin>`, the same without the request.
+/// is `TestAndSet<Polling<100, 30_000>, Spin>`, the same without the request.
 ///
 /// Its waits allocate nothing and open no file. On a kernel with the slice extension (Linux 7.0)
 /// the first acquisition of each thread switches the extension on. For that it looks up a name in

@@ -40,7 +40,7 @@ macro_rules! __locks {
     ($($callback:tt)::+ $([$($context:tt)*])?) => {
         $crate::__locks! {
             $($callback)::+ [$($($context)*)?],
-            wait: $crate::Patient, slots: 16, delay_ns: $crate::backoff::SLOT_NS
+            wait: $crate::Patient, slots: 16, delay_ns: $crate::contention::MEASURED
         }
     };
     (

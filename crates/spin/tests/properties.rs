@@ -16,7 +16,7 @@ use std::time::Instant;
 use common::{Addressed, Racy};
 use lock_api::{Mutex, RawMutex, RawMutexTimed};
 use stanchion_machine::wait::{Patient, Spin};
-use stanchion_spin::backoff::SLOT_NS;
+use stanchion_spin::contention::MEASURED;
 use stanchion_spin::contention::{Exchange, Read};
 use stanchion_spin::{Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
 
@@ -278,7 +278,7 @@ macro_rules! of_the_table {
     };
 }
 
-stanchion_spin::__locks! { of_the_table [], wait: Patient, slots: 8, delay_ns: SLOT_NS }
+stanchion_spin::__locks! { of_the_table [], wait: Patient, slots: 8, delay_ns: MEASURED }
 
 // Other parameters than the table's.
 properties! {
@@ -469,7 +469,7 @@ mod a_policy_that_panics {
 
     fn locks<const ON_DROP: bool>() -> Vec<(&'static str, fn())> {
         stanchion_spin::__locks! {
-            by_name [], wait: Hostile<ON_DROP>, slots: 4, delay_ns: SLOT_NS
+            by_name [], wait: Hostile<ON_DROP>, slots: 4, delay_ns: MEASURED
         }
     }
 

@@ -67,7 +67,7 @@ pub static LOCKS: &[Lock] = our_locks!(
     stanchion_spin,
     Patient,
     16,
-    stanchion_spin::backoff::SLOT_NS,
+    stanchion_spin::contention::MEASURED,
     raw,
     usable::<std::sync::Mutex<Shared>, FromGuard<Std>>("std Mutex", None, ANY_ORDER),
     raw::<RawMutex>("parking_lot Mutex", None, ANY_ORDER),

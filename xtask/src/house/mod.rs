@@ -9,6 +9,7 @@
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
 //! 5. The manifest of each twin is the one that [`twins`] writes from that of its crate.
+//! 6. A waiting policy has no constant of time but those of `xtask/limits.txt`: see [`limits`].
 //!
 //! Other rules are met by some folders and not yet by others. Each folder has a committed figure
 //! for each of them, which never rises: see [`figures`].
@@ -23,6 +24,7 @@
 
 mod figures;
 mod invariants;
+mod limits;
 mod markdown;
 mod modules;
 mod order;
@@ -120,6 +122,7 @@ pub(crate) fn house(options: &Options) -> Result {
     let mut wrong = files.against_rules();
     wrong.extend(figures::risen(&committed, &now));
     wrong.extend(twins::stale()?);
+    wrong.extend(limits::against(&files.rust)?);
     if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
 }
 

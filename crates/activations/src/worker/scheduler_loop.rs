@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use stanchion_machine::clock::{self, Deadline};
 use stanchion_machine::presence;
-use stanchion_machine::wait::retry_for;
+use stanchion_machine::wait::{pauses, retry_for};
 
 use super::context;
 use super::state::Worker;
@@ -29,8 +29,9 @@ use crate::upcalls::{look, lost_time};
 /// The worker does expensive checks at one in so many looks.
 pub(super) const RARELY: u32 = 61;
 
-/// The range of pauses between the looks of an idle worker, in ns.
-const PAUSES: core::ops::Range<u64> = 50..1_000;
+/// The longest pause between two looks of an idle worker, in transfers of a line. The first one is
+/// half of one.
+const LONGEST_PAUSE: u64 = 10;
 
 /// The free fibers that a worker keeps for itself.
 const KEPT_FIBERS: usize = 4;
@@ -346,7 +347,7 @@ impl Worker {
         let found = || is_needed().then_some(());
         let may_spin = || clock::now().nanos_since(started) < runtime.idle_spin_ns;
         // Something came while it spun.
-        if retry_for(found, PAUSES, may_spin).is_some() {
+        if retry_for(found, pauses(LONGEST_PAUSE), may_spin).is_some() {
             return true;
         }
         self.with_slot(|slot| slot.map(|slot| runtime.ready.normal.idle(&slot.index)));

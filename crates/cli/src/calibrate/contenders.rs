@@ -79,14 +79,14 @@ const LOCKS: (&[Real], &[Simulated]) = (
         stanchion_spin,
         stanchion_machine::wait::Patient,
         16,
-        stanchion_spin::backoff::SLOT_NS,
+        stanchion_spin::contention::MEASURED,
         real
     ),
     our_locks!(
         sim_spin,
         sim_machine::wait::Patient,
         16,
-        stanchion_spin::backoff::SLOT_NS,
+        stanchion_spin::contention::MEASURED,
         simulated
     ),
 );

@@ -16,7 +16,8 @@
 //!               │    yield, for 1 ms, then sleep
 //!               ├─ one is blocked: yield, for it may just be waking up;
 //!               │    after 200 µs sleep
-//!               └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
+//!               └─ it cannot be told: look for as long as 40 calls to the
+//!                    kernel take, yield, for 1 ms, then sleep
 //!
 //!  if the adaptive policy says sleep: where it says yield, sleep; and where it
 //!  cannot be told, look for as long as it takes to be woken up
@@ -42,7 +43,7 @@ use stanchion_competitive::cost;
 use stanchion_machine::atomic::Ordering;
 use stanchion_machine::clock::{self, Deadline, Ticks};
 use stanchion_machine::presence::Presence;
-use stanchion_machine::wait::{Spin, WaitPolicy, wait_until_deadline};
+use stanchion_machine::wait::{Spin, WaitPolicy, calls, transfers, wait_until_deadline};
 use stanchion_machine::{thread, topology};
 
 use super::adaptive_policy::{AdaptivePolicy, LONG_NS, MIN_AWAKE_CROWDED_NS, MIN_AWAKE_NS};
@@ -58,8 +59,9 @@ const BRIEF: u32 = 32;
 /// costs to sleep and wake up.
 const RUNNING_NS: u64 = 200_000;
 
-/// The time for which a waiter looks at the word where it cannot be told whether they run.
-const UNKNOWN_NS: u64 = 4_000;
+/// The time for which a waiter looks at the word where it cannot be told whether they run, in
+/// calls to the kernel.
+const UNKNOWN_CALLS: u64 = 40;
 
 /// The time for which a blocked member may be about to wake up.
 const WAKING_NS: u64 = 200_000;
@@ -68,8 +70,9 @@ const WAKING_NS: u64 = 200_000;
 /// to sleep at once.
 const YIELDING_NS: u64 = 1_000_000;
 
-/// The time for which a waiter stands still between two inquiries on a simulated machine.
-const LOOK_NS: u64 = 250;
+/// The time for which a waiter stands still between two inquiries on a simulated machine, in
+/// transfers.
+const LOOK_TRANSFERS: u64 = 10;
 
 /// A barrier at which members spin while the missing members run, yield when one was preempted, and
 /// sleep when one is blocked, when that has been cheaper, or when the budget is spent. They wait
@@ -201,7 +204,7 @@ impl CoResident {
         let now = clock::now();
         let waited = now.nanos_since(*inquiry.first.get_or_insert(now));
         let sleeps = self.adaptive_policy.should_sleep(phase, now);
-        let unknown = if sleeps { cost::current() } else { UNKNOWN_NS };
+        let unknown = if sleeps { cost::current() } else { calls(UNKNOWN_CALLS) };
         let missing = self.members.as_ref().map(|members| members.missing(phase));
         let (step, budget) = match missing {
             // All missing members run.
@@ -259,7 +262,11 @@ impl<P: WaitPolicy> WaitPolicy for Stepping<'_, P> {
     }
 
     fn pausing(&self) -> u64 {
-        if self.step.get() == Step::Yield { 0 } else { self.policy.pausing().min(LOOK_NS) }
+        if self.step.get() == Step::Yield {
+            0
+        } else {
+            self.policy.pausing().min(transfers(LOOK_TRANSFERS))
+        }
     }
 
     fn paused(&mut self, nanos: u64) {

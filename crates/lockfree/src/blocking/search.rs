@@ -17,10 +17,11 @@
 use stanchion_competitive::cost;
 use stanchion_machine::clock::{self, Ticks};
 use stanchion_machine::topology;
-use stanchion_machine::wait::{WaitPolicy, delay};
+use stanchion_machine::wait::{WaitPolicy, delay, pauses, transfers};
 
-/// The first pause and the last, in nanoseconds. Each is twice the one before.
-const PAUSES_NS: [u64; 2] = [50, 400];
+/// The first pause lasts for half a transfer of a line, each further one twice as long, and the
+/// last one for so many transfers.
+const LAST_PAUSE: u64 = 4;
 
 /// A search yields so often at least, also when C is over. Below that a yield that has waited for
 /// one turn of another thread would end the search.
@@ -42,7 +43,7 @@ impl Search {
 
 impl WaitPolicy for Search {
     fn start() -> Self {
-        Self::Pausing(PAUSES_NS[0])
+        Self::Pausing(pauses(LAST_PAUSE).start)
     }
 
     fn pause(&mut self) {
@@ -56,7 +57,7 @@ impl WaitPolicy for Search {
                 let this_time = *nanos;
                 *nanos = this_time * 2;
                 delay(this_time);
-                if this_time >= PAUSES_NS[1] {
+                if *nanos > transfers(LAST_PAUSE) {
                     *self = Self::yielding();
                 }
             }

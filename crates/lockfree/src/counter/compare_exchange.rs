@@ -26,7 +26,7 @@ use crate::Progress;
 /// | | |
 /// | --- | --- |
 /// | progress | lock-free: an addition fails only because another succeeded |
-/// | an addition | alone, a load and a locked instruction; contended, pauses of up to 30 µs |
+/// | an addition | alone, a load and a locked instruction; contended, growing pauses |
 /// | size | 8 bytes |
 ///
 /// ```

@@ -23,7 +23,7 @@ use crate::{LinkedCell, Progress};
 /// | | |
 /// | --- | --- |
 /// | progress | lock-free: an addition fails only because another succeeded |
-/// | an addition | alone, a load and a locked instruction; contended, pauses of up to 30 µs |
+/// | an addition | alone, a load and a locked instruction; contended, growing pauses |
 /// | wraps around | at 2^32: amounts are added modulo that |
 /// | size | 8 bytes |
 ///

@@ -25,8 +25,8 @@
 //! for longer each time. Two rules prevent that:
 //!
 //! 1. A thread that finds the lock held says so in `vain_left`. The next [`VAIN`] calls that change
-//!    nothing then each let [`GIVE_WAY_NS`] pass after the release. A ring on which threads do not
-//!    meet never delays a call.
+//!    nothing then each let a transfer of a line pass after the release. A ring on which threads do
+//!    not meet never delays a call.
 //! 2. A holder has at most as many operations to do as the ring has slots. So a thread that finds
 //!    the lock of a small ring held looks again after so long, before it waits as the lock does.
 //!
@@ -66,15 +66,12 @@ use crate::dropping::drop_each;
 /// The number of calls without a change that give way after two threads have met at the lock.
 const VAIN: u32 = 64;
 
-/// The time for which such a call leaves the lock to the others, in nanoseconds: the lines travel
-/// to the partner, which does a few operations.
-const GIVE_WAY_NS: u64 = 100;
+/// The number of operations that a holder gets done in the time of one transfer of a line, with
+/// their part of the lines' travel.
+const OPERATIONS: u64 = 5;
 
-/// The time of an operation of the holder, in nanoseconds, with its part of the lines' travel.
-const OPERATION_NS: u64 = 20;
-
-/// The time for which a thread looks that way before it waits as the lock does, in nanoseconds.
-const LOOKS_NS: u64 = 500;
+/// The time for which a thread looks that way before it waits as the lock does, in transfers.
+const LOOKS: u64 = 5;
 
 /// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very
 /// short sections.
@@ -146,11 +143,12 @@ struct Ring<T> {
 /// The lock of a ring, held.
 type Locked<'r, T, L> = MutexGuard<'r, L, UnsafeCell<Ring<T>>>;
 
-/// Lets the others have the lock for a while.
+/// Lets the others have the lock for a while: the lines travel to the partner, which does a few
+/// operations.
 #[cold]
 #[inline(never)]
 fn give_way() {
-    wait::delay(GIVE_WAY_NS);
+    wait::delay(wait::transfers(1));
 }
 
 impl<T> Ring<T> {
@@ -332,16 +330,15 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         let Line { ring, vain_left } = &*self.line;
         // Relaxed: see the module.
         vain_left.store(VAIN, Ordering::Relaxed);
-        let turn = OPERATION_NS.saturating_mul(self.capacity as u64);
-        let mut looks = LOOKS_NS / turn;
+        let turn = wait::transfers(self.capacity as u64) / OPERATIONS;
+        let mut looks = OPERATIONS * LOOKS / self.capacity as u64;
+        let is_small = looks > 0;
         let again = || {
             looks -= 1;
             looks > 0
         };
         // The ring is small: its holder is soon done.
-        if turn <= LOOKS_NS
-            && let Some(locked) = wait::retry_for(|| ring.try_lock(), turn..turn, again)
-        {
+        if is_small && let Some(locked) = wait::retry_for(|| ring.try_lock(), turn..turn, again) {
             return locked;
         }
         ring.lock()

@@ -45,7 +45,7 @@
 
 use crossbeam_utils::CachePadded;
 use stanchion_machine::atomic::{AtomicUsize, Ordering};
-use stanchion_machine::wait::retry_for;
+use stanchion_machine::wait::{retry_for, transfers};
 use stanchion_spin::Backoff;
 
 use super::{LinkIn, OperationIn, PointerIn, PopAll, TreiberStack};
@@ -61,16 +61,17 @@ fn at_most_all(width: usize) -> usize {
     if width < most { width } else { most }
 }
 
-/// The pauses between two looks at an exchanger, in nanoseconds: the first and the last.
-const PAUSES: core::ops::Range<u64> = 50..800;
+/// The first and the longest pause between two looks at an exchanger, in transfers of a line. A
+/// partner that has lost a race comes after a few.
+const PAUSES_TRANSFERS: [u64; 2] = [2, 32];
 
-/// The number of looks of a push after its offer, and of a pop for one: for about 2 µs.
+/// The number of looks of a push after its offer, and of a pop for one: for some 90 transfers.
 const LOOKS: u32 = 6;
 
 /// Treiber's stack with elimination, with nodes in memory `M`.
 ///
 /// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked. An
-///   offer is taken back after about 2 µs.
+///   offer is taken back after some 90 transfers of a line.
 /// - Cost: that of [`TreiberStack`] while no thread loses a race.
 /// - Memory: that of [`TreiberStack`], and 2 KiB for the exchangers.
 ///
@@ -222,7 +223,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
         let taken = retry_for(
             // Relaxed: the pop that has taken it passes nothing on.
             || (exchanger.load(Ordering::Relaxed) != offered).then_some(()),
-            PAUSES,
+            transfers(PAUSES_TRANSFERS[0])..transfers(PAUSES_TRANSFERS[1]),
             || {
                 looks += 1;
                 looks < LOOKS
@@ -249,7 +250,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
         retry_for(
             // Relaxed: `protect` loads it again.
             || (!exchanger.load(Ordering::Relaxed).is_null()).then_some(()),
-            PAUSES,
+            transfers(PAUSES_TRANSFERS[0])..transfers(PAUSES_TRANSFERS[1]),
             || {
                 looks += 1;
                 looks < LOOKS

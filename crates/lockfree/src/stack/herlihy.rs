@@ -59,8 +59,8 @@ use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
 /// - Cost of a push and a pop: two compare-exchanges, and two nodes more than
 ///   [`TreiberStack`](super::TreiberStack) from those that the thread has kept.
 /// - Memory: a node for each value, and a block for each thread.
-/// - Under contention: a thread that fails stays away for up to 30 µs ([`Backoff`]). Without that
-///   the method loses to a lock.
+/// - Under contention: a thread that fails stays away for longer and longer ([`Backoff`]). Without
+///   that the method loses to a lock.
 ///
 /// ```
 /// use stanchion_lockfree::stack::HerlihyStack;

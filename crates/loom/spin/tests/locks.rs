@@ -33,7 +33,7 @@ use stanchion_machine::sync::Arc;
 use stanchion_machine::wait::{Patient, Spin, WaitPolicy};
 use stanchion_machine::{Model, preemption, thread};
 use stanchion_models::{brief, explore};
-use stanchion_spin_loom::backoff::SLOT_NS;
+use stanchion_spin_loom::contention::MEASURED;
 use stanchion_spin_loom::{Anderson, Clh, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
 
 /// The protected count. Threads change it without atomics, under loom's race checker.
@@ -286,7 +286,7 @@ macro_rules! of_the_table {
     };
 }
 
-stanchion_spin_loom::__locks! { of_the_table [], wait: Patient, slots: 4, delay_ns: SLOT_NS }
+stanchion_spin_loom::__locks! { of_the_table [], wait: Patient, slots: 4, delay_ns: MEASURED }
 
 // Other parameters than the table's.
 models! {

@@ -142,6 +142,21 @@ pub(crate) mod wait {
     /// it just in time".
     pub(crate) const SPINS: bool = false;
 
+    /// Returns the length of a transfer, which no wait of a model takes.
+    pub(crate) fn transfer_nanos() -> u64 {
+        crate::wait::NOMINAL_TRANSFER_NS
+    }
+
+    /// Returns the length of a call, which no wait of a model takes.
+    pub(crate) fn call_nanos() -> u64 {
+        crate::wait::NOMINAL_CALL_NS
+    }
+
+    /// Returns `nanos`.
+    pub(crate) fn as_measured(nanos: u64) -> u64 {
+        nanos
+    }
+
     /// Returns the length of a pause that a policy has not timed.
     pub(crate) fn pause_nanos() -> u64 {
         crate::wait::NOMINAL_PAUSE_NS

@@ -25,6 +25,7 @@ pub(crate) mod private;
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
+mod units;
 
 #[cfg(feature = "alloc")]
 pub(crate) mod sync {
@@ -108,6 +109,14 @@ pub(crate) mod wait {
 
     /// True if bounded spinning looks more than once.
     pub(crate) const SPINS: bool = true;
+
+    pub(crate) use super::units::{call_nanos, transfer_nanos};
+
+    /// Returns `nanos`.
+    #[inline]
+    pub(crate) fn as_measured(nanos: u64) -> u64 {
+        nanos
+    }
 
     /// Returns the length that a policy assumes for a pause that it did not time.
     pub(crate) fn pause_nanos() -> u64 {

@@ -19,6 +19,22 @@ pub(crate) fn pause_nanos() -> u64 {
     inside::hint_nanos()
 }
 
+/// Returns the length of a transfer in nanoseconds of the code's clock, from the machine's
+/// description.
+pub(crate) fn transfer_nanos() -> u64 {
+    inside::transfer_nanos()
+}
+
+/// Returns the length of a call in nanoseconds of the code's clock, from the machine's description.
+pub(crate) fn call_nanos() -> u64 {
+    inside::call_nanos()
+}
+
+/// Returns `nanos`, wrong by the factor by which the run measures wrongly.
+pub(crate) fn as_measured(nanos: u64) -> u64 {
+    inside::as_measured(nanos)
+}
+
 /// The clock is read at each pause, because that costs nothing here.
 pub(crate) const PAUSES_PER_LOOK: u32 = 1;
 

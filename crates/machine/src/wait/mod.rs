@@ -41,7 +41,10 @@ use crate::backend::{self, wait::Waiting};
 use crate::clock::Deadline;
 
 mod policy;
-pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
+mod units;
+pub use policy::{Patient, Spin, WaitPolicy};
+pub(crate) use units::{NOMINAL_CALL_NS, NOMINAL_TRANSFER_NS};
+pub use units::{as_measured, calls, pauses, transfers};
 
 /// Waits until the value of `word`, loaded with `order`, satisfies `done`, and returns that value.
 ///

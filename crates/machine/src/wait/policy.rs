@@ -23,12 +23,12 @@ pub trait WaitPolicy {
     fn pause(&mut self);
 
     /// Lets time pass for a waiter that knows how many waiters are `ahead` of it, at least 1. By
-    /// default it pauses longer by one [`TURN_NS`] for each of them but the next.
+    /// default it pauses longer by one [transfer](super::transfers) for each of them but the next.
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
             // Bounded, so that a wrong number costs little.
-            super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
+            super::delay(super::transfers(u64::from(ahead - 1).min(64)));
         }
         self.pause();
     }
@@ -66,9 +66,6 @@ pub trait WaitPolicy {
     }
 }
 
-/// The assumed length of a turn at a short critical section, in nanoseconds.
-pub const TURN_NS: u64 = 100;
-
 /// Pauses and never gives the processor away.
 ///
 /// For threads that have a processor of their own, and for code that must not enter the kernel.
@@ -99,12 +96,12 @@ impl WaitPolicy for Spin {
     }
 }
 
-/// Pauses for `SPIN_NS` nanoseconds, then yields the processor `YIELDS` times, then sleeps: 50 µs,
-/// doubling up to 1 ms.
+/// Pauses for as long as `SPINS` [calls](super::calls) to the kernel take, then yields the
+/// processor `YIELDS` times, then sleeps: 50 µs, doubling up to 1 ms.
 ///
-/// The defaults: 4 µs is a few hand-offs of a short critical section between two processors, and
-/// less than the cost of putting a thread to sleep and waking it. Without the `std` feature it
-/// cannot yield, so it pauses for ever.
+/// The defaults: 40 calls, 4 µs where one takes 100 ns, are a few hand-offs of a short critical
+/// section between two processors, and less than the cost of putting a thread to sleep and waking
+/// it. Without the `std` feature it cannot yield, so it pauses for ever.
 ///
 /// ```
 /// use stanchion_machine::wait::{Patient, WaitPolicy};
@@ -114,7 +111,7 @@ impl WaitPolicy for Spin {
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Patient<const SPIN_NS: u64 = 4_000, const YIELDS: u32 = 256> {
+pub struct Patient<const SPINS: u64 = 40, const YIELDS: u32 = 256> {
     /// The stage that the wait has reached, and what is left of it.
     stage: Stage,
 }
@@ -151,10 +148,10 @@ const BRIEF_PAUSES: u32 = 16;
 #[cfg(feature = "std")]
 const SLEEPS_NS: (u64, u64) = (50_000, 1_000_000);
 
-impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIELDS> {
+impl<const SPINS: u64, const YIELDS: u32> WaitPolicy for Patient<SPINS, YIELDS> {
     #[inline]
     fn start() -> Self {
-        Self { stage: if SPIN_NS > 0 { Stage::Brief { left: BRIEF_PAUSES } } else { Self::TIRED } }
+        Self { stage: if SPINS > 0 { Stage::Brief { left: BRIEF_PAUSES } } else { Self::TIRED } }
     }
 
     #[inline]
@@ -180,7 +177,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
                 }
                 return self.pause_longer();
             }
-            super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
+            super::delay(super::transfers(u64::from(ahead - 1).min(64)));
         }
         self.pause();
     }
@@ -219,7 +216,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     }
 }
 
-impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
+impl<const SPINS: u64, const YIELDS: u32> Patient<SPINS, YIELDS> {
     /// The stage after pausing.
     #[cfg(feature = "std")]
     const TIRED: Stage = Stage::Yielding { left: YIELDS };
@@ -239,7 +236,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
             }
             // The first pauses are used up: measure time from here on.
             Stage::Brief { .. } => {
-                self.stage = Stage::Spinning(Budget(Pauses::within(SPIN_NS)));
+                self.stage = Stage::Spinning(Budget(Pauses::within(super::calls(SPINS))));
                 backend::spin_loop();
             }
             Stage::Spinning(Budget(budget)) => {

@@ -3,7 +3,7 @@
 
 use stanchion_applications::null_threads::{Costs, Options, Sweep};
 use stanchion_machine::wait::Patient;
-use stanchion_spin::backoff::SLOT_NS;
+use stanchion_spin::contention::MEASURED;
 
 use super::Curve;
 use super::grid::{Cell, Grid};
@@ -14,7 +14,7 @@ use stanchion_study_programs::all89::{self, Row};
 
 /// The strategies. Processors spin only for a while, since another program may have taken the
 /// processor for which they wait.
-static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, SLOT_NS>();
+static ROWS: [Row; all89::ROWS] = all89::rows::<Patient, MEASURED>();
 
 /// Measures all strategies to `precision`. A thread computes for `user` nanoseconds on average.
 /// `decides(row, column)` says whether a cell decides the claim.

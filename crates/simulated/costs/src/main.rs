@@ -17,11 +17,12 @@ mod measure;
 mod operation;
 mod operations;
 mod pools;
+mod robust;
 
 use clap::Parser;
-use measure::Cost;
+use measure::{Cost, ROUNDS};
 use stanchion_machine::sync::Arc;
-use stanchion_simulator::{Arena, Failure, Machine, machines};
+use stanchion_simulator::{Arena, Failure, Simulation, machines};
 use std::process::ExitCode;
 
 /// The allocator of the simulator: addresses must not depend on this process.
@@ -47,6 +48,10 @@ struct Arguments {
     /// Print the costs with this number of processors only. Above 64 the barriers are left out,
     /// which have at most 64 members
     processors: Option<u8>,
+    #[arg(long, conflicts_with_all = ["filter", "instructions", "symmetric_fences", "processors"])]
+    /// Print instead what the defaults cost where each time that the code measures of the machine
+    /// is wrong, and fail if that is too much
+    mismeasured: bool,
 }
 
 fn main() -> ExitCode {
@@ -71,6 +76,15 @@ fn main() -> ExitCode {
             }
         };
     }
+    if arguments.mismeasured {
+        return match robust::check(operations, pools) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("costs: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     println!("{}", measure::heading());
     let numbers = match arguments.processors {
         Some(number) => vec![usize::from(number)],
@@ -79,19 +93,22 @@ fn main() -> ExitCode {
     if numbers.iter().any(|&number| number > gang::barrier::MOST_MEMBERS) {
         operations.retain(|operation| !operation.name.starts_with("barrier::"));
     }
-    let machine = |number| {
+    let simulation = |number| {
         let machine = machines::modern(number);
-        if arguments.symmetric_fences { machine.symmetric_fences() } else { machine }
+        let machine = if arguments.symmetric_fences { machine.symmetric_fences() } else { machine };
+        measure::simulation(machine, 1.0)
     };
-    let machines: Vec<Machine> = numbers.into_iter().map(machine).collect();
+    let simulations: Vec<Simulation> = numbers.into_iter().map(simulation).collect();
     let measured = operations
         .iter()
         .try_for_each(|operation| {
-            rows(operation.name, &machines, |on| measure::measure(operation, on))
+            rows(operation.name, &simulations, |on| measure::measure(operation, on, ROUNDS))
         })
         .and_then(|()| {
             pools.into_iter().map(Arc::new).try_for_each(|operation| {
-                rows(operation.name, &machines, |on| measure::measure_pool(&operation, on))
+                rows(operation.name, &simulations, |on| {
+                    measure::measure_pool(&operation, on, ROUNDS)
+                })
             })
         });
     match measured {
@@ -106,12 +123,12 @@ fn main() -> ExitCode {
 /// Prints the rows of one operation.
 fn rows(
     name: &str,
-    machines: &[Machine],
-    measure: impl Fn(&Machine) -> Result<Cost, Failure>,
+    simulations: &[Simulation],
+    measure: impl Fn(&Simulation) -> Result<Cost, Failure>,
 ) -> Result<(), String> {
-    for machine in machines {
-        let processors = machine.processors;
-        let cost = measure(machine)
+    for simulation in simulations {
+        let processors = simulation.machine().processors;
+        let cost = measure(simulation)
             .map_err(|failure| format!("{name} with {processors} processors: {failure}"))?;
         println!("{}", measure::row(name, processors, cost));
     }

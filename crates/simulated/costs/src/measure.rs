@@ -22,7 +22,7 @@ pub(crate) const PROCESSORS: [usize; 4] = [1, 2, 8, 64];
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
     /// The time that its thread sees.
-    nanos: f64,
+    pub(crate) nanos: f64,
     /// Cache misses.
     misses: f64,
     /// Lines that came from another processor's cache.
@@ -35,27 +35,33 @@ pub(crate) struct Cost {
     interrupts: f64,
 }
 
-/// Rounds of each thread.
-const ROUNDS: u64 = 100;
+/// Rounds of each thread in the shorter run.
+pub(crate) const ROUNDS: u64 = 100;
 
-/// Measures `operation` on `machine`, with as many threads as processors.
-pub(crate) fn measure(operation: &Operation, machine: &Machine) -> Result<Cost, Failure> {
-    let processors = machine.processors;
-    cost(processors, |rounds| {
+/// Measures `operation` in `simulation`, with as many threads as its machine has processors. Each
+/// does twice as many rounds as `rounds`.
+pub(crate) fn measure(
+    operation: &Operation,
+    simulation: &Simulation,
+    rounds: u64,
+) -> Result<Cost, Failure> {
+    let processors = simulation.machine().processors;
+    cost(processors, rounds, |rounds| {
         let set_up = operation.set_up;
-        run(machine, move || rounds_of(set_up(processors), processors, rounds))
+        run(simulation, move || rounds_of(set_up(processors), processors, rounds))
     })
 }
 
-/// Measures an operation of a pool on `machine`.
+/// Measures an operation of a pool in `simulation`.
 pub(crate) fn measure_pool(
     operation: &Arc<PoolOperation>,
-    machine: &Machine,
+    simulation: &Simulation,
+    rounds: u64,
 ) -> Result<Cost, Failure> {
-    let processors = machine.processors;
-    cost(processors, |rounds| {
+    let processors = simulation.machine().processors;
+    cost(processors, rounds, |rounds| {
         let operation = operation.clone();
-        run(machine, move || operation.run(processors, rounds))
+        run(simulation, move || operation.run(processors, rounds))
     })
 }
 
@@ -75,12 +81,16 @@ pub(crate) fn count(set_up: impl FnOnce() -> Vec<Round> + Send + 'static, counte
     run.expect("no operation fails");
 }
 
-fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Result<Cost, Failure> {
-    let long = run(2 * ROUNDS)?;
+fn cost(
+    processors: usize,
+    rounds: u64,
+    run: impl Fn(u64) -> Result<Total, Failure>,
+) -> Result<Cost, Failure> {
+    let long = run(2 * rounds)?;
     if processors > 1 {
         return Ok(long.each(long.rounds));
     }
-    let short = run(ROUNDS)?;
+    let short = run(rounds)?;
     Ok(Total {
         nanos: long.nanos - short.nanos,
         misses: long.misses - short.misses,
@@ -90,7 +100,7 @@ fn cost(processors: usize, run: impl Fn(u64) -> Result<Total, Failure>) -> Resul
         interrupts: long.interrupts - short.interrupts,
         rounds: long.rounds - short.rounds,
     }
-    .each(ROUNDS))
+    .each(rounds))
 }
 
 /// The cost of all rounds of a run.
@@ -125,15 +135,19 @@ impl Total {
     }
 }
 
-/// Runs `rounds` on the machine, and counts the accesses of all threads.
+/// Returns a run on the machine, on which making a thread takes no time, so that only the operation
+/// is counted. Each time that the code measures is wrong by the factor `mismeasured`.
+pub(crate) fn simulation(mut machine: Machine, mismeasured: f64) -> Simulation {
+    machine.scheduling.spawn = Time::ZERO;
+    Simulation::new(machine).mismeasured(mismeasured)
+}
+
+/// Runs `rounds`, and counts the accesses of all threads.
 fn run(
-    machine: &Machine,
+    simulation: &Simulation,
     rounds: impl FnOnce() -> Rounds + Send + 'static,
 ) -> Result<Total, Failure> {
-    let mut machine = machine.clone();
-    // Making a thread takes no time, so that only the operation is counted.
-    machine.scheduling.spawn = Time::ZERO;
-    let run = Simulation::new(machine).run(rounds)?;
+    let run = simulation.run(rounds)?;
     let accesses = run.statistics.accesses;
     Ok(Total {
         nanos: run.result.nanos,

@@ -10,6 +10,7 @@ use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semapho
 use gang::Waiter;
 use gang::barrier::Barrier;
 use lock_api::{Mutex, RawMutex, RwLock};
+use lockfree::barging::Barging;
 use lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
 use spin::{Mcs, TestAndSet, Ticket};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
@@ -347,6 +348,17 @@ pub(crate) fn all() -> Vec<Operation> {
         },
         lockfree::__structures!(heap: structures [heaps default()], u64, lock: TestAndSet),
         lockfree::__structures!(other_heap: structures [heaps default()], u64),
+        operations! {
+            "LockedQueue<Barging> push, pop" => |threads| {
+                queues(threads, lockfree::queue::LockedQueue::<u64, Barging>::default)
+            },
+            "LockedStack<Barging> push, pop" => |threads| {
+                stacks(threads, lockfree::stack::LockedStack::<u64, Barging>::default)
+            },
+            "LockedHeap<Barging> push, pop" => |threads| {
+                heaps(threads, lockfree::heap::LockedHeap::<u64, u64, Barging>::default)
+            },
+        },
     ] {
         operations.extend(structures);
     }

@@ -38,6 +38,7 @@ pub use self::statics::{Global, Local};
 pub(crate) use self::threads::spawn_prepared;
 pub use self::threads::{Presence, current, has_ended, join, presence, spawn, switched};
 pub use self::waiting::{
-    Parked, hint, hint_nanos, park, pause, sleep, wake, watch, work, yield_now,
+    Parked, as_measured, call_nanos, hint, hint_nanos, park, pause, sleep, transfer_nanos, wake,
+    watch, work, yield_now,
 };
 pub use crate::memory::Kind;

@@ -4,6 +4,7 @@ use super::access::access;
 use super::clock::{glance, moment, scaled, time, unscaled};
 use super::run::is_running;
 use crate::Time;
+use crate::machine::Machine;
 use crate::memory::Kind;
 use crate::scheduler::{Outcome, Wait};
 use crate::services::Kernel;
@@ -86,6 +87,39 @@ pub fn hint_nanos() -> u64 {
         return TURN_NS;
     }
     ((pause.as_picos() as f64 / 1e3 / scale).round() as u64).max(1)
+}
+
+/// Returns the time in which a line comes from the processor that has written it, in whole
+/// nanoseconds of the code's clock, at least 1, as the run
+/// [measures](crate::Simulation::mismeasured) it.
+#[must_use]
+pub fn transfer_nanos() -> u64 {
+    measured("the length of a transfer", |machine| machine.memory.transfer())
+}
+
+/// Returns the time of a call to the kernel that need not wait, a wake-up without a sleeper, in
+/// whole nanoseconds of the code's clock, at least 1, as the run
+/// [measures](crate::Simulation::mismeasured) it.
+#[must_use]
+pub fn call_nanos() -> u64 {
+    measured("the length of a call", |machine| machine.scheduling.wake)
+}
+
+/// Returns a time of the machine as the code measures it.
+fn measured(what: &str, time: impl Fn(&Machine) -> Time) -> u64 {
+    let picos = |machine: &Machine| time(machine).as_picos() as f64 / machine.scale;
+    let picos = with(|world, _| picos(&world.kernel.machine)).unwrap_or_else(|| outside(what));
+    as_measured((picos / 1e3).round() as u64).max(1)
+}
+
+/// Returns a time that the code has measured, as it is to see it: wrong by the factor of the
+/// [run](crate::Simulation::mismeasured).
+#[must_use]
+pub fn as_measured(nanos: u64) -> u64 {
+    match with(|world, _| world.kernel.mismeasured) {
+        Some(factor) if factor != 1.0 => (nanos as f64 * factor).round() as u64,
+        _ => nanos,
+    }
 }
 
 /// Spins for one pause hint of the machine ([`Machine::pause`](crate::Machine::pause)).

@@ -250,6 +250,25 @@ impl Memory {
         }
     }
 
+    /// Returns the time in which a processor gets a word that another has written, if nothing else
+    /// is under way. The other one is on another socket if there are several.
+    ///
+    /// ```
+    /// use stanchion_simulator::{Time, machines};
+    /// assert_eq!(machines::challenge().memory.transfer(), Time::nanos(1_200));
+    /// ```
+    #[must_use]
+    pub fn transfer(&self) -> Time {
+        match self {
+            Self::WriteThrough(times) => times.miss,
+            Self::WriteBack(times) => times.transfer,
+            Self::Update(times) => times.write,
+            Self::Uncached(times) => times.remote,
+            Self::Directory(times) if times.sockets > 1 => times.far,
+            Self::Directory(times) => times.near,
+        }
+    }
+
     fn wrong(&self, processors: usize, arbitration: Time) -> Result<(), Wrong> {
         let line = self.line();
         match self {

@@ -26,8 +26,8 @@ pub struct Machine {
     /// The jitter that keeps two processors that run the same loop from marching in step.
     pub jitter: Jitter,
     /// The number of this machine's nanoseconds in one nanosecond of the *code's* clock. Code with
-    /// constants for a processor of today (a lock that spins for 4 µs) keeps its proportions on a
-    /// machine that is so many times slower. 1 on a machine of today.
+    /// constants for a processor of today (waiters that stay away for 30 µs) keeps its proportions
+    /// on a machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
     /// The time of the pause hint of its processors. A thread that spins on a word looks at it so
     /// far apart, and notices a write at its next look. 0 if there is no such instruction: spinners

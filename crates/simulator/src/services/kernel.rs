@@ -72,6 +72,8 @@ pub(crate) struct Kernel {
     pub(crate) barriers: Barriers,
     /// The delays that are still to come.
     delays: Delays,
+    /// The factor by which times that the code measures are wrong.
+    pub(crate) mismeasured: f64,
     /// The reason why the run has failed, if it has.
     pub(crate) failure: Option<Failure>,
 }
@@ -96,6 +98,7 @@ impl Kernel {
             spaces: Spaces::default(),
             barriers: Barriers::new(machine.membarrier.clone()),
             delays,
+            mismeasured: 1.0,
             failure: None,
             instruction: machine.processor.instruction(),
             instructions: 0,

@@ -39,10 +39,13 @@ use stanchion_spin::{PreemptionSafe, Spin, TestAndSet};
 
 use stanchion_study::settings::structures::Kind;
 
+/// The paper's backoff, of at most 30 µs.
+type Backoff = Polling<100, 30_000>;
+
 /// Test-and-test-and-set with bounded exponential backoff, which only spins.
-pub type Ordinary = TestAndSet<Polling, Spin>;
+pub type Ordinary = TestAndSet<Backoff, Spin>;
 /// The same lock, which asks not to be preempted.
-pub type Safe = PreemptionSafe<Polling, Spin>;
+pub type Safe = PreemptionSafe<Backoff, Spin>;
 
 /// A structure that processes share, and the turn that each process repeats.
 pub trait Subject: Send + Sync {

@@ -5,6 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Instant;
 
+use stanchion_machine::wait;
+
 use super::Cost;
 use crate::measure::least;
 
@@ -60,6 +62,8 @@ pub fn costs() -> Vec<Cost> {
             black_box(Instant::now());
         }),
         Cost::nanos(PAUSE, stanchion_machine::clock::pause_ns()),
+        Cost::nanos("line transfer, as waiting policies measure it", wait::transfers(1) as f64),
+        Cost::nanos("kernel call, as waiting policies measure it", wait::calls(1) as f64),
     ]);
     costs
 }

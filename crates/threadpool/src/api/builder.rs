@@ -59,10 +59,6 @@ struct Options {
     config: Config,
 }
 
-/// The time for which an idle worker spins before it sleeps, by default: a few times the cost of
-/// waking it.
-const IDLE_SPIN: Duration = Duration::from_micros(20);
-
 /// Spare threads that a pool may start for tasks that block, by default.
 const SPARES: usize = 32;
 
@@ -71,7 +67,7 @@ impl ThreadPoolBuilder {
     pub fn new() -> Self {
         let config = Config {
             wait: Wait::default(),
-            idle_spin_ns: nanos(IDLE_SPIN),
+            idle_spin_ns: None,
             pinned: false,
             compensate_blocking: false,
             custom_threads: false,
@@ -251,10 +247,11 @@ impl<H> ThreadPoolBuilder<H> {
         self
     }
 
-    /// Sets how long an idle worker spins before it sleeps. The default is 20 µs. It never spins
-    /// while more workers are awake than there are processors.
+    /// Sets how long an idle worker spins before it sleeps. The default is the [cost of
+    /// blocking](stanchion_competitive::cost), as it has been of late. It never spins while more
+    /// workers are awake than there are processors.
     pub fn idle_spin(mut self, time: Duration) -> Self {
-        self.options.config.idle_spin_ns = nanos(time);
+        self.options.config.idle_spin_ns = Some(nanos(time));
         self
     }
 

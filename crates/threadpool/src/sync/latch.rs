@@ -15,13 +15,14 @@
 //!
 //! The setter's exchange is Release. A waiter that sees the latch set acquires what the setter did.
 
+use stanchion_competitive::cost;
 use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering};
 use stanchion_machine::clock::Deadline;
-use stanchion_machine::park;
-use stanchion_machine::wait::{Patient, WaitPolicy, retry_while_awake};
+use stanchion_machine::wait::{Patient, WaitPolicy, retry_while_awake, spin_for};
+use stanchion_machine::{park, topology};
 
-/// The waiting of a thread outside of the pool before it sleeps: pauses for 4 µs, then 4 yields.
-type Awake = Patient<4_000, 4>;
+/// The waiting of a thread outside of the pool between spinning and sleeping: a few yields.
+type Yielding = Patient<0, 4>;
 
 const OPEN: u32 = 0;
 const WATCHED: u32 = 1;
@@ -89,13 +90,23 @@ impl Latch {
         park::wake_at(latch.cast::<AtomicU32>(), 1);
     }
 
-    /// Waits until the latch is set: spins and yields for a while, then sleeps.
+    /// Waits until the latch is set: spins for the [cost of blocking](cost), yields a few times,
+    /// then sleeps.
     ///
-    /// A task that a worker finds while the caller spins has often ended after a microsecond. A
-    /// sleep costs ten times as much.
+    /// A task has often ended soon after a worker was woken for it. So a caller that slept at once
+    /// would have to be woken too.
     pub fn wait(&self) {
+        // With one processor no worker makes progress while this thread spins.
+        // Relaxed: `is_set` acquires.
+        let has_set = |state: u32| state & SET != 0;
+        if topology::usable() > 1
+            && spin_for(&self.0, Ordering::Relaxed, has_set, cost::current()).is_some()
+            && self.is_set()
+        {
+            return;
+        }
         let set = || self.is_set().then_some(());
-        if retry_while_awake(set, &mut Awake::start(), Deadline::NEVER).is_some() {
+        if retry_while_awake(set, &mut Yielding::start(), Deadline::NEVER).is_some() {
             return;
         }
         while self.watch() {

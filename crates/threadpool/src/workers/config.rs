@@ -50,8 +50,8 @@ pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
 /// The configuration of a pool. The builder writes it once.
 pub(crate) struct Config {
     pub(crate) wait: Wait,
-    /// The time for which an idle worker spins before it sleeps.
-    pub(crate) idle_spin_ns: u64,
+    /// The time for which an idle worker spins before it sleeps. None for the cost of blocking.
+    pub(crate) idle_spin_ns: Option<u64>,
     /// Each thread stays on one processor.
     pub(crate) pinned: bool,
     /// Workers that are seen blocked get a spare in their place.

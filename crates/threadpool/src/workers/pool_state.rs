@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use crossbeam_utils::CachePadded;
-use stanchion_competitive::Mutex;
+use stanchion_competitive::{Mutex, cost};
 use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use stanchion_machine::{clock, topology, wait};
 
@@ -15,6 +15,10 @@ use crate::shutdown::{Drain, Termination};
 use crate::sleep::Sleep;
 use crate::threads::{ThreadTable, table};
 use crate::workers::{Config, Detached, Excused, Monitor, Wait, Worker, WorkerInfo};
+
+/// The longest pause between two attempts of an idle worker. Forks are taken within 10 µs because
+/// of it (`queues/fork_stack.rs`).
+const LONGEST_PAUSE_NS: u64 = 1_000;
 
 /// The end of a task that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +189,10 @@ impl PoolState {
             }
             attempt()
         };
-        wait::retry_for(attempt, 50..1_000, || {
-            !self.crowded() && clock::now().nanos_since(begin) < self.config.idle_spin_ns
+        let patience = self.config.idle_spin_ns.unwrap_or_else(cost::current);
+        let pauses = wait::pauses(1).start..LONGEST_PAUSE_NS;
+        wait::retry_for(attempt, pauses, || {
+            !self.crowded() && clock::now().nanos_since(begin) < patience
         })
     }
 

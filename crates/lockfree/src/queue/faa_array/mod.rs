@@ -94,7 +94,7 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 ///
 /// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked.
 /// - Cost of a push and a pop: three locked instructions, and two announcements. If threads meet, a
-///   thread pauses for up to 3 µs before some of these.
+///   thread pauses for up to 100 transfers of a line before some of these.
 /// - Memory: 64 values at a time, reclaimed by [hazard pointers](crate::memory). Each thread that
 ///   uses the queue keeps segments until the queue is dropped: up to 256 KiB that wait to be
 ///   reclaimed, at least 4, beyond those that threads look at. It also keeps up to 64 KiB that are

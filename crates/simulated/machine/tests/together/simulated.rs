@@ -342,12 +342,13 @@ fn patient_waiters_yield_to_the_thread_they_wait_for() {
 fn a_patient_policy_measures_virtual_time() {
     result_on(4, || {
         let word = AtomicU32::new(0);
-        let mut policy = Patient::<4_000, 2>::start();
-        let deadline = Deadline::after(Duration::from_micros(3));
+        let mut policy = Patient::<100, 2>::start();
+        let most = Duration::from_nanos(wait::calls(75));
+        let deadline = Deadline::after(most);
         let done = |value| value != 0;
         assert_eq!(wait::wait_until_deadline(&word, Relaxed, done, &mut policy, deadline), None);
-        assert!(!policy.leaves(), "3 us are less than 4");
-        let deadline = Deadline::after(Duration::from_micros(3));
+        assert!(!policy.leaves(), "75 calls are less than 100");
+        let deadline = Deadline::after(most);
         assert_eq!(wait::wait_until_deadline(&word, Relaxed, done, &mut policy, deadline), None);
         assert!(policy.leaves());
     });

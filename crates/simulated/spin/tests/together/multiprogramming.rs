@@ -17,9 +17,9 @@ use stanchion_spin_simulated::contention::Polling;
 use stanchion_spin_simulated::{PreemptionSafe, Recovering, TestAndSet};
 
 /// The first lock of the paper's figures. It makes no request.
-type Ordinary = TestAndSet<Polling, Spin>;
+type Ordinary = TestAndSet<Polling<100, 30_000>, Spin>;
 /// The second one. It differs only in its request not to be preempted.
-type Safe = PreemptionSafe<Polling, Spin>;
+type Safe = PreemptionSafe<Polling<100, 30_000>, Spin>;
 /// A lock with the other technique. Its waiters poll in the same way, and fetch a preempted holder.
 type Recovers = Recovering<Spin>;
 

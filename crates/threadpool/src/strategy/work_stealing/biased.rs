@@ -53,9 +53,9 @@ const INSIDE: u32 = 1;
 const NONE: u32 = 0;
 const THERE: u32 = 1;
 
-/// The time for which a thief waits for an owner that is inside. Sections are a few instructions,
-/// unless their owner has lost its processor.
-const THIEF_WAIT_NS: u64 = 500;
+/// The time for which a thief waits for an owner that is inside, in transfers of a line. Sections
+/// are a few instructions, unless their owner has lost its processor.
+const THIEF_WAIT_TRANSFERS: u64 = 5;
 
 /// A value with an owner and thieves.
 pub struct BiasedLock<T> {
@@ -106,7 +106,7 @@ impl<T> BiasedLock<T> {
     #[cold]
     #[inline(never)]
     fn make_way(&self) {
-        let mut waiting = Patient::<4_000>::start();
+        let mut waiting = <Patient>::start();
         loop {
             // Release: as in `with_owner`. Nothing was done inside, but a thief may see this store
             // and not the last one.
@@ -145,9 +145,10 @@ impl<T> BiasedLock<T> {
             return None;
         }
         ENTRY.heavy();
+        let patience = wait::transfers(THIEF_WAIT_TRANSFERS);
         // Acquire: pairs with the owner's Release.
         let outside =
-            wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, THIEF_WAIT_NS);
+            wait::spin_for(&self.owner, Ordering::Acquire, |owner| owner == OUTSIDE, patience);
         // SAFETY: Invariants 1 and 2.
         let result = outside.map(|_| self.value.with_mut(|value| section(unsafe { &mut *value })));
         // Release: pairs with the Acquire of the owner and of the next thief.
