@@ -1,4 +1,5 @@
-//! C, the cost of blocking: the time from a release until the thread that it woke runs.
+//! C, the cost of blocking: the time from a release, or another wake-up, until the woken thread
+//! runs.
 //!
 //! Why not a constant: if a thread's processor sleeps, the thread is woken by an interrupt, 20 to
 //! 60 µs away in a virtual machine. A thread that only has to take over a running processor is

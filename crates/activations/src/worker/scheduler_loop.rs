@@ -31,7 +31,7 @@ pub(super) const RARELY: u32 = 61;
 
 /// The longest pause between two looks of an idle worker, in transfers of a line. The first one is
 /// half of one.
-const LONGEST_PAUSE: u64 = 10;
+const LONGEST_PAUSE_TRANSFERS: u64 = 10;
 
 /// The free fibers that a worker keeps for itself.
 const KEPT_FIBERS: usize = 4;
@@ -347,7 +347,7 @@ impl Worker {
         let found = || is_needed().then_some(());
         let may_spin = || clock::now().nanos_since(started) < runtime.idle_spin_ns;
         // Something came while it spun.
-        if retry_for(found, pauses(LONGEST_PAUSE), may_spin).is_some() {
+        if retry_for(found, pauses(LONGEST_PAUSE_TRANSFERS), may_spin).is_some() {
             return true;
         }
         self.with_slot(|slot| slot.map(|slot| runtime.ready.normal.idle(&slot.index)));

@@ -21,7 +21,7 @@ use stanchion_machine::wait::{WaitPolicy, delay, pauses, transfers};
 
 /// The first pause lasts for half a transfer of a line, each further one twice as long, and the
 /// last one for so many transfers.
-const LAST_PAUSE: u64 = 4;
+const LAST_PAUSE_TRANSFERS: u64 = 4;
 
 /// A search yields so often at least, also when C is over. Below that a yield that has waited for
 /// one turn of another thread would end the search.
@@ -43,7 +43,7 @@ impl Search {
 
 impl WaitPolicy for Search {
     fn start() -> Self {
-        Self::Pausing(pauses(LAST_PAUSE).start)
+        Self::Pausing(pauses(LAST_PAUSE_TRANSFERS).start)
     }
 
     fn pause(&mut self) {
@@ -57,7 +57,7 @@ impl WaitPolicy for Search {
                 let this_time = *nanos;
                 *nanos = this_time * 2;
                 delay(this_time);
-                if *nanos > transfers(LAST_PAUSE) {
+                if *nanos > transfers(LAST_PAUSE_TRANSFERS) {
                     *self = Self::yielding();
                 }
             }

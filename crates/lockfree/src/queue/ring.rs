@@ -71,7 +71,7 @@ const VAIN: u32 = 64;
 const OPERATIONS: u64 = 5;
 
 /// The time for which a thread looks that way before it waits as the lock does, in transfers.
-const LOOKS: u64 = 5;
+const LOOKS_TRANSFERS: u64 = 5;
 
 /// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very
 /// short sections.
@@ -331,7 +331,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         // Relaxed: see the module.
         vain_left.store(VAIN, Ordering::Relaxed);
         let turn = wait::transfers(self.capacity as u64) / OPERATIONS;
-        let mut looks = OPERATIONS * LOOKS / self.capacity as u64;
+        let mut looks = OPERATIONS * LOOKS_TRANSFERS / self.capacity as u64;
         let is_small = looks > 0;
         let again = || {
             looks -= 1;

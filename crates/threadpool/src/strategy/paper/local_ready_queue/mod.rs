@@ -44,8 +44,8 @@ pub use placement::{OwnQueue, Placement, Random, TwoChoices};
 /// | order | none among queues: a worker looks into another only if its own is empty |
 ///
 /// [`OwnQueue`] is the default: a creator uses its own queue, and has its line and lock. On the
-/// simulated machine `modern` with 8 processors a task then costs 9 ns, with [`Random`] 258 ns
-/// (`cargo xtask costs "create, next"`): 4.1 lines move instead of 0.01. The paper measured
+/// simulated machine `modern` with 8 processors a task then costs 9 ns, with [`Random`] 255 ns
+/// (`cargo xtask costs "create, next"`): 4.0 lines move instead of 0.01. The paper measured
 /// [`Random`], so that locality would not matter. A thread without a slot has no queue. With
 /// [`OwnQueue`] it takes the next one each time.
 ///
