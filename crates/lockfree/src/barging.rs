@@ -17,7 +17,7 @@
 //! Each pause lasts for up to half as long again, at random.
 //!
 //! After six looks the holder has lost its processor, the section is not short, or many threads
-//! wait. A yield that comes back at once tells that no thread wants this processor. Then the waiter
+//! wait. A yield that let none run tells that no thread wants this processor. Then the waiter
 //! stays away once more, as long as 200 calls take: looks of 60 waiters, one after each yield,
 //! would never leave the line to the holder.
 //!
@@ -29,8 +29,8 @@
 //! Source: barging is the usual word. That waiters should stay away for several sections is
 //! Anderson 1990's backoff with another first step.
 
-use stanchion_machine::wait::{Patient, WaitPolicy, calls, delay, transfers};
-use stanchion_machine::{clock, topology};
+use stanchion_machine::topology;
+use stanchion_machine::wait::{Patient, WaitPolicy, calls, delay, transfers, yield_to_another};
 use stanchion_spin::contention::Read;
 use stanchion_spin::{Backoff, TestAndSet};
 
@@ -89,34 +89,34 @@ impl Pause {
 pub struct BargingBackoff {
     /// The pauses that are left.
     pauses: core::slice::Iter<'static, Pause>,
-    /// The policy when none is left.
-    afterwards: Patient<0, YIELDS>,
+    /// The yields that are left after them.
+    yields: u32,
+    /// The sleeps after these.
+    afterwards: Patient<0, 0>,
 }
 
 /// The yields of a waiter before it sleeps.
 const YIELDS: u32 = 16;
 
-/// A yield that takes less than so many calls has let no other thread run.
-const QUICK_CALLS: u64 = 30;
-
 impl WaitPolicy for BargingBackoff {
     #[inline]
     fn start() -> Self {
-        Self { pauses: PAUSES.iter(), afterwards: Patient::start() }
+        Self { pauses: PAUSES.iter(), yields: YIELDS, afterwards: Patient::start() }
     }
 
     fn pause(&mut self) {
         match self.pauses.next() {
             // With one processor no other thread makes progress while this one pauses.
             Some(pause) if topology::usable() > 1 => pause.pass(),
-            _ if self.afterwards.sleeps() => self.afterwards.pause(),
-            _ => {
-                let began = clock::now();
-                self.afterwards.pause();
-                if clock::now().nanos_since(began) < calls(QUICK_CALLS) && topology::usable() > 1 {
-                    PAUSES[PAUSES.len() - 1].pass();
+            _ => match self.yields.checked_sub(1) {
+                None => self.afterwards.pause(),
+                Some(fewer) => {
+                    self.yields = fewer;
+                    if !yield_to_another() && topology::usable() > 1 {
+                        PAUSES[PAUSES.len() - 1].pass();
+                    }
                 }
-            }
+            },
         }
     }
 

@@ -13,14 +13,17 @@
 //! Source: Anderson, Lazowska and Levy 1989, section 4.4. The randomized window is from Metcalfe
 //! and Boggs 1976.
 
-use stanchion_machine::wait::{calls, delay, transfers};
+use stanchion_machine::wait::{calls, delay, rounds, transfers};
 
 /// The slot by default, in [`transfers`] of a cache line.
 pub const SLOT_TRANSFERS: u64 = 4;
 
-/// The cap on a single delay by default, in [`calls`] to the kernel:
-/// about the cost to put a thread to sleep and wake it.
+/// The cap on a single delay by default, in [`calls`] to the kernel: about the cost to put a thread
+/// to sleep and wake it.
 pub const CAP_CALLS: u64 = 300;
+
+/// The cap where many processors may wait at once, if it is longer, in [`rounds`].
+pub const CAP_ROUNDS: u64 = 20;
 
 /// The window doubles at most this often. After as many failures a backoff is complete, whatever
 /// its cap.
@@ -59,15 +62,16 @@ pub struct Backoff {
     failures: u32,
     /// The first window, in nanoseconds. None for [`SLOT_TRANSFERS`].
     slot: Option<u64>,
-    /// The longest delay, in nanoseconds. None for [`CAP_CALLS`].
+    /// The longest delay, in nanoseconds. None for [`CAP_CALLS`] or [`CAP_ROUNDS`].
     cap: Option<u64>,
     /// The state of the random source. It is 0 until the first delay seeds it.
     random: u64,
 }
 
 impl Backoff {
-    /// Returns a backoff with a slot of [`SLOT_TRANSFERS`] transfers and a cap of [`CAP_CALLS`]
-    /// calls. At its first delay it is seeded by the thread's random source.
+    /// Returns a backoff with a slot of [`SLOT_TRANSFERS`] transfers, and a cap of [`CAP_CALLS`]
+    /// calls or [`CAP_ROUNDS`] rounds, whichever is longer. At its first delay it is seeded by the
+    /// thread's random source.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
@@ -179,7 +183,7 @@ impl Backoff {
     /// Returns the longest delay.
     #[inline]
     fn cap(&self) -> u64 {
-        self.cap.unwrap_or_else(|| calls(CAP_CALLS))
+        self.cap.unwrap_or_else(|| calls(CAP_CALLS).max(rounds(CAP_ROUNDS)))
     }
 }
 

@@ -43,8 +43,10 @@ use crate::clock::Deadline;
 mod policy;
 mod units;
 pub use policy::{Patient, Spin, WaitPolicy};
+#[cfg(feature = "std")]
+pub use units::yield_to_another;
 pub(crate) use units::{NOMINAL_CALL_NS, NOMINAL_TRANSFER_NS};
-pub use units::{as_measured, calls, pauses, transfers};
+pub use units::{as_measured, calls, pauses, rounds, transfers, turns};
 
 /// Waits until the value of `word`, loaded with `order`, satisfies `done`, and returns that value.
 ///

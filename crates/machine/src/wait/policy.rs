@@ -23,12 +23,12 @@ pub trait WaitPolicy {
     fn pause(&mut self);
 
     /// Lets time pass for a waiter that knows how many waiters are `ahead` of it, at least 1. By
-    /// default it pauses longer by one [transfer](super::transfers) for each of them but the next.
+    /// default it pauses longer by a short [turn](super::turns) for each of them but the next.
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
             // Bounded, so that a wrong number costs little.
-            super::delay(super::transfers(u64::from(ahead - 1).min(64)));
+            super::delay(super::turns(u64::from(ahead - 1).min(64)));
         }
         self.pause();
     }
@@ -96,8 +96,9 @@ impl WaitPolicy for Spin {
     }
 }
 
-/// Pauses for as long as `SPINS` [calls](super::calls) to the kernel take, then yields the
-/// processor `YIELDS` times, then sleeps: 50 µs, doubling up to 1 ms.
+/// Pauses for as long as `SPINS` [calls](super::calls) to the kernel take and each processor has a
+/// short [turn](super::turns), then yields the processor `YIELDS` times, then sleeps: 50 µs,
+/// doubling up to 1 ms.
 ///
 /// The defaults: 40 calls, 4 µs where one takes 100 ns, are a few hand-offs of a short critical
 /// section between two processors, and less than the cost of putting a thread to sleep and waking
@@ -177,7 +178,8 @@ impl<const SPINS: u64, const YIELDS: u32> WaitPolicy for Patient<SPINS, YIELDS> 
                 }
                 return self.pause_longer();
             }
-            super::delay(super::transfers(u64::from(ahead - 1).min(64)));
+            // Bounded, so that a wrong number costs little.
+            super::delay(super::turns(u64::from(ahead - 1).min(64)));
         }
         self.pause();
     }
@@ -236,7 +238,8 @@ impl<const SPINS: u64, const YIELDS: u32> Patient<SPINS, YIELDS> {
             }
             // The first pauses are used up: measure time from here on.
             Stage::Brief { .. } => {
-                self.stage = Stage::Spinning(Budget(Pauses::within(super::calls(SPINS))));
+                self.stage =
+                    Stage::Spinning(Budget(Pauses::within(super::calls(SPINS) + super::rounds(1))));
                 backend::spin_loop();
             }
             Stage::Spinning(Budget(budget)) => {

@@ -51,6 +51,59 @@ pub fn calls(count: u64) -> u64 {
     backend::wait::call_nanos().saturating_mul(count)
 }
 
+/// A short turn at a lock: the lock's word goes to the waiter, what the lock protects follows, and
+/// the release fetches the word again.
+const TURN_TRANSFERS: u64 = 3;
+
+/// Returns the time of so many short turns at a lock, in nanoseconds: three [`transfers`] each.
+///
+/// ```
+/// use stanchion_machine::wait::{transfers, turns};
+/// assert_eq!(turns(2), transfers(6));
+/// ```
+#[inline]
+#[must_use]
+pub fn turns(count: u64) -> u64 {
+    transfers(TURN_TRANSFERS.saturating_mul(count))
+}
+
+/// Returns the time of so many rounds, in nanoseconds: in one, each processor that the process may
+/// use has a short [turn](turns). Without the `std` feature one processor is assumed.
+///
+/// ```
+/// use stanchion_machine::topology::usable;
+/// use stanchion_machine::wait::{rounds, turns};
+/// assert_eq!(rounds(2), turns(2 * usable() as u64));
+/// ```
+#[inline]
+#[must_use]
+pub fn rounds(count: u64) -> u64 {
+    #[cfg(feature = "std")]
+    let processors = backend::usable() as u64;
+    #[cfg(not(feature = "std"))]
+    let processors = 1;
+    turns(count.saturating_mul(processors))
+}
+
+/// A yield that takes less than so many calls has let no other thread run.
+#[cfg(feature = "std")]
+const QUICK_CALLS: u64 = 100;
+
+/// Yields the processor. Returns whether another thread has run meanwhile, as far as the time
+/// tells: a yield that takes as long as a hundred calls has let one run.
+///
+/// ```
+/// if !stanchion_machine::wait::yield_to_another() {
+///     // No thread wants this processor: it may as well spin on.
+/// }
+/// ```
+#[cfg(feature = "std")]
+pub fn yield_to_another() -> bool {
+    let began = crate::clock::now();
+    crate::thread::yield_now();
+    crate::clock::now().nanos_since(began) >= calls(QUICK_CALLS)
+}
+
 /// Returns pauses for [`retry_for`](super::retry_for): from half a transfer, at least 1 ns, up to
 /// so many transfers.
 ///

@@ -102,7 +102,7 @@ pub fn transfer_nanos() -> u64 {
 /// [measures](crate::Simulation::mismeasured) it.
 #[must_use]
 pub fn call_nanos() -> u64 {
-    measured("the length of a call", |machine| machine.scheduling.wake)
+    measured("the length of a call", |machine| machine.scheduling.call())
 }
 
 /// Returns a time of the machine as the code measures it.

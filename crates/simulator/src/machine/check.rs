@@ -130,6 +130,13 @@ impl Processor {
 }
 
 impl Scheduling {
+    /// Returns the time of a call to the kernel that need not wait, as a wake-up without a sleeper:
+    /// the way in and out again, which is taken to be a quarter of [`wake`](Self::wake).
+    #[must_use]
+    pub fn call(&self) -> Time {
+        Time::picos(self.wake.as_picos() / 4)
+    }
+
     fn wrong(&self) -> Result<(), Wrong> {
         let Self { quantum, switch, park, wake, kick, wakeup, spawn, applications, .. } = self;
         let Self { grace, interrupt, skew, upcall, .. } = self;

@@ -435,9 +435,7 @@ impl Scheduler {
             self.rouse(id, end);
         }
         if woken == 0 {
-            // The way into the kernel and out again, taken to be a quarter of it.
-            let wake = self.scheduling.wake;
-            let end = self.threads[waker].time + Time::picos(wake.as_picos() / 4);
+            let end = self.threads[waker].time + self.scheduling.call();
             self.threads.spend(waker, Activity::Switching, end);
         }
         woken

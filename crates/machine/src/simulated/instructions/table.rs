@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1968;
+pub(super) const AVERAGE: u32 = 1969;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -45,16 +45,16 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("lockfree", "counter/fetch_add.rs", 850),
     ("lockfree", "counter/sharded.rs", 1450),
     ("lockfree", "guarded.rs", 654),
-    ("lockfree", "heap/herlihy/mod.rs", 3670),
+    ("lockfree", "heap/herlihy/mod.rs", 3690),
     ("lockfree", "heap/herlihy/nodes.rs", 933),
     ("lockfree", "heap/multi_queue/mod.rs", 3064),
     ("lockfree", "heap/words.rs", 1450),
-    ("lockfree", "herlihy.rs", 2639),
+    ("lockfree", "herlihy.rs", 2665),
     ("lockfree", "linked_cell.rs", 1725),
-    ("lockfree", "memory/counted.rs", 1346),
-    ("lockfree", "memory/hazard/mod.rs", 1897),
-    ("lockfree", "memory/hazard/node.rs", 1406),
-    ("lockfree", "memory/segments.rs", 2808),
+    ("lockfree", "memory/counted.rs", 1340),
+    ("lockfree", "memory/hazard/mod.rs", 1898),
+    ("lockfree", "memory/hazard/node.rs", 1407),
+    ("lockfree", "memory/segments.rs", 2815),
     ("lockfree", "memory/spares.rs", 886),
     ("lockfree", "memory/thread_cache.rs", 1727),
     ("lockfree", "queue/faa_array/mod.rs", 833),

@@ -6,8 +6,8 @@
 //! into, and all workers touch the central lock all the same. The paper names this hybrid and
 //! doubts it: complexity adds a cost that may outweigh the benefit, which `cargo study
 //! all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both: under a test-and-set lock a
-//! task costs 165 ns with 8 processors, where `LocalFreeList` has 119. With 64 it is 1.6 µs against
-//! 7.6.
+//! task costs 134 ns with 8 processors, where `LocalFreeList` has 84. With 64 it is 1.6 µs against
+//! 6.5.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.6, the first of the two hybrids at its end.
 

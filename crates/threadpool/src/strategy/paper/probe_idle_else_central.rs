@@ -9,9 +9,8 @@
 //! cost that may outweigh the benefit, which `cargo study all89/sec3.6` judges.
 //!
 //! `cargo xtask costs "create, next"` shows workers that are never idle, so that the probes are in
-//! vain. A task costs 193 ns with 8 processors, where [`LocalFreeList`](super::LocalFreeList) has
-//! 119. With 64 it is 2.8 µs against 7.6, since a probing worker stays away from the lock
-//!      meanwhile.
+//! vain. A task costs 133 ns with 8 processors, where [`LocalFreeList`](super::LocalFreeList) has
+//! 84. With 64 it is 2.9 µs against 6.5, since a probing worker stays away from the lock meanwhile.
 //!
 //! Why so few probes ([`PROBES`]): where all workers work, all of them are in vain. `cargo study
 //! all89/fig3.4` shows what a creation costs then.
