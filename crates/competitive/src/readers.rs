@@ -1,4 +1,5 @@
-//! Readers that sleep until the writer of their lock leaves, which wakes all of them at once.
+//! Readers that sleep until a writer of their lock leaves or gives up, which wakes all of them at
+//! once.
 //!
 //! Why not the mutex that writers queue at: readers would come through one wake-up after another.
 //! Why not a count of waiting readers in the lock: a reader that gives up must know whether it is
@@ -6,7 +7,7 @@
 //!
 //! | a reader's `state` | in the queue | left by |
 //! | --- | --- | --- |
-//! | waiting | yes | the lock's writer, which takes all out; or its own thread at the deadline |
+//! | waiting | yes | a writer, which takes all out; or its own thread at the deadline |
 //! | woken | no | |
 //! | admitted | no | |
 //!
@@ -89,7 +90,7 @@ unsafe impl Queued for Reader {
 pub(crate) enum Look {
     /// It has become a reader of the lock.
     Entered,
-    /// A writer is there.
+    /// A writer is there, or waits for the readers inside.
     Writer,
     /// There is no writer, and no room for another reader.
     Full,
@@ -100,7 +101,7 @@ pub(crate) enum Look {
 pub(crate) enum Slept {
     /// The thread is a reader of the lock: by its own look, or because a writer admitted it.
     Entered,
-    /// A writer has left. The thread is no reader yet.
+    /// A writer has left, or given up. The thread is no reader yet.
     Woken,
     /// There is no writer, and no room for another reader.
     Full,
@@ -183,14 +184,18 @@ fn outcome(state: u32) -> Option<Slept> {
     }
 }
 
-/// Wakes all readers that wait for the lock with these admissions. Admits them if one of them has
-/// waited for [`PATIENCE_NS`].
+/// Wakes all readers that wait for the lock with these admissions. Admits them if there is `enter`
+/// and one of them has waited for [`PATIENCE_NS`].
 ///
 /// `left` is called under the lock of the queue with their number, and then `enter` if they are
-/// admitted, before any of them can know. The caller holds the gate, so that no writer comes in
-/// between.
+/// admitted, before any of them can know. A caller with `enter` holds the gate, so that no writer
+/// comes in between.
 #[cold]
-pub(crate) fn wake_all(admissions: &AtomicU32, left: impl FnOnce(u32), enter: impl FnOnce(u32)) {
+pub(crate) fn wake_all(
+    admissions: &AtomicU32,
+    left: impl FnOnce(u32),
+    enter: Option<impl FnOnce(u32)>,
+) {
     let any = bucket_of(admissions).with(forget, |queues| {
         let mut readers = queues.remove_all(admissions);
         let now = clock::now();
@@ -203,11 +208,13 @@ pub(crate) fn wake_all(admissions: &AtomicU32, left: impl FnOnce(u32), enter: im
         }
         left(count);
         // In a model, where no time passes, it has passed by choice.
-        let state = if longest >= PATIENCE_NS || stanchion_machine::choice() {
-            enter(count);
-            ADMITTED
-        } else {
-            WOKEN
+        let patient = || longest < PATIENCE_NS && !stanchion_machine::choice();
+        let state = match enter {
+            Some(enter) if !patient() => {
+                enter(count);
+                ADMITTED
+            }
+            _ => WOKEN,
         };
         loop {
             let reader = readers.pop();

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use stanchion_competitive::policy::AlwaysBlock;
 use stanchion_competitive::{
-    Condvar, EventCount, Mutex, Once, OnceLock, OnceState, PolicyMutex, RwLock, Semaphore,
+    Condvar, EventCount, Mutex, Once, OnceLock, OnceState, PolicyMutex, RwLock,
+    RwLockUpgradableReadGuard, Semaphore,
 };
 use stanchion_machine::clock::Deadline;
 
@@ -257,13 +258,13 @@ fn a_lock_that_another_thread_held_stays_held() {
     assert!(LOCK.try_lock().is_some());
 }
 
-/// The documented limit: a writer that has passed the gate waits for ever in the child.
+/// The documented limit: a thread that keeps the gate while it waits, waits for ever in the child.
 #[test]
-fn a_lock_that_a_writer_of_the_parent_waits_for_stays_held() {
+fn a_lock_that_a_thread_of_the_parent_upgrades_stays_held() {
     static LOCK: RwLock<usize> = RwLock::new(0);
     thread::scope(|scope| {
         let reading = LOCK.read();
-        scope.spawn(|| *LOCK.write() += 1);
+        scope.spawn(|| *RwLockUpgradableReadGuard::upgrade(LOCK.upgradable_read()) += 1);
         while LOCK.try_read().is_some() {
             thread::yield_now();
         }
@@ -278,6 +279,39 @@ fn a_lock_that_a_writer_of_the_parent_waits_for_stays_held() {
         assert!(ended);
     });
     assert_eq!(*LOCK.read(), 1);
+}
+
+/// A writer leaves the gate before it sleeps. Unlike a thread that upgrades, it may still be about
+/// to leave it when the child is made.
+#[test]
+fn a_lock_that_a_writer_of_the_parent_waits_for_is_free_after_the_readers() {
+    assert!((0..1_000).any(|_| is_free_after_the_readers()), "each child had the gate locked");
+}
+
+fn is_free_after_the_readers() -> bool {
+    static LOCK: RwLock<usize> = RwLock::new(0);
+    *LOCK.write() = 0;
+    thread::scope(|scope| {
+        let reading = LOCK.read();
+        scope.spawn(|| *LOCK.write() += 1);
+        while LOCK.try_read().is_some() {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(1));
+        let mut reading = Some(reading);
+        in_child(|| {
+            assert!(LOCK.try_write().is_none() && LOCK.try_read().is_none());
+            drop(reading.take());
+            if let Some(mut value) = LOCK.try_write() {
+                *value += 5;
+            } else {
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(1) };
+            }
+            assert_eq!(*LOCK.read(), 5);
+            assert!(LOCK.try_write().is_some());
+        })
+    })
 }
 
 /// Tests the documented limit of a body that another thread runs, and cases that it does not

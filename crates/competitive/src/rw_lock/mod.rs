@@ -6,54 +6,74 @@
 //! mutex of this crate, with a policy that decides how long to spin for it. Readers never take the
 //! gate.
 //!
+//! Why a writer leaves the gate before it sleeps: when the last reader leaves, the lock is free. A
+//! sleeper with the gate would keep all other writers out until it has a processor.
+//!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
 //! | n readers | no thread, or an upgradable reader | free for readers |
 //! | n readers + writer | the writer | it waits for them to leave; no other reader gets in |
-//! | n readers + writer + asleep | the writer | the same; the last to leave wakes it |
+//! | n readers + wanted | any or none | writers sleep until they leave; no other reader gets in |
+//! | wanted | any or none | free for all: the last reader wakes those writers |
+//! | n readers + writer + asleep | the writer | has waited for 10 ms; the last reader wakes it |
 //! | writer, perhaps + asleep | the writer | it has the lock |
 //!
+//! `wanted` may also be set beside `writer`.
+//!
 //! ```text
-//! read:    no writer: word += reader
-//!          a writer:  spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
-//! write:   take the gate; word += writer; wait until no reader is left (spin for C, then sleep)
-//! leave:   word -= writer; light();
-//!          if waiting is not 0: wake all readers in the queue;
-//!          leave the gate
+//! read:    neither writer, nor wanted and readers: word += reader, without wanted if there is none
+//!          else: spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
+//! write:   take the gate; word += writer; spin for C until no reader is left
+//!          else: word -= writer, += wanted; leave the gate; sleep; begin anew
+//!          after 10 ms: word += asleep; sleep until no reader is left
+//! leave a read:   word -= reader; if there is none now, and asleep or wanted: wake the writers
+//! leave a write:  word = 0; light();
+//!                 if waiting is not 0: wake all readers in the queue;
+//!                 leave the gate
 //! ```
 //!
 //! A writer that leaves, or gives up, wakes all readers that wait, whether or not another writer
 //! waits at the gate. They begin anew. Meanwhile the lock is free for the threads that run. If one
-//! of the readers has waited for 10 ms, the writer also adds all of them to the word: they are in,
-//! and the next writer waits for them. So a reader waits for at most one writer after the one that
-//! it meets when 10 ms have passed, and a writer for one crowd of readers.
+//! of the readers has waited for 10 ms, the writer that leaves also adds all of them to the word:
+//! they are in, and the next writer waits for them. So a reader waits for at most one writer after
+//! the one that it meets when 10 ms have passed, unless writers give up, and a writer then for one
+//! crowd of readers.
+//!
+//! An upgradable reader keeps writers from the gate, and so from the lock. When it comes it clears
+//! `wanted`, and wakes those that `wanted` has kept out.
 //!
 //! # Invariants
 //!
 //! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when
-//!    it leaves the gate.
+//!    it leaves the gate. `wanted` is set by it.
 //! 2. While `writer` is set, a reader is added only beside another reader, and only if it asks to
 //!    read recursively. So the readers that a writer waits for come to an end, and once there are
-//!    none the word is the writer's own.
-//! 3. Readers are counted in 30 bits. A reader neither gets in nor queues up if there are
+//!    none the word is the writer's own, but for `wanted`, which another one that gives up may
+//!    clear.
+//! 3. Readers are counted in 29 bits. A reader neither gets in nor queues up if there are
 //!    `READERS_MAX`. So there are never more than that and the threads that had queued up before,
-//!    and `READERS_MAX` is far enough below 2^30 for those.
+//!    and `READERS_MAX` is far enough below 2^29 for those.
 //! 4. `waiting` is at least the number of readers in the queue. The child of a fork inherits its
 //!    parent's count. Then releases look into the queue in vain, and all else stays right.
+//! 5. While a writer sleeps without the gate and there are readers, `wanted` is set, or a thread is
+//!    about to wake that writer. `wanted` is cleared where there is no reader: then the last one
+//!    wakes the writers. A writer that gives up clears it beside readers, and wakes the others.
+//! 6. While a reader sleeps, a writer will leave or give up, or an upgradable reader has taken the
+//!    gate and is about to wake that reader. In the child of a fork the writer may be missing.
 //!
 //! Not an invariant, unlike the mutex's: a writer's release touches the lock after readers may have
 //! it. So the lock must not be freed before that release has returned. Safe code cannot do so.
 //!
 //! # No wake-up is lost
 //!
-//! A writer sleeps only while the word is the one that it saw, with `asleep` in it. Readers that
-//! leave change the word. The last one finds `asleep` in the word that it changed. Or the writer
-//! set it later, and found no reader.
+//! A writer sleeps only while the word is the one that it saw, with readers and with `asleep` or
+//! `wanted` in it. Readers that leave change the word. The last one finds that bit in the word that
+//! it changed. Or the writer set it later, and found no reader. For `wanted` see Invariant 5.
 //!
 //! A reader adds to `waiting`, passes the heavy fence of [`ADMISSION`], and looks for the writer
-//! once more, under the lock of the queue. A writer clears `writer`, passes the light fence, and
-//! looks at `waiting`. So the reader finds no writer, or the writer finds the reader. For the queue
-//! itself see [`readers`](crate::readers).
+//! once more, under the lock of the queue. A writer clears `writer`, or `wanted` if it gives up,
+//! passes the light fence, and looks at `waiting`. So the reader finds no writer, or the writer
+//! finds the reader. For the queue itself see [`readers`](crate::readers).
 //!
 //! # Orderings
 //!
@@ -83,12 +103,12 @@ use crate::readers::{self, Look, Slept};
 
 mod recursive;
 mod traits;
+mod writer;
 
 pub use recursive::ReadRecursive;
 
-/// A writer that leaves against a reader that is about to sleep: the writer sees that the reader
-/// waits, or the reader finds no writer. One writer leaves at a time, but the reader does not know
-/// which thread that is.
+/// A writer that leaves or gives up, against a reader that is about to sleep: the writer sees that
+/// the reader waits, or the reader finds no writer. The reader does not know which thread that is.
 const ADMISSION: Handshake =
     Handshake::new("RawRwLock::word", "RawRwLock::waiting", Reach::AllThreads);
 
@@ -96,25 +116,30 @@ const ADMISSION: Handshake =
 const WRITER: u32 = 1;
 /// It sleeps.
 const ASLEEP: u32 = 2;
+/// Writers that have left the gate sleep until no reader is left, or are about to.
+const WANTED: u32 = 4;
 /// One reader.
-const READER: u32 = 4;
+const READER: u32 = 8;
 /// The bits that count readers.
-const READERS: u32 = !(WRITER | ASLEEP);
-/// The most readers that get in by themselves: 2^30 - 2^24. Linux has at most 2^22 threads, and a
+const READERS: u32 = !(WRITER | ASLEEP | WANTED);
+/// The most readers that get in by themselves: 2^29 - 2^24. Linux has at most 2^22 threads, and a
 /// system with more memory for threads' stacks than 2^24 of them need is not in sight.
-const READERS_MAX: u32 = (1 << 30) - (1 << 24);
+const READERS_MAX: u32 = (1 << 29) - (1 << 24);
 
 /// A lock that many may hold to read, or one to write.
 ///
 /// - Uncontended: reading takes one compare-exchange, and one locked instruction to release.
 ///   Writing takes a mutex, one locked instruction and a store more.
-/// - Writers never starve. Once a writer has passed the gate no new reader gets in but by
-///   [`ReadRecursive`], and the writer waits only for those inside.
-/// - Readers never starve. A reader that has waited for C sleeps until the writer that it met, or
-///   at most the next one, leaves. Then it tries again. If it has waited for 10 ms by then, it is
-///   in at once, with all other readers that sleep.
+/// - Writers never starve. While a writer waits for the readers inside, it keeps new readers out,
+///   but for those of [`ReadRecursive`]. Once those inside have left, the first thread that comes
+///   has the lock. A writer that has waited for 10 ms since it first met readers keeps the gate
+///   when it has it again, and waits for the readers of that moment only.
+/// - Readers never starve. A reader that has waited for C sleeps until a writer leaves. Then it
+///   tries again. If it has waited for 10 ms by then, it is in at once, with all other readers that
+///   sleep.
 /// - The gate has the order and the bound of its mutex. With [`RawPolicyMutex`] a writer that has
-///   slept for 10 ms is next, at most every 5 ms. A policy that never sleeps has no bound.
+///   slept for 10 ms is next, at most every 5 ms. A policy that never sleeps has no bound. A writer
+///   that has left the gate to sleep comes to it anew.
 /// - Size: the mutex's and 12 bytes: 24 to 28.
 /// - It has deadlines, downgrade and upgrade.
 ///
@@ -131,12 +156,13 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 /// In the child of a fork, a lock that another thread of the parent held stays held. So does a lock
 /// that a thread of the parent was about to write, tried to, or had just written, if it held the
 /// gate at that moment: in the child it neither comes to have the lock nor leaves the gate. With
-/// `std::sync::RwLock` such a lock can be taken.
+/// `std::sync::RwLock` such a lock can be taken. If a thread of the parent waited for readers to
+/// leave, new readers in the child may wait for ever.
 ///
 /// # Panics
 ///
 /// Locking panics if the thread holds the gate already, as a writer or upgradable reader does.
-/// Reading panics if there are 2^30 - 2^24 readers, which only forgetting guards can bring about,
+/// Reading panics if there are 2^29 - 2^24 readers, which only forgetting guards can bring about,
 /// and so does the downgrade of an upgradable guard. A try is refused then. A try with a deadline
 /// waits for it; if it lies beyond the clock's end, that too panics.
 pub struct RawRwLock<G = RawPolicyMutex> {
@@ -147,7 +173,7 @@ pub struct RawRwLock<G = RawPolicyMutex> {
     /// Readers that sleep, or are about to (Invariant 4).
     waiting: AtomicU32,
     /// The number of times that readers were woken together, wrapping: the word on which they
-    /// sleep. Written by writers that leave.
+    /// sleep. Written by writers that leave or give up, and by upgradable readers that come.
     admissions: AtomicU32,
 }
 
@@ -239,7 +265,8 @@ impl<G> RawRwLock<G> {
             if !may_enter(word) {
                 return Look::Writer;
             }
-            let more = word + READER;
+            // Clears `wanted` if there was no reader: see Invariant 5.
+            let more = if word & READERS == 0 { READER } else { word + READER };
             // Acquire: pairs with the Release store of the last writer. Relaxed: it is tried again.
             match self.word.compare_exchange_weak(word, more, Ordering::Acquire, Ordering::Relaxed)
             {
@@ -249,20 +276,19 @@ impl<G> RawRwLock<G> {
         }
     }
 
-    /// Becomes a reader, unless a writer is there.
+    /// Becomes a reader, unless a writer is there, or one waits for the readers inside.
     #[inline]
     fn try_read(&self) -> Look {
-        self.enter(|word| word & WRITER == 0)
+        self.enter(is_open)
     }
 
     /// Waits until the thread is a reader. Returns whether it is, or the deadline came first.
     #[cold]
     fn read_slow(&self, deadline: Deadline) -> bool {
-        let no_writer = |word: u32| word & WRITER == 0;
         let arrived = clock::now();
         loop {
             // Relaxed: becoming a reader acquires.
-            if spin_for(&self.word, Ordering::Relaxed, no_writer, cost::current()).is_some()
+            if spin_for(&self.word, Ordering::Relaxed, is_open, cost::current()).is_some()
                 && self.try_read() == Look::Entered
             {
                 return true;
@@ -303,9 +329,9 @@ impl<G> RawRwLock<G> {
 
     /// Wakes all readers that sleep, or are about to.
     ///
-    /// The caller holds the gate and has just cleared `writer`.
+    /// The caller holds the gate and there is no writer, or `may_admit` is false.
     #[inline]
-    fn wake_readers(&self) {
+    fn wake_readers(&self, may_admit: bool) {
         ADMISSION.light();
         // Relaxed: ordered by `ADMISSION`.
         if self.waiting.load(Ordering::Relaxed) != 0 {
@@ -318,45 +344,101 @@ impl<G> RawRwLock<G> {
                 // It fits (Invariant 3).
                 self.word.fetch_add(count * READER, Ordering::Relaxed);
             };
-            readers::wake_all(&self.admissions, left, enter);
+            readers::wake_all(&self.admissions, left, may_admit.then_some(enter));
         }
+    }
+
+    /// Becomes the writer. Returns whether there is no reader: the lock is the caller's.
+    ///
+    /// The caller holds the gate.
+    #[inline]
+    fn claim(&self) -> bool {
+        // Acquire: pairs with the Release of readers that have left.
+        self.word.fetch_or(WRITER, Ordering::Acquire) & READERS == 0
     }
 
     /// Becomes the writer and waits until no reader is left. If the deadline comes first, returns
     /// `false`, and the thread is no writer any more.
     ///
-    /// The caller holds the gate.
+    /// The caller holds the gate, and keeps it.
     #[inline]
     fn exclude(&self, deadline: Deadline) -> bool {
-        // Acquire: pairs with the Release of readers that have left.
-        self.word.fetch_or(WRITER, Ordering::Acquire) & READERS == 0 || self.drain(deadline)
+        self.claim() || self.drain_spinning() || self.drain(deadline)
     }
 
+    /// Waits for C until no reader is left. Returns whether there is none.
+    ///
+    /// The caller is the writer.
+    #[cold]
+    fn drain_spinning(&self) -> bool {
+        // Acquire: pairs with the Release of readers that leave.
+        spin_for(&self.word, Ordering::Acquire, is_empty, cost::current()).is_some()
+    }
+
+    /// Sleeps until no reader is left. If the deadline comes first, returns `false`, and the thread
+    /// is no writer any more.
+    ///
+    /// The caller is the writer.
     #[cold]
     fn drain(&self, deadline: Deadline) -> bool {
-        let is_empty = |word: u32| word & READERS == 0;
-        // Acquire: here and below, pairs with the Release of readers that leave.
-        if spin_for(&self.word, Ordering::Acquire, is_empty, cost::current()).is_some() {
-            return true;
-        }
         loop {
+            // Acquire: pairs with the Release of readers that leave.
             let word = self.word.fetch_or(ASLEEP, Ordering::Acquire) | ASLEEP;
             if is_empty(word) {
                 return true;
             }
             if park::wait(&self.word, word, deadline) == park::Woken::TimedOut {
-                // Relaxed: nothing was written; Invariant 1.
-                self.word.fetch_and(READERS, Ordering::Relaxed);
-                self.wake_readers();
+                self.give_up(WRITER | ASLEEP, true);
                 return false;
             }
         }
     }
 
+    /// Stops waiting for readers: clears these bits and `wanted`, which kept other readers out, and
+    /// wakes all that wait because of them.
+    ///
+    /// The caller holds the gate, or `may_admit` is false. The bits are its own.
+    #[cold]
+    fn give_up(&self, bits: u32, may_admit: bool) {
+        // Relaxed: nothing was written.
+        let word = self.word.fetch_and(!(bits | WANTED), Ordering::Relaxed);
+        if word & WANTED != 0 {
+            // They wait on.
+            park::wake_all(&self.word);
+        }
+        // If another thread is the writer, it wakes the readers when it leaves.
+        if word & !bits & WRITER == 0 {
+            self.wake_readers(may_admit);
+        }
+    }
+
+    /// Lets readers in that a writer without the gate keeps out.
+    ///
+    /// The caller has just taken the gate, and is no writer.
+    #[inline]
+    fn open(&self) {
+        // Relaxed: only the holder of the gate sets it.
+        if self.word.load(Ordering::Relaxed) & WANTED == 0 {
+            self.wake_readers(true);
+        } else {
+            self.give_up(0, true);
+        }
+    }
+
     /// Becomes the writer, if there is neither reader nor writer. The caller holds the gate.
     fn try_exclude(&self) -> bool {
-        // Acquire: pairs with the Release of readers that have left. Relaxed: nothing is done then.
-        self.word.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        // Relaxed: the exchange decides.
+        let mut word = self.word.load(Ordering::Relaxed);
+        // `wanted` alone is a free lock.
+        while word & !WANTED == 0 {
+            // Acquire: pairs with the Release of readers that have left. Relaxed: nothing is done
+            // then.
+            match self.word.compare_exchange(word, WRITER, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
     }
 
     /// Ends the writing of the caller, which holds the gate; `rest` is 0, or one reader that it
@@ -365,20 +447,18 @@ impl<G> RawRwLock<G> {
     fn end_writing(&self, rest: u32) {
         // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
         self.word.store(rest, Ordering::Release);
-        self.wake_readers();
+        self.wake_readers(true);
     }
 }
 
-impl<G: RawMutex> RawRwLock<G> {
-    /// Keeps the gate if the lock is the caller's before the deadline; else gives the gate back.
-    fn exclude_or_leave(&self, gate: G::Guard, deadline: Deadline) -> Option<G::Guard> {
-        if self.exclude(deadline) {
-            return Some(gate);
-        }
-        // SAFETY: the gate is held, with this guard.
-        unsafe { self.gate.unlock(gate) };
-        None
-    }
+/// Returns whether a reader may enter.
+fn is_open(word: u32) -> bool {
+    word & WRITER == 0 && (word & WANTED == 0 || is_empty(word))
+}
+
+/// Returns whether there is no reader.
+fn is_empty(word: u32) -> bool {
+    word & READERS == 0
 }
 
 impl RawRwLock {

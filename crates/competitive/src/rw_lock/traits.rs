@@ -11,7 +11,7 @@ use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::clock::{Deadline, Instant, moment_after};
 use stanchion_machine::park;
 
-use super::{ASLEEP, READER, RawRwLock, WRITER};
+use super::{ASLEEP, READER, READERS, RawRwLock, WANTED, WRITER};
 use crate::readers::Look;
 
 // SAFETY: a writer holds the gate and has seen that there is no reader, and none is added before it
@@ -44,18 +44,16 @@ unsafe impl<G: RawMutex> lock_api::RawRwLock for RawRwLock<G> {
         let address: *const AtomicU32 = &self.word;
         // Release: pairs with the Acquire of the writer.
         let word = self.word.fetch_sub(READER, Ordering::Release);
-        if word == READER | WRITER | ASLEEP {
-            // By address: the writer may have the lock already, and the memory be gone.
-            park::wake_at(address, 1);
+        if word & READERS == READER && word & (ASLEEP | WANTED) != 0 {
+            // By address: a writer may have the lock already, and the memory be gone.
+            park::wake_at(address, usize::MAX);
         }
     }
 
     #[inline]
     fn lock_exclusive(&self) -> G::Guard {
-        let gate = self.gate.lock();
-        // Without a deadline it returns only with the lock.
-        self.exclude(Deadline::NEVER);
-        gate
+        let gate = self.write(|| Some(self.gate.lock()), Deadline::NEVER);
+        gate.expect("without a deadline it returns only with the lock")
     }
 
     #[inline]
@@ -79,20 +77,20 @@ unsafe impl<G: RawMutex> lock_api::RawRwLock for RawRwLock<G> {
     #[inline]
     fn is_locked(&self) -> bool {
         // Relaxed: a hint, out of date when it is returned.
-        self.word.load(Ordering::Relaxed) != 0 || self.gate.is_locked()
+        self.word.load(Ordering::Relaxed) & !WANTED != 0 || self.gate.is_locked()
     }
 
     #[inline]
     fn is_locked_exclusive(&self) -> bool {
         // Relaxed: as above.
-        matches!(self.word.load(Ordering::Relaxed), 1..READER)
+        self.word.load(Ordering::Relaxed) & (WRITER | READERS) == WRITER
     }
 }
 
 // SAFETY: the lock is released as above. A waiter of the gate may be handed it.
 unsafe impl<G: RawMutexFair> RawRwLockFair for RawRwLock<G> {
-    /// The same as the unfair release: only a writer at the gate waits for readers, and it is next
-    /// in any case.
+    /// The same as the unfair release: a writer that waits for readers keeps the gate, or begins
+    /// anew.
     #[inline]
     unsafe fn unlock_shared_fair(&self, guard: GuardSend) {
         // SAFETY: the caller's promise.
@@ -125,12 +123,14 @@ unsafe impl<G: RawMutex> RawRwLockUpgrade for RawRwLock<G> {
 
     #[inline]
     fn lock_upgradable(&self) -> G::Guard {
-        self.gate.lock()
+        let gate = self.gate.lock();
+        self.open();
+        gate
     }
 
     #[inline]
     fn try_lock_upgradable(&self) -> Option<G::Guard> {
-        self.gate.try_lock()
+        self.gate.try_lock().inspect(|_| self.open())
     }
 
     #[inline]
@@ -164,8 +164,8 @@ unsafe impl<G: RawMutexFair> RawRwLockUpgradeFair for RawRwLock<G> {
 unsafe impl<G: RawMutex> RawRwLockUpgradeDowngrade for RawRwLock<G> {
     #[inline]
     unsafe fn downgrade_upgradable(&self, guard: G::Guard) -> GuardSend {
-        // By Invariant 1 there is no writer.
-        if self.try_read() != Look::Entered {
+        // By Invariant 1 there is no writer. Those that wait for the readers wait for one more.
+        if self.enter(|_| true) != Look::Entered {
             // The caller's guard still holds the gate when this unwinds.
             self.too_many();
         }
@@ -198,7 +198,7 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> RawRwLock<G> {
     }
 
     fn write_until(&self, until: Until) -> Option<G::Guard> {
-        self.exclude_or_leave(self.take_gate(until)?, deadline(until))
+        self.write(|| self.take_gate(until), deadline(until))
     }
 
     fn upgrade_until(&self, guard: G::Guard, until: Until) -> Result<G::Guard, G::Guard> {
@@ -245,11 +245,11 @@ where
     G: RawMutexTimed<Duration = Duration, Instant = Instant>,
 {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<G::Guard> {
-        self.take_gate(moment_after(timeout))
+        self.take_gate(moment_after(timeout)).inspect(|_| self.open())
     }
 
     fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<G::Guard> {
-        self.gate.try_lock_until(timeout)
+        self.gate.try_lock_until(timeout).inspect(|_| self.open())
     }
 
     unsafe fn try_upgrade_for(

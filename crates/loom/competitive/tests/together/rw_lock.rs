@@ -126,16 +126,73 @@ fn rw_lock_two_writers_and_a_reader_bounded() {
     });
 }
 
+/// Waits to write, and gives up by choice.
+fn try_to_write<G>(lock: &Lock<G>) -> bool
+where
+    G: lock_api::RawMutexTimed<Duration = Duration, Instant = stanchion_machine::clock::Instant>,
+{
+    let got = lock.try_write_for(Duration::from_secs(1));
+    got.map(|payload| payload.add_one()).is_some()
+}
+
+/// Two writers wait for a reader, without the gate. One gives up, and the other gets the lock.
+#[test]
+fn rw_lock_one_of_two_writers_gives_up_bounded() {
+    let model = bounded(Model::new(), 2, 3);
+    explore("rw_lock_one_of_two_writers_gives_up_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let payload = lock.read();
+        let hasty = beside(&lock, try_to_write);
+        let patient = beside(&lock, write);
+        drop(payload);
+        patient.join().unwrap();
+        let written = 1 + u32::from(hasty.join().unwrap());
+        assert_eq!(lock.read().count(), written);
+    });
+}
+
+/// An upgradable reader lets those in that a writer without the gate keeps out.
+#[test]
+fn rw_lock_an_upgradable_reader_meets_a_sleeper_bounded() {
+    let model = bounded(Model::new(), 2, 2);
+    explore("rw_lock_an_upgradable_reader_meets_a_sleeper_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let payload = lock.read();
+        let writer = beside(&lock, write);
+        let reader = beside(&lock, read);
+        drop(payload);
+        let upgradable = lock.upgradable_read();
+        reader.join().unwrap();
+        drop(upgradable);
+        writer.join().unwrap();
+        assert_eq!(lock.read().count(), 1);
+    });
+}
+
+/// A writer gives up while another one writes, and a reader sleeps that only the latter may let in.
+#[test]
+fn rw_lock_a_writer_gives_up_beside_a_writer_bounded() {
+    let model = bounded(Model::new(), 1, 2);
+    explore("rw_lock_a_writer_gives_up_beside_a_writer_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let payload = lock.read();
+        let hasty = beside(&lock, try_to_write);
+        let reader = beside(&lock, read);
+        drop(payload);
+        write(&lock);
+        reader.join().unwrap();
+        let written = 1 + u32::from(hasty.join().unwrap());
+        assert_eq!(lock.read().count(), written);
+    });
+}
+
 /// A writer that gives up lets readers in again, and no thread sleeps for ever.
 #[test]
 fn rw_lock_a_writer_gives_up_bounded() {
     let model = bounded(Model::new(), 1, 2);
     explore("rw_lock_a_writer_gives_up_bounded", model, || {
         let lock = new::<TestAndSet>();
-        let writer = beside(&lock, |lock| {
-            let got = lock.try_write_for(Duration::from_secs(1));
-            got.map(|payload| payload.add_one()).is_some()
-        });
+        let writer = beside(&lock, try_to_write);
         let reader = beside(&lock, read);
         read(&lock);
         reader.join().unwrap();

@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1969;
+pub(super) const AVERAGE: u32 = 1971;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -33,7 +33,7 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("competitive", "once.rs", 900),
     ("competitive", "once_lock.rs", 800),
     ("competitive", "parking.rs", 4407),
-    ("competitive", "rw_lock/mod.rs", 1040),
+    ("competitive", "rw_lock/mod.rs", 1240),
     ("competitive", "rw_lock/traits.rs", 700),
     ("competitive", "semaphore/mod.rs", 1375),
     ("competitive", "turns.rs", 603),
