@@ -1,11 +1,12 @@
 //! The reader-writer lock with real threads.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use lock_api::RawMutex;
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin, LastThreeSamples};
 use stanchion_competitive::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, Policy, PolicyRwLock, RawPolicyMutex, RawRwLock,
@@ -264,6 +265,72 @@ fn writing_what_this_thread_writes_panics() {
     }
     drop(writing);
     assert_eq!(*lock.write(), 1);
+}
+
+/// A gate that panics when it is taken for the second time.
+struct FaultyGate {
+    /// The gate.
+    gate: RawPolicyMutex,
+    /// How many times `lock` was called.
+    calls: AtomicU64,
+}
+
+// SAFETY: it is the mutex inside.
+unsafe impl RawMutex for FaultyGate {
+    const INIT: Self = Self { gate: RawPolicyMutex::new(), calls: AtomicU64::new(0) };
+    type Guard = <RawPolicyMutex as RawMutex>::Guard;
+
+    fn lock(&self) -> Self::Guard {
+        if self.calls.fetch_add(1, Relaxed) == 1 {
+            // Prints nothing.
+            resume_unwind(Box::new("the gate's"));
+        }
+        self.gate.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard> {
+        self.gate.try_lock()
+    }
+
+    unsafe fn unlock(&self, guard: Self::Guard) {
+        // SAFETY: the caller's promise.
+        unsafe { self.gate.unlock(guard) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.gate.is_locked()
+    }
+}
+
+/// A writer has left the gate to sleep, and panics when it takes it again. A reader that it kept
+/// out gets in. A writer that was away for 10 ms keeps the gate, so this is tried again.
+#[test]
+fn a_writer_that_panics_at_the_gate_keeps_no_reader_out() {
+    within(Duration::from_secs(60), || while !a_writer_panics_at_the_gate() {});
+}
+
+fn a_writer_panics_at_the_gate() -> bool {
+    let lock = lock_api::RwLock::<RawRwLock<FaultyGate>, u32>::new(0);
+    let panicked = std::thread::scope(|scope| {
+        let reading = lock.read();
+        let writer = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| *lock.write() += 1)).is_err());
+        while lock.try_read().is_some() {
+            std::thread::yield_now();
+        }
+        let reader = scope.spawn(|| *lock.read());
+        // SAFETY: only asked.
+        while unsafe { lock.raw() }.waiting_readers() == 0 {
+            std::thread::yield_now();
+        }
+        // It is about to sleep, and would look once more.
+        std::thread::sleep(Duration::from_millis(50));
+        drop(reading);
+        reader.join().unwrap();
+        writer.join().unwrap()
+    });
+    assert_eq!(*lock.read(), u32::from(!panicked));
+    assert!(lock.try_write().is_some(), "free again");
+    panicked
 }
 
 /// Waits until so many readers sleep on the lock, or are about to.
