@@ -265,7 +265,7 @@ mod tests {
     /// crossbeam#949: a backoff that only ever spins must also complete.
     #[test]
     fn completes_whichever_method_is_called() {
-        let mut spinning = Backoff::new().with_cap(1_000);
+        let mut spinning = Backoff::new().with_slot(100).with_cap(1_000);
         let mut snoozing = spinning.clone();
         for _ in 0..10 {
             spinning.spin();
