@@ -271,7 +271,7 @@ fn writing_what_this_thread_writes_panics() {
 struct FaultyGate {
     /// The gate.
     gate: RawPolicyMutex,
-    /// How many times `lock` was called.
+    /// The number of calls of `lock`.
     calls: AtomicU64,
 }
 
