@@ -133,8 +133,22 @@ impl Simulation {
 
     /// Has the code measure the machine wrongly: each time that it measures once and then relies on
     /// is wrong by `factor`. For tests of policies that must not depend on a figure's accuracy.
+    ///
+    /// # Panics
+    ///
+    /// If the factor is not a positive number.
+    ///
+    /// ```should_panic
+    /// use stanchion_simulator::{Simulation, machines};
+    /// Simulation::new(machines::modern(1)).mismeasured(0.0);
+    /// ```
     #[must_use]
     pub fn mismeasured(mut self, factor: f64) -> Self {
+        let is_usable = factor.is_finite() && factor > 0.0;
+        assert!(
+            is_usable,
+            "`mismeasured({factor})`: a measured time is wrong by a positive factor"
+        );
         self.mismeasured = factor;
         self
     }
