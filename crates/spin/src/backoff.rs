@@ -6,9 +6,9 @@
 //! Why random: waiters that failed together would come back together.
 //!
 //! The delay after the *k*-th failure is uniform in `0 ..= slot * 2^k`, and at most `cap`. The slot
-//! is about the time of one hand-off of a lock between two processors: by default four
-//! [`transfers`] of a cache line, as measured on this machine,
-//! for the lock and what it protects. The paper compares it to a transmission slot of the Ethernet.
+//! is about the time of one hand-off of a lock between two processors, with what the lock protects:
+//! by default four [`transfers`] of a cache line, as measured on this machine. The paper compares
+//! it to a transmission slot of the Ethernet.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 4.4. The randomized window is from Metcalfe
 //! and Boggs 1976.

@@ -15,13 +15,14 @@
 //! | n readers + writer | the writer | it waits for them to leave; no other reader gets in |
 //! | n readers + wanted | any or none | writers sleep until they leave; no other reader gets in |
 //! | wanted | any or none | free for all: the last reader wakes those writers |
-//! | n readers + writer + asleep | the writer | has waited for 10 ms; the last reader wakes it |
+//! | n readers + writer + asleep | the writer | it sleeps with the gate; the last reader wakes it |
 //! | writer, perhaps + asleep | the writer | it has the lock |
 //!
-//! `wanted` may also be set beside `writer`.
+//! `wanted` may also be set beside `writer`. A writer sleeps with the gate if it has waited for 10
+//! ms, or was an upgradable reader.
 //!
 //! ```text
-//! read:    neither writer, nor wanted and readers: word += reader, without wanted if there is none
+//! read:    no writer, and not wanted beside readers: word += reader; wanted is cleared
 //!          else: spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
 //! write:   take the gate; word += writer; spin for C until no reader is left
 //!          else: word -= writer, += wanted; leave the gate; sleep; begin anew
@@ -445,7 +446,8 @@ impl<G> RawRwLock<G> {
     /// stays.
     #[inline]
     fn end_writing(&self, rest: u32) {
-        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
+        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's but
+        // for `wanted`, which it clears.
         self.word.store(rest, Ordering::Release);
         self.wake_readers(true);
     }

@@ -70,7 +70,7 @@ use search::Search;
 /// | | |
 /// | --- | --- |
 /// | cost | the queue's; a push besides two counts on a line that few other threads use |
-/// | waiting | pauses for 0.75 µs, yields until C is over, then sleeps and uses no processor |
+/// | waiting | pauses briefly, yields until C is over, then sleeps and uses no processor |
 /// | order of waking | first asleep, first woken; a late thread at the right moment may be first |
 ///
 /// C is what a sleep costs, 500 to 50,000 ns: see [`cost`](stanchion_competitive::cost).

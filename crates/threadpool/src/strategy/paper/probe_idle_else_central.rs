@@ -10,7 +10,8 @@
 //!
 //! `cargo xtask costs "create, next"` shows workers that are never idle, so that the probes are in
 //! vain. A task costs 133 ns with 8 processors, where [`LocalFreeList`](super::LocalFreeList) has
-//! 84. With 64 it is 2.9 µs against 6.5, since a probing worker stays away from the lock meanwhile.
+//! 84. With 64 it is 2.9 µs against 6.5, since a probing worker stays away from the lock
+//! meanwhile.
 //!
 //! Why so few probes ([`PROBES`]): where all workers work, all of them are in vain. `cargo study
 //! all89/fig3.4` shows what a creation costs then.
