@@ -8,11 +8,13 @@
 //!   structure that is empty at first. The figure is the time of a window, divided by the pairs of
 //!   all threads.
 //! - `between two threads` and `pipeline`: a value that threads hand to other threads.
+//! - `heaps of N entries`: one thread, which takes the smallest entry out and puts it in again.
 //!
 //! The contests `structures` and `handover` of `stanchion-contests` measure the same with other
 //! work between the operations, and tails, fairness, processor time and regret.
 
 mod cells;
+mod held;
 mod suite;
 
 use stanchion_contests::{handover, structures};
@@ -24,6 +26,7 @@ fn main() {
         &[
             |criterion| cells::measure(criterion, structures::cells()),
             |criterion| cells::measure(criterion, handover::cells()),
+            held::measure,
         ],
     );
 }

@@ -64,10 +64,11 @@ pub struct LockedSequentialHeap<S, L = RawPolicyMutex> {
     heap: Guarded<S, L>,
 }
 
-/// The heap of the paper: a skew heap under one lock.
+/// The heap of the paper: a skew heap under one lock. It moves no entry, so it suits large ones.
 pub type LockedHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<SkewHeap<K, V>, L>;
 
-/// An array with four children to a node, under one lock.
+/// An array with four children to a node, under one lock. The heap to use if you do not know which
+/// to use, best with [`Barging`](crate::barging::Barging).
 pub type LockedArrayHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<QuaternaryHeap<K, V>, L>;
 
 impl<S: SequentialHeap> LockedSequentialHeap<S> {

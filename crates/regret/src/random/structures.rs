@@ -125,7 +125,7 @@ fn stacks() -> Contestants {
 }
 
 fn heaps() -> Contestants {
-    contestants(structures::heaps(), "heap", "LockedHeap<Barging>")
+    contestants(structures::heaps(), "heap", "LockedArrayHeap<Barging>")
 }
 
 fn counters() -> Contestants {

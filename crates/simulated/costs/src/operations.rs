@@ -355,8 +355,8 @@ pub(crate) fn all() -> Vec<Operation> {
             "LockedStack<Barging> push, pop" => |threads| {
                 stacks(threads, lockfree::stack::LockedStack::<u64, Barging>::default)
             },
-            "LockedHeap<Barging> push, pop" => |threads| {
-                heaps(threads, lockfree::heap::LockedHeap::<u64, u64, Barging>::default)
+            "LockedArrayHeap<Barging> push, pop" => |threads| {
+                heaps(threads, lockfree::heap::LockedArrayHeap::<u64, u64, Barging>::default)
             },
         },
     ] {

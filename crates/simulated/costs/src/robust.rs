@@ -32,7 +32,7 @@ const DEFAULTS: [&str; 10] = [
     "lockfree::LockedRing push, pop",
     "LockedQueue<Barging> push, pop",
     "LockedStack<Barging> push, pop",
-    "LockedHeap<Barging> push, pop",
+    "LockedArrayHeap<Barging> push, pop",
     "lockfree::FaaArrayQueue push, pop",
     "barrier::CoResident wait",
     "threadpool::Worker join, stolen",

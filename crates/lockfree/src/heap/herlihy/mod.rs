@@ -88,7 +88,7 @@ use crate::memory::thread_cache::CacheGuard;
 /// - A stopped thread keeps back the free nodes of its cache, some dozens.
 ///
 /// Operations do not overlap: the more threads, the more is copied in vain. If no thread stops at a
-/// bad time, a [`LockedHeap`](super::LockedHeap) is faster.
+/// bad time, a [`LockedArrayHeap`](super::LockedArrayHeap) is faster.
 ///
 /// If comparing keys panics, every entry stays, and the entry that was to be pushed is dropped. An
 /// `Ord` may use the heap itself.

@@ -4,8 +4,9 @@
 //! Why not one heap: threads that all pop the smallest key must agree on which it is. Here no
 //! thread waits for a lock that is held: it goes to another heap. The price is that a popped key is
 //! only *among* the smallest. Programs that search best first usually do not mind, and check what
-//! they pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is
-//! several times faster (`cargo bench -p benches --bench lockfree -- heaps`).
+//! they pop anyway. It is for many processors: on two, a
+//! [`LockedArrayHeap`](super::LockedArrayHeap) is several times faster
+//! (`cargo bench -p benches --bench lockfree -- heaps`).
 //!
 //! ```text
 //! push:  any heap with a free lock

@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1971;
+pub(super) const AVERAGE: u32 = 1970;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -47,7 +47,7 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("lockfree", "guarded.rs", 654),
     ("lockfree", "heap/herlihy/mod.rs", 3690),
     ("lockfree", "heap/herlihy/nodes.rs", 933),
-    ("lockfree", "heap/multi_queue/mod.rs", 3064),
+    ("lockfree", "heap/multi_queue/mod.rs", 3098),
     ("lockfree", "heap/words.rs", 1450),
     ("lockfree", "herlihy.rs", 2665),
     ("lockfree", "linked_cell.rs", 1725),
@@ -67,11 +67,11 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("machine", "sharing.rs", 5033),
     ("spin", "anderson.rs", 1167),
     ("spin", "clh.rs", 1100),
-    ("spin", "contention.rs", 1693),
+    ("spin", "contention.rs", 1701),
     ("spin", "mcs.rs", 950),
     ("spin", "preemption_safe.rs", 1353),
     ("spin", "recovering.rs", 1267),
-    ("spin", "test_and_set.rs", 1377),
+    ("spin", "test_and_set.rs", 1235),
     ("spin", "ticket.rs", 825),
     ("spin", "time_published_mcs.rs", 1833),
     ("study-programs", "ms97/linked/queue.rs", 1250),
