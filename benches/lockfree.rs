@@ -14,7 +14,7 @@
 //! work between the operations, and tails, fairness, processor time and regret.
 
 mod cells;
-mod held;
+mod heaps;
 mod suite;
 
 use stanchion_contests::{handover, structures};
@@ -22,11 +22,11 @@ use stanchion_contests::{handover, structures};
 fn main() {
     suite::main(
         "lockfree",
-        "about 2 minutes, with --quick 1",
+        "about 3 minutes, with --quick 1",
         &[
             |criterion| cells::measure(criterion, structures::cells()),
             |criterion| cells::measure(criterion, handover::cells()),
-            held::measure,
+            heaps::measure,
         ],
     );
 }
