@@ -33,9 +33,9 @@ use crate::guarded::Guarded;
 /// that panics loses only the entry that was to be pushed.
 ///
 /// ```
-/// use stanchion_lockfree::heap::LockedHeap;
+/// use stanchion_lockfree::heap::LockedArrayHeap;
 ///
-/// static HEAP: LockedHeap<u32, &str> = LockedHeap::new();
+/// static HEAP: LockedArrayHeap<u32, &str> = LockedArrayHeap::new();
 /// HEAP.push(2, "second");
 /// HEAP.push(1, "first");
 /// assert_eq!(HEAP.pop_min(), Some((1, "first")));
@@ -64,7 +64,7 @@ pub struct LockedSequentialHeap<S, L = RawPolicyMutex> {
     heap: Guarded<S, L>,
 }
 
-/// The heap of the paper: a skew heap under one lock. It moves no entry, so it suits large ones.
+/// The heap of the paper: a skew heap under one lock. It moves no entry: for few and large ones.
 pub type LockedHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<SkewHeap<K, V>, L>;
 
 /// An array with four children to a node, under one lock. The heap to use if you do not know which

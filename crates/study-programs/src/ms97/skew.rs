@@ -1,7 +1,7 @@
 //! The paper's heap under one lock: a skew heap, with the lock on a cache line of its own.
 //!
-//! Why not the crate's [`LockedHeap`](stanchion_lockfree::heap::LockedHeap): that is an array, and
-//! the paper compares "link-based queues, stacks, and skew heaps" (section 4).
+//! Why not the crate's [`LockedHeap`](stanchion_lockfree::heap::LockedHeap): its nodes lie in
+//! one block, and the paper compares "link-based queues, stacks, and skew heaps" (section 4).
 //!
 //! # Invariants
 //!
