@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Verdict(String),
     /// Several tasks failed; each has said why.
-    #[error("{} of the tasks failed: {}", .0.len(), .0.join(", "))]
+    #[error("{} of the tasks failed:\n{}", .0.len(), .0.join("\n"))]
     Tasks(Vec<String>),
 }
 

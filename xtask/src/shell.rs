@@ -259,6 +259,9 @@ fn threads(process: &Path) -> String {
     if names.is_empty() { String::new() } else { format!(" (threads: {})", names.join(", ")) }
 }
 
+/// The most characters of a command that are told: some have all their tests as arguments.
+const LONGEST_COMMAND: usize = 300;
+
 /// Returns all processes that run.
 fn running() -> Vec<Process> {
     let mut processes = Vec::new();
@@ -276,7 +279,8 @@ fn running() -> Vec<Process> {
             continue;
         }
         let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-        let line = format!("{number:>8} {state} {}{}", command.trim_end(), threads(&entry.path()));
+        let command: String = command.trim_end().chars().take(LONGEST_COMMAND).collect();
+        let line = format!("{number:>8} {state} {command}{}", threads(&entry.path()));
         processes.push(Process { number, parent, line });
     }
     processes

@@ -69,7 +69,7 @@ pub(crate) fn aarch64(options: &Options) -> Result {
             Ok(tests) => said.push(format!("{name:16} {tests}")),
             Err(why) => {
                 said.push(format!("{name:16} FAILED: {why}"));
-                wrong.push(name);
+                wrong.push(format!("{name} ({why})"));
             }
         }
     }
@@ -124,9 +124,13 @@ impl Emulated {
         compile.args(["--target", TARGET, &linker(debian), &sysroot(debian), "-o"]).arg(&library);
         compile.arg(shell::root().join("xtask/src/aarch64/started.rs"));
         shell::run(compile.env("STANCHION_EMULATOR", &emulator))?;
+        // GLib before 2.76 has an allocator with locks of its own. A child that was forked while
+        // another thread held one of them waits for it for ever; malloc's locks are free in a
+        // child. (https://gitlab.com/qemu-project/qemu/-/issues/285)
         let text = format!(
             "#!/bin/sh\n\
              export LD_LIBRARY_PATH='{}'\n\
+             export G_SLICE=always-malloc\n\
              exec '{}' -R {ADDRESSES} -L '{}' -U LD_LIBRARY_PATH -E LD_PRELOAD='{}' \"$@\"\n",
             debian.libraries(),
             debian.program("qemu-aarch64").display(),
@@ -161,7 +165,8 @@ impl Emulated {
         let (status, output) = shell::run_seen(&mut command)?;
         let [passed, failed, ignored, left_out] = crate::ci::tally(&output);
         if !status.success() || failed > 0 {
-            return Ok(Err(format!("{failed} failed of {}", passed + failed)));
+            let names = crate::ci::failed_tests(&output).join(", ");
+            return Ok(Err(format!("{failed} failed of {}: {names}", passed + failed)));
         }
         let listed: usize = excluded.iter().map(|excluded| excluded.tests.len()).sum();
         // More is no fault: a test that starts its program again for one test leaves out the

@@ -99,11 +99,16 @@ fn apart(task: &Task, program: &Path, log: &Path) -> Result {
     }
 }
 
-/// Returns a task's own last lines: all after the table of what it took.
+/// Returns a task's own last lines: all after the table of what it took, without its summary. The
+/// lines of cargo that name the failed test programs come after them.
 fn why(log: &Path, command: &str) -> String {
     let text = String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned();
-    let said = text.rsplit_once(" FAILED: ").map(|(_, said)| said.trim_end().to_owned());
-    said.unwrap_or_else(|| format!("`{command}` did not get to its end; its output above says why"))
+    let Some((before, said)) = text.rsplit_once(" FAILED: ") else {
+        return format!("`{command}` did not get to its end; its output above says why");
+    };
+    let said = said.rsplit_once("\nxtask: ").map_or(said, |(said, _)| said).trim_end();
+    let programs = before.lines().filter(|line| line.starts_with("error: test failed"));
+    [said].into_iter().chain(programs).collect::<Vec<_>>().join("\n")
 }
 
 /// The lines in which a task said what it left out.
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn failures_and_omissions_are_what_the_task_said() {
         let log = std::env::temp_dir().join(format!("stanchion-lanes-{}.txt", std::process::id()));
-        std::fs::write(&log, "noise\ntest  1.0 s  FAILED\n\ntest FAILED: cargo test failed\nwhy\nxtask: 1 of the tasks failed: test\n").unwrap();
+        std::fs::write(&log, "error: test failed, to rerun pass `-p x`\nnoise\ntest  1.0 s  FAILED\n\ntest FAILED: cargo test: b\nwhy\nxtask: 1 of the tasks failed:\ntest: cargo test: b\n").unwrap();
         let said = why(&log, "x");
         std::fs::write(&log, "noise\nSKIPPED: a part, for a reason\ntest SKIPPED: no\n").unwrap();
         let left_out = skipped(&log);
@@ -156,7 +161,7 @@ mod tests {
         let unsaid = why(&log, "x");
         std::fs::remove_file(&log).unwrap();
         assert_eq!(left_out, ["SKIPPED: a part, for a reason"]);
-        assert_eq!(said, "cargo test failed\nwhy\nxtask: 1 of the tasks failed: test");
+        assert_eq!(said, "cargo test: b\nwhy\nerror: test failed, to rerun pass `-p x`");
         assert!(unsaid.contains("did not get to its end"));
     }
 }

@@ -212,7 +212,7 @@ pub(crate) fn run(only: &[String], whole: bool) -> Result {
     for Ran { name, result, .. } in &ran {
         if let Err(failure) = result {
             println!("\n{name} FAILED: {failure}");
-            failed.push((*name).to_owned());
+            failed.push(format!("{name}: {}", first_line(&failure.to_string())));
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Tasks(failed)) }
@@ -320,7 +320,9 @@ fn test() -> Result {
     let tally = tally(&output);
     println!("\n{} passed, {} failed, {} ignored", tally[0], tally[1], tally[2]);
     if !status.success() {
-        return Err(Failure::verdict(format!("cargo test failed\n{}", failures(&output))));
+        let names = failed_tests(&output).join(", ");
+        let names = if names.is_empty() { "a program died or does not compile" } else { &names };
+        return Err(Failure::verdict(format!("cargo test: {names}\n{}", failures(&output))));
     }
     explored::check(&output, true)
 }
@@ -346,6 +348,21 @@ impl Section {
         };
         *self
     }
+}
+
+/// Returns the names of the tests that failed.
+pub(crate) fn failed_tests(output: &str) -> Vec<&str> {
+    let test = |line| str::strip_prefix(line, "test ")?.strip_suffix(" ... FAILED");
+    output.lines().filter_map(test).collect()
+}
+
+/// The most characters of a failure that the last lines repeat.
+const SHORT: usize = 300;
+
+/// Returns the first line of `text`, cut at [`SHORT`] characters: the very end of a long log names
+/// what failed, also where only its end is kept.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(SHORT).collect()
 }
 
 /// The most lines of failures that are repeated at the end.
@@ -392,6 +409,9 @@ mod tests {
         let output = "test a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\nwanted\n\nfailures:\n\n---- b stdout ----\nwhy\n\n\
                       test result: FAILED. 1 passed; 1 failed\ntest c ... ok";
         assert_eq!(failures(output), "failures:\n\n---- b stdout ----\nwhy\n");
+        assert_eq!(failed_tests(output), ["b"]);
+        assert_eq!(first_line("why\nmore"), "why");
+        assert_eq!(first_line(&"é".repeat(2 * SHORT)).chars().count(), SHORT);
         let long = format!("failures:\n{}", "line\n".repeat(2 * REPEATED));
         assert_eq!(failures(&long).lines().count(), REPEATED + 1);
         assert!(failures(&long).ends_with("(more is above)"));
