@@ -30,16 +30,21 @@ fn beside_a_hog<R: Send + 'static>(
     executor: &GangExecutor,
     body: impl Fn(&mut Member) -> R + Send + Sync + 'static,
 ) -> R {
-    let over = Arc::new(AtomicBool::new(false));
+    let (begun, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let hog = {
-        let over = Arc::clone(&over);
+        let (begun, over) = (Arc::clone(&begun), Arc::clone(&over));
         executor.spawn(1, move |_: &mut Member| {
+            begun.store(true, SeqCst);
             while !over.load(SeqCst) {
                 std::hint::spin_loop();
             }
             Ok(())
         })
     };
+    // A hog that does not run yet does not keep its processor beyond its turn.
+    while !begun.load(SeqCst) {
+        std::thread::yield_now();
+    }
     let done = executor.spawn(1, move |member: &mut Member| Ok(body(member)));
     let done = done.unwrap().join().unwrap().pop().unwrap();
     over.store(true, SeqCst);
