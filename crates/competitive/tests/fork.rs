@@ -51,7 +51,7 @@ fn contend(mutex: &PolicyMutex<usize, AlwaysBlock>) {
             scope.spawn(|| {
                 for round in 0..ROUNDS {
                     let mut count = mutex.lock();
-                    // Each takes milliseconds beside a busy process.
+                    // A yield takes milliseconds beside a busy process.
                     if round % 10 == 0 {
                         thread::yield_now();
                     }

@@ -165,8 +165,8 @@ impl Emulated {
         let (status, output) = shell::run_seen(&mut command)?;
         let [passed, failed, ignored, left_out] = crate::ci::tally(&output);
         if !status.success() || failed > 0 {
-            let names = crate::ci::failed_tests(&output).join(", ");
-            return Ok(Err(format!("{failed} failed of {}: {names}", passed + failed)));
+            let tests = crate::ci::failed_tests(&output);
+            return Ok(Err(format!("{failed} failed of {}: {tests}", passed + failed)));
         }
         let listed: usize = excluded.iter().map(|excluded| excluded.tests.len()).sum();
         // More is no fault: a test that starts its program again for one test leaves out the

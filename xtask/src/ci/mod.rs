@@ -320,9 +320,8 @@ fn test() -> Result {
     let tally = tally(&output);
     println!("\n{} passed, {} failed, {} ignored", tally[0], tally[1], tally[2]);
     if !status.success() {
-        let names = failed_tests(&output).join(", ");
-        let names = if names.is_empty() { "a program died or does not compile" } else { &names };
-        return Err(Failure::verdict(format!("cargo test: {names}\n{}", failures(&output))));
+        let tests = failed_tests(&output);
+        return Err(Failure::verdict(format!("cargo test: {tests}\n{}", failures(&output))));
     }
     explored::check(&output, true)
 }
@@ -350,10 +349,11 @@ impl Section {
     }
 }
 
-/// Returns the names of the tests that failed.
-pub(crate) fn failed_tests(output: &str) -> Vec<&str> {
+/// Returns the names of the tests that failed, or what else may be wrong if none did.
+pub(crate) fn failed_tests(output: &str) -> String {
     let test = |line| str::strip_prefix(line, "test ")?.strip_suffix(" ... FAILED");
-    output.lines().filter_map(test).collect()
+    let names: Vec<_> = output.lines().filter_map(test).collect();
+    if names.is_empty() { "a program died or does not compile".into() } else { names.join(", ") }
 }
 
 /// The most characters of a failure that the last lines repeat.
@@ -409,7 +409,8 @@ mod tests {
         let output = "test a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\nwanted\n\nfailures:\n\n---- b stdout ----\nwhy\n\n\
                       test result: FAILED. 1 passed; 1 failed\ntest c ... ok";
         assert_eq!(failures(output), "failures:\n\n---- b stdout ----\nwhy\n");
-        assert_eq!(failed_tests(output), ["b"]);
+        assert_eq!(failed_tests(output), "b");
+        assert!(failed_tests("test a ... ok").contains("died"));
         assert_eq!(first_line("why\nmore"), "why");
         assert_eq!(first_line(&"é".repeat(2 * SHORT)).chars().count(), SHORT);
         let long = format!("failures:\n{}", "line\n".repeat(2 * REPEATED));

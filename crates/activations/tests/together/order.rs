@@ -3,7 +3,7 @@
 //!
 //! The counts are of turns and not of time. On two processors, and where a thread comes back from
 //! the kernel, a kernel thread that the system does not run for a while lets the others take more
-//! turns; so those tests take the median.
+//! turns; so those tests take the median or the least.
 
 use std::hint::spin_loop;
 use std::io::{Read, Write};
@@ -120,8 +120,8 @@ fn median(round: impl FnMut() -> usize) -> usize {
     sorted(round)[ROUNDS / 2]
 }
 
-/// Returns the median of turns on one processor, and the least of those on several. There the
-/// others go on with their turns until the kernel lets the thread run that has its turn: on a busy
+/// Returns the median of the counts on one processor, and the least of them on several. There other
+/// threads take turns until the kernel runs the thread that is back from its block. On a busy
 /// machine that takes milliseconds.
 fn usual(counts: [usize; ROUNDS], processors: usize) -> usize {
     if processors == 1 { counts[ROUNDS / 2] } else { counts[0] }
