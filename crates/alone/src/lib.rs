@@ -16,9 +16,11 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+mod sleepers;
 
 #[cfg(target_os = "linux")]
 pub use linux::{filter, in_a_fork, limit_memory, refusal, threads};
+pub use sleepers::Sleepers;
 
 use std::env;
 use std::process::{Command, ExitStatus};

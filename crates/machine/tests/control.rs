@@ -279,6 +279,9 @@ fn a_trial_leaves_the_flag_of_the_policy_as_it_was() {
 /// The parameter that the kernel wants beside a policy without levels.
 static NORMAL: libc::c_int = 0;
 
+/// The longest time that a child takes beside busy processes.
+const MOST_SECONDS: u32 = 600;
+
 /// Runs `body` in a child of `fork`. Returns whether it returns `true` there.
 fn in_a_child(body: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child uses the allocator, which the C library makes ready for that, and no lock
@@ -286,6 +289,8 @@ fn in_a_child(body: impl FnOnce() -> bool) -> bool {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
+        // SAFETY: ends a child that waits for ever.
+        unsafe { libc::alarm(MOST_SECONDS) };
         let right = catch_unwind(AssertUnwindSafe(body)).unwrap_or(false);
         // SAFETY: ends the child, which shares the parent's exit handlers.
         unsafe { libc::_exit(i32::from(!right)) };
@@ -322,34 +327,38 @@ fn a_child_of_fork_finds_no_thread_of_its_parent() {
     );
 }
 
+/// The child starts a thread, which it could not do if it had been forked while a thread of another
+/// test started.
 #[test]
 fn a_place_is_free_in_a_child_of_fork() {
-    can_interrupt().unwrap();
-    let gate = Arc::new(Gate::default());
-    let mut allowed = Some(allow(Arc::clone(&gate)).unwrap());
-    let right = in_a_child(|| {
-        let empty = !gate.place.interrupt();
-        // The thread that forked was in the place. It enters again. The child has a copy of the
-        // guard of its first stay, and dropping that does not end the second stay.
-        let again = allow(Arc::clone(&gate)).unwrap();
-        drop(allowed.take());
-        let there = gate.place.interrupt() && gate.arrived() == 1;
-        let taken = matches!(allow(Arc::new(Gate::default())), Err(Refused::Already));
-        drop(again);
-        // Another thread of the child can have it.
-        let other = thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                let _allowed = allow(Arc::clone(&gate)).unwrap();
-                gate.place.interrupt()
+    stanchion_alone::alone("a_place_is_free_in_a_child_of_fork", || {
+        can_interrupt().unwrap();
+        let gate = Arc::new(Gate::default());
+        let mut allowed = Some(allow(Arc::clone(&gate)).unwrap());
+        let right = in_a_child(|| {
+            let empty = !gate.place.interrupt();
+            // The thread that forked was in the place. It enters again. The child has a copy of the
+            // guard of its first stay, and dropping that does not end the second stay.
+            let again = allow(Arc::clone(&gate)).unwrap();
+            drop(allowed.take());
+            let there = gate.place.interrupt() && gate.arrived() == 1;
+            let taken = matches!(allow(Arc::new(Gate::default())), Err(Refused::Already));
+            drop(again);
+            // Another thread of the child can have it.
+            let other = thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    let _allowed = allow(Arc::clone(&gate)).unwrap();
+                    gate.place.interrupt()
+                });
+                other.join().unwrap()
             });
-            other.join().unwrap()
+            empty && there && taken && other && !gate.place.interrupt()
         });
-        empty && there && taken && other && !gate.place.interrupt()
+        assert!(right);
+        assert!(gate.place.interrupt(), "the parent's thread is still there");
+        assert_eq!(gate.arrived(), 1);
+        drop(allowed);
     });
-    assert!(right);
-    assert!(gate.place.interrupt(), "the parent's thread is still there");
-    assert_eq!(gate.arrived(), 1);
-    drop(allowed);
 }
 
 /// The test runs in a process of its own, which ignores all signals that would do.

@@ -205,8 +205,12 @@ mod tests {
         }
     }
 
+    /// Locked by a test while it needs slots, or takes all.
+    static TABLE_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn it_learns_and_follows() {
+        let _alone = TABLE_TESTS.lock();
         let policy = OptimalOnlineApproximation::<32>::INIT;
         let contention = Contention::of_cost(10_000);
         assert_eq!(policy.threshold(&contention), 10_000);
@@ -222,6 +226,7 @@ mod tests {
 
     #[test]
     fn places_come_back_and_a_full_table_is_no_harm() {
+        let _alone = TABLE_TESTS.lock();
         let contention = Contention::of_cost(10_000);
         let locks: [_; SLOTS + 8] =
             core::array::from_fn(|_| OptimalOnlineApproximation::<32>::INIT);

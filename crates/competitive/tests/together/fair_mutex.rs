@@ -1,9 +1,10 @@
 //! The fair mutex with real threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use stanchion_alone::Sleepers;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock, AlwaysSpin, Policy};
 use stanchion_competitive::{
     Condvar, FairMutex, FairMutexGuard, MappedFairMutexGuard, RawFairMutex, const_fair_mutex,
@@ -43,30 +44,22 @@ fn one_thread_at_a_time_holds_it() {
     excludes::<AlwaysSpin>();
 }
 
-/// Returns whether the kernel has put that thread of this process to sleep.
-#[cfg(target_os = "linux")]
-fn is_asleep(thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S")))
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sleeper_is_not_overtaken() {
     within(Duration::from_secs(60), || {
         const ROUNDS: usize = 30;
         static MUTEX: PolicyFairMutex<(), AlwaysBlock> = PolicyFairMutex::new(());
-        static SLEEPER: AtomicI32 = AtomicI32::new(0);
+        static WAITERS: Sleepers = Sleepers::new();
         static WANTED: AtomicUsize = AtomicUsize::new(0);
         static GOT: AtomicUsize = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // SAFETY: it has no preconditions.
-                SLEEPER.store(unsafe { libc::gettid() }, Relaxed);
                 for round in 1..=ROUNDS {
                     while WANTED.load(Relaxed) < round {
                         std::hint::spin_loop();
                     }
+                    WAITERS.arrive();
                     let _guard = MUTEX.lock();
                     GOT.store(round, Relaxed);
                 }
@@ -74,9 +67,7 @@ fn a_sleeper_is_not_overtaken() {
             for round in 1..=ROUNDS {
                 let guard = MUTEX.lock();
                 WANTED.store(round, Relaxed);
-                while SLEEPER.load(Relaxed) == 0 || !is_asleep(SLEEPER.load(Relaxed)) {
-                    std::thread::yield_now();
-                }
+                WAITERS.until_asleep(round);
                 drop(guard);
                 // Either the sleeper holds it still, or it has had it.
                 let free = MUTEX.try_lock();

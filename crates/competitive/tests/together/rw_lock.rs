@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use lock_api::RawMutex;
+use stanchion_alone::Sleepers;
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin, LastThreeSamples};
 use stanchion_competitive::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, Policy, PolicyRwLock, RawPolicyMutex, RawRwLock,
@@ -432,18 +433,19 @@ fn a_writer_lets_all_readers_in_that_slept_long() {
     const READERS: usize = 20;
     within(Duration::from_secs(60), || {
         let lock = RwLock::new(0);
-        let all_in = Barrier::new(READERS);
+        let (all_in, waiters) = (Barrier::new(READERS), Sleepers::new());
         std::thread::scope(|scope| {
             let writing = lock.write();
             for _ in 0..READERS {
                 scope.spawn(|| {
+                    waiters.arrive();
                     let reading = lock.read();
                     // Passes only when all the others read at the same time.
                     all_in.wait();
                     assert_eq!(*reading, 0);
                 });
             }
-            until_readers_wait(&lock, READERS);
+            waiters.until_asleep(READERS);
             std::thread::sleep(Duration::from_millis(10));
             let writer = scope.spawn(|| *lock.write() += 1);
             drop(writing);

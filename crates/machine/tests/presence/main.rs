@@ -169,8 +169,12 @@ fn while_the_count_is_odd_and_unchanged_the_thread_does_nothing() {
         let ring = ring.recv().unwrap();
         let (mut off, mut on, mut beats) = (0_u64, 0_u64, 0_u64);
         let start = Instant::now();
-        while ring.count() < SWITCHES || off == 0 {
-            assert!(start.elapsed() < Duration::from_secs(60), "{} switches", ring.count());
+        // A thread that is on a processor makes progress at some time. An interrupt or the
+        // hypervisor may have taken it whenever it is looked at.
+        let progress_is_seen = holder_cpu != my_cpu;
+        while ring.count() < SWITCHES || off == 0 || (progress_is_seen && beats == 0) {
+            let in_time = start.elapsed() < Duration::from_secs(60);
+            assert!(in_time, "{} switches, {beats} of {on} saw progress", ring.count());
             let before = ring.count();
             let first = heart.load(SeqCst);
             for _ in 0..100 {
@@ -189,9 +193,7 @@ fn while_the_count_is_odd_and_unchanged_the_thread_does_nothing() {
             }
         }
         stop.store(true, SeqCst);
-        // If it is on a processor without progress, the hypervisor or an interrupt has taken it.
         eprintln!("{off} looks off the processor, {on} looks on it, of which {beats} saw progress");
-        assert!(holder_cpu == my_cpu || beats > on / 2, "{beats} of {on}");
     });
 }
 
