@@ -6,6 +6,9 @@
 //! [`TIMES`] waits. With `wakers` the first thread ends a wait of each function of the C library.
 //! It prints `ok` at its end.
 
+#[cfg(target_os = "linux")]
+mod asleep;
+
 #[cfg(not(target_os = "linux"))]
 fn main() {
     println!("ok");
@@ -26,6 +29,8 @@ mod linux {
     use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
     use std::thread;
     use std::time::Duration;
+
+    use super::asleep::sleeps;
 
     /// The number of waits of each kind.
     const TIMES: usize = 5;
@@ -63,13 +68,6 @@ mod linux {
             }
             act();
         });
-    }
-
-    /// Returns whether a thread sleeps.
-    fn sleeps(thread: i32) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-        // The state follows the name, which is in parentheses.
-        stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
     }
 
     /// Computes for so much processor time of this thread.
@@ -196,8 +194,13 @@ mod linux {
                 || c!(pthread_barrier_wait(barrier.get())),
             );
             let joined = thread::Builder::new().name("started".to_owned());
-            let joined = joined.spawn(|| {
-                thread::sleep(HELD);
+            // SAFETY: asks for a number.
+            let joiner = unsafe { libc::gettid() };
+            let joined = joined.spawn(move || {
+                // The first thread sleeps in `join` only.
+                while !sleeps(joiner) {
+                    thread::sleep(Duration::from_millis(1));
+                }
                 // SAFETY: asks for this thread.
                 let me = unsafe { libc::pthread_self() };
                 c!(pthread_setname_np(me, c"joined".as_ptr()));

@@ -1,10 +1,17 @@
 //! A server on the loopback interface, for tests that observe a running process:
 //! `server [hidden]`.
 //!
-//! It prints its port. Each line that a client sends is a number, and the answer is its square. The
-//! line `interrupted` gets the number of system calls that a signal interrupted. Three threads wait
-//! for a condition that never comes, one thread computes, and one sleeps until a signal comes. With
-//! `hidden` other processes of the user may not look into it. It ends with its standard input.
+//! It prints its port once one of its threads computes and all others sleep. Each line that a
+//! client sends is a number, and the answer is its square. The line `interrupted` gets the number
+//! of system calls that a signal interrupted. Three threads wait for a condition that never comes,
+//! one thread computes, and one sleeps until a signal comes. With `hidden` other processes of the
+//! user may not look into it. It ends with its standard input.
+
+#[cfg(target_os = "linux")]
+mod asleep;
+#[cfg(target_os = "linux")]
+#[path = "asleep/others.rs"]
+mod others;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -14,13 +21,20 @@ mod linux {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Condvar, Mutex};
     use std::thread;
+    use std::time::Duration;
+
+    use super::others::until_others_sleep;
 
     /// The number of system calls that a signal interrupted.
     static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
     /// The steps of the computing thread.
     static STEPS: AtomicU64 = AtomicU64::new(0);
-    /// A condition that never comes.
-    static NEVER: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    /// The number of threads that wait for a condition. Each of them counts itself.
+    static WAITING: Mutex<usize> = Mutex::new(0);
+    /// The condition, which never comes.
+    static NEVER: Condvar = Condvar::new();
+    /// The number of threads that are to wait for the condition.
+    const WAITERS: usize = 3;
 
     /// Reads from a socket, and counts the interruptions that the standard library hides.
     struct Counted(RawFd);
@@ -63,10 +77,11 @@ mod linux {
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
         }
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        for _ in 0..3 {
+        for _ in 0..WAITERS {
             named("waits", || {
-                let held = NEVER.0.lock().unwrap();
-                let _held = NEVER.1.wait_while(held, |_| true);
+                let mut waiting = WAITING.lock().unwrap();
+                *waiting += 1;
+                let _waiting = NEVER.wait_while(waiting, |_| true);
             });
         }
         named("computes", || {
@@ -81,7 +96,6 @@ mod linux {
                 INTERRUPTED.fetch_add(1, Ordering::Relaxed);
             }
         });
-        println!("{}", listener.local_addr().expect("it is bound").port());
         for worker in 0..2 {
             let listener = listener.try_clone().expect("there is a descriptor");
             named(&format!("worker-{worker}"), move || {
@@ -89,6 +103,12 @@ mod linux {
                 listener.incoming().flatten().for_each(|client| drop(serve(client)));
             });
         }
+        // A waiter that has counted itself gives the mutex back as a part of its wait.
+        while *WAITING.lock().unwrap() < WAITERS || STEPS.load(Ordering::Relaxed) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        until_others_sleep("computes");
+        println!("{}", listener.local_addr().expect("it is bound").port());
         let _ = io::stdin().read_to_end(&mut Vec::new());
     }
 }

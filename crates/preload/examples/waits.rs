@@ -10,6 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
+use asleep::sleeps;
+
+#[cfg(target_os = "linux")]
+mod asleep;
+#[cfg(target_os = "linux")]
 #[path = "hostile/filter.rs"]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -47,14 +52,6 @@ fn each(wait: impl Fn() + Sync, hold: impl Fn(&dyn Fn())) {
 fn number_of_thread() -> i32 {
     // SAFETY: asks for a number.
     unsafe { libc::gettid() }
-}
-
-/// Returns whether a thread sleeps. Beside other load it may take long until it does.
-#[cfg(target_os = "linux")]
-fn sleeps(thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    // The state follows the name, which is in parentheses.
-    stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
 }
 
 /// Returns the time after `time` from now on `clock`.

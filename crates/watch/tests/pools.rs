@@ -80,17 +80,22 @@ mod tokio_runtimes {
         let mut sampler = watch.sampler();
         for _ in 0..2 {
             runtime.block_on(async { tokio::task::yield_now().await });
-            // It parked while it waited for the other thread.
+            // It parks while it waits for the other thread, which sends once it has seen that.
             let (send, received) = tokio::sync::oneshot::channel();
-            let sender = thread::spawn(move || {
-                thread::sleep(Duration::from_millis(5));
-                send.send(()).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut parks = 0;
+                    let sample = until(&mut sampler, |sample| {
+                        parks += sample.workers.iter().map(|one| one.parks).sum::<u64>();
+                        sample.workers.iter().any(|one| one.state == State::Parked)
+                    });
+                    assert_eq!(sample.workers.len(), 1, "{sample:#?}");
+                    assert!(parks > 0, "{sample:#?}");
+                    send.send(()).unwrap();
+                });
+                runtime.block_on(received).unwrap();
             });
-            runtime.block_on(received).unwrap();
-            sender.join().unwrap();
-            let sample = sampler.sample();
-            assert_eq!(sample.workers.len(), 1, "{sample:#?}");
-            assert!(sample.workers[0].parks > 0, "{sample:#?}");
+            assert_eq!(sampler.sample().workers.len(), 1);
             watch.leave();
             assert!(sampler.sample().workers.is_empty());
         }

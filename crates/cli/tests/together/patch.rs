@@ -266,6 +266,20 @@ fn each_wait_counts_once(folder: &Path) {
     }
 }
 
+/// Runs `stanchion stalls` until `missing` finds nothing missing in its output.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+fn until_stalls(id: &str, missing: impl Fn(&str) -> Option<String>) {
+    let began = std::time::Instant::now();
+    loop {
+        let mut stalls = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+        let done = stalls.args(["stalls", id]).output().expect("it runs");
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        let said = text(&done.stdout);
+        let Some(missing) = missing(&said) else { return };
+        assert!(began.elapsed().as_secs() < 60, "{missing}:\n{said}");
+    }
+}
+
 /// Asks for the locks of a child of a fork, and of a program without descriptors.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 fn a_table_that_cannot_be_read_has_a_reason(folder: &Path) {
@@ -283,11 +297,11 @@ fn a_table_that_cannot_be_read_has_a_reason(folder: &Path) {
         (child.trim(), format!("it is a fork of the process {parent_id}")),
         (&parent_id, "the program has closed its descriptor".to_owned()),
     ] {
-        let mut stalls = Command::new(env!("CARGO_BIN_EXE_stanchion"));
-        let done = stalls.args(["stalls", id]).output().expect("it runs");
-        let said = text(&done.stdout);
-        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-        assert!(said.contains(&reason) && said.contains("not recorded: in read"), "{said}");
+        // The process is about to read, and may not do so yet.
+        until_stalls(id, |said| {
+            let parts = [&*reason, "not recorded: in read"];
+            parts.iter().find(|part| !said.contains(**part)).map(|part| (*part).to_owned())
+        });
     }
     drop(parent.stdin.take());
     assert!(parent.wait().unwrap().success());
@@ -315,50 +329,41 @@ fn a_stuck_program_is_explained(folder: &Path) {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "waiting\n");
-        let stalls = || {
-            let mut stalls = Command::new(env!("CARGO_BIN_EXE_stanchion"));
-            let done = stalls.args(["stalls", &child.id().to_string()]).output().expect("it runs");
-            assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-            text(&done.stdout)
-        };
-        let is_whole = |said: &str| {
-            let waits = if is_recorded { "that the shim sees or " } else { "" };
-            said.contains(&format!("7 threads, of which 5 in waits {waits}that are recorded"))
-        };
-        let began = std::time::Instant::now();
-        let said = loop {
-            let said = stalls();
-            let has_ring = said.contains("wait for each other");
-            if is_whole(&said) && has_ring && said.matches("; blocked in futex").count() == 2 {
-                break said;
-            }
-            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{said}");
-        };
-        drop(child.stdin.take());
-        assert!(child.wait().unwrap().success());
-        let of = |words: &[&str]| {
-            let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
-            let found = said.lines().filter(has_all).count();
-            assert_eq!(found, 1, "{words:?}:\n{said}");
-        };
         let (accounts, log) = (place("static ACCOUNTS"), place("static LOG"));
         let (accounts_first, log_second) = (place("let _accounts"), place("let _log"));
         // The shim knows the function.
         let function = if is_recorded { "Mutex in transfer::stuck" } else { "" };
-        of(&[" first ", "  lock  lock ", "(created at ", &log, function]);
-        of(&[" second ", "  lock  lock ", "(created at ", &accounts]);
-        of(&["held by ", "(first): exclusive, taken at", &accounts_first, "; blocked in futex"]);
-        of(&["held by ", "(second): exclusive, taken at ", "; blocked in futex"]);
-        of(&["wanted by ", "(first) for ", "exclusive, at ", &log_second]);
-        of(&["these threads wait for each other: ", "(first) for lock ", "(second) for lock "]);
-        of(&["held by ", "(computes): exclusive, taken at "]);
-        let computes = said.lines().find(|line| line.contains("(computes): ")).unwrap();
-        assert!(computes.contains("; runs") || computes.contains("; waits for a"), "{said}");
-        of(&["wanted by ", "(wants) for ", "exclusive, at "]);
-        of(&["wanted by ", "(tries) for ", "exclusive, at "]);
-        of(&["held by ", "(transfer): exclusive, taken at ", "; blocked in read"]);
-        of(&[" waits ", "  condition  with lock ", &place("static OPEN")]);
-        assert_eq!(said.matches("    held by ").count(), 4, "{said}");
+        let waits = if is_recorded { "that the shim sees or " } else { "" };
+        let counted = format!("7 threads, of which 5 in waits {waits}that are recorded");
+        let lines: &[&[&str]] = &[
+            &[&counted],
+            &[" first ", "  lock  lock ", "(created at ", &log, function],
+            &[" second ", "  lock  lock ", "(created at ", &accounts],
+            &["held by ", "(first): exclusive, taken at", &accounts_first, "; blocked in futex"],
+            &["held by ", "(second): exclusive, taken at ", "; blocked in futex"],
+            &["wanted by ", "(first) for ", "exclusive, at ", &log_second],
+            &["these threads wait for each other: ", "(first) for lock ", "(second) for lock "],
+            &["held by ", "(computes): exclusive, taken at "],
+            &["wanted by ", "(wants) for ", "exclusive, at "],
+            &["wanted by ", "(tries) for ", "exclusive, at "],
+            &["held by ", "(transfer): exclusive, taken at ", "; blocked in read"],
+            &[" waits ", "  condition  with lock ", &place("static OPEN")],
+        ];
+        until_stalls(&child.id().to_string(), |said| {
+            for words in lines {
+                let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+                if said.lines().filter(has_all).count() != 1 {
+                    return Some(format!("{words:?}"));
+                }
+            }
+            let computes = said.lines().find(|line| line.contains("(computes): "));
+            let computes = computes.unwrap_or_default();
+            let is_ready = computes.contains("; runs") || computes.contains("; waits for a");
+            let holders = said.matches("    held by ").count();
+            (!is_ready || holders != 4).then(|| format!("4 holders, not {holders}, or {computes}"))
+        });
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
     }
 }
 

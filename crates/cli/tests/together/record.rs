@@ -45,7 +45,19 @@ impl Place {
         command.env_remove("LD_PRELOAD").output().expect("it can be started")
     }
 
-    pub(crate) fn executable(&self, name: &str, contents: &[u8]) -> String {
+    /// Copies a program, and returns the path of the copy. Another process writes it: if this
+    /// process did, a child forked meanwhile could hold the file open for writing. The kernel runs
+    /// no such file.
+    pub(crate) fn copy_of(&self, program: &str) -> String {
+        let copy = self.path("copy");
+        let done = Command::new("cp").args([program, &copy]).status().expect("cp runs");
+        assert!(done.success());
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        copy
+    }
+
+    /// Writes a file that can be run once no process has it open for writing.
+    fn executable(&self, name: &str, contents: &[u8]) -> String {
         let path = self.path(name);
         fs::write(&path, contents).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

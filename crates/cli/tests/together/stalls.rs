@@ -74,17 +74,21 @@ fn stalls(id: u32) -> Output {
     command.args(["stalls", &id.to_string()]).output().expect("it can be started")
 }
 
-/// Calls `look` until it returns something with all these words, and returns that.
-fn until(words: &[&str], look: impl Fn() -> String) -> String {
+/// Calls `look` until `missing` finds nothing missing in what it returns, and returns that.
+fn until_whole(missing: impl Fn(&str) -> Option<String>, look: impl Fn() -> String) -> String {
     let began = Instant::now();
     loop {
         let said = look();
-        if words.iter().all(|word| said.contains(word)) {
-            return said;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "{words:?}: {said}");
+        let Some(missing) = missing(&said) else { return said };
+        assert!(began.elapsed() < Duration::from_secs(60), "{missing}: {said}");
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Calls `look` until it returns something with all these words, and returns that.
+fn until(words: &[&str], look: impl Fn() -> String) -> String {
+    let missing = |said: &str| words.iter().find(|word| !said.contains(**word));
+    until_whole(|said| missing(said).map(|word| (*word).to_owned()), look)
 }
 
 fn look(id: u32) -> String {
@@ -93,26 +97,40 @@ fn look(id: u32) -> String {
     text(&done.stdout)
 }
 
+/// Returns the line of the thread of that name, if there is one.
+fn line_of<'s>(said: &'s str, thread: &str) -> Option<&'s str> {
+    said.lines().find(|line| line.split_whitespace().nth(1) == Some(thread))
+}
+
 /// Returns the line of the thread of that name.
 fn line<'s>(said: &'s str, thread: &str) -> &'s str {
-    let of = |line: &&str| line.split_whitespace().nth(1) == Some(thread);
-    said.lines().find(of).unwrap_or_else(|| panic!("{thread}: {said}"))
+    line_of(said, thread).unwrap_or_else(|| panic!("{thread}: {said}"))
 }
 
 #[test]
 fn a_deadlock_is_explained_while_it_lasts_and_at_its_end() {
     let recorded = Recorded::start("deadlock", &[]);
     // A thread is in the table a little before it sleeps.
-    let asleep = || Some(look(recorded.program())).filter(|said| !said.contains("but /proc said"));
-    let said = until(&["of which 2 in waits"], || asleep().unwrap_or_default());
-    for thread in ["first", "second"] {
-        let line = line(&said, thread);
-        assert!(line.contains("lock  stalls: std Mutex in stalls::lock_second"), "{said}");
-        assert!(line.contains(" (stalls.rs:") && !line.contains("/proc"), "{said}");
-    }
-    assert!(line(&said, "computes").contains("not seen by the shim: running"), "{said}");
-    assert!(line(&said, "stalls").contains("not seen by the shim: in read"), "{said}");
-    assert!(said.contains("store no owner"), "{said}");
+    let (lock, place) = ("lock  stalls: std Mutex in stalls::lock_second", " (stalls.rs:");
+    let expected = [
+        ("first", [lock, place]),
+        ("second", [lock, place]),
+        ("computes", ["not seen by the shim: running", ""]),
+        ("stalls", ["not seen by the shim: in read", ""]),
+    ];
+    let missing = |said: &str| {
+        for words in ["of which 2 in waits", "store no owner"] {
+            if !said.contains(words) {
+                return Some(words.to_owned());
+            }
+        }
+        let has_all = |&(thread, parts): &(&str, [&str; 2])| {
+            let line = line_of(said, thread).unwrap_or_default();
+            parts.iter().all(|part| line.contains(part)) && !line.contains("/proc")
+        };
+        expected.iter().find(|line| !has_all(line)).map(|line| format!("{line:?}"))
+    };
+    until_whole(missing, || look(recorded.program()));
     let said = recorded.end();
     let left = said.lines().find(|line| line.contains("std Mutex in stalls::lock_second"));
     assert!(said.contains("had not ended"), "{said}");

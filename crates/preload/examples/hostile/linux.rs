@@ -7,7 +7,9 @@ use std::thread;
 
 use libc::pthread_mutex_t;
 
+use super::asleep;
 use super::filter::{self, Way};
+use super::others::until_others_sleep;
 
 /// A mutex of the C library in memory of any kind.
 #[derive(Clone, Copy)]
@@ -145,13 +147,23 @@ fn filtered(way: Way) {
     assert_eq!(WAITS.load(Ordering::SeqCst), 40);
 }
 
-/// Makes threads wait for the static mutex, and for a word.
+/// Makes threads wait for the static mutex, and for a word. Each of them waits for both.
 fn wait_often() {
-    let word = AtomicU32::new(0);
+    const THREADS: u32 = 3;
+    let (word, arrived) = (AtomicU32::new(0), AtomicU32::new(0));
+    // Waits until so many threads have arrived, and then until they sleep.
+    let until_asleep = |threads| {
+        while arrived.load(Ordering::SeqCst) < threads {
+            rest(1);
+        }
+        until_others_sleep("");
+    };
     thread::scope(|scope| {
-        for _ in 0..3 {
+        for _ in 0..THREADS {
             scope.spawn(|| {
+                arrived.fetch_add(1, Ordering::SeqCst);
                 wait_for_word(&word, 0);
+                arrived.fetch_add(1, Ordering::SeqCst);
                 for _ in 0..10 {
                     held_often().lock();
                     rest(1);
@@ -159,9 +171,12 @@ fn wait_often() {
                 }
             });
         }
-        rest(20);
+        until_asleep(THREADS);
+        held_often().lock();
         word.store(1, Ordering::Release);
         wake(word.as_ptr());
+        until_asleep(2 * THREADS);
+        held_often().unlock();
     });
 }
 
@@ -200,22 +215,25 @@ fn raw_threads() {
         | libc::CLONE_SIGHAND
         | libc::CLONE_THREAD
         | libc::CLONE_SYSVSEM;
-    for _ in 0..THREADS {
+    let threads = [(); THREADS].map(|()| {
         let stack = vec![0_u128; 8192].leak();
         let top = stack.as_mut_ptr_range().end.cast();
         // SAFETY: the function needs nothing, and the stack is its own.
-        assert!(unsafe { libc::clone(body, top, flags, ptr::null_mut()) } > 0);
-    }
+        let thread = unsafe { libc::clone(body, top, flags, ptr::null_mut()) };
+        assert!(thread > 0);
+        thread
+    });
     for turn in 0..50 {
-        rest(2);
+        // A thread that was woken does not sleep before it waits for the next value.
+        until_others_sleep("");
         WORD.store(turn + 1, Ordering::Release);
         wake(WORD.as_ptr());
     }
-    while ENDED.load(Ordering::SeqCst) < THREADS as u32 {
+    // Until they have left their stacks.
+    while threads.iter().any(|&thread| asleep::look(thread).is_some()) {
         rest(1);
     }
-    // Until they have left their stacks.
-    rest(20);
+    assert_eq!(ENDED.load(Ordering::SeqCst), THREADS as u32);
 }
 
 /// Lets many threads wait for a lock and for a word at the same time. Prints their number.
@@ -251,7 +269,7 @@ fn many_threads(wanted: usize) {
     while (WAITING.load(Ordering::SeqCst) as usize) < threads.len() {
         rest(1);
     }
-    rest(100);
+    until_others_sleep("");
     held_often().unlock();
     WORD.store(1, Ordering::Release);
     wake(WORD.as_ptr());

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use libc::{EBUSY, EINVAL, ETIMEDOUT, c_int, c_void, timespec};
 
+use super::asleep;
 use super::objects::{Cond, Mutex};
 
 /// The least time of a wait.
@@ -72,18 +73,12 @@ fn announce() {
     WAITER.store(unsafe { libc::gettid() }, Ordering::SeqCst);
 }
 
-/// Returns whether that thread sleeps.
-fn sleeps_now(thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-    // The state follows the name, which is in parentheses.
-    stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
-}
-
 /// Runs `hold` while a thread waits in `body`, and returns the thread's result.
 fn beside(body: extern "C" fn(*mut c_void) -> *mut c_void, hold: impl FnOnce()) -> usize {
     WAITER.store(0, Ordering::SeqCst);
     let thread = start(body);
-    while !matches!(WAITER.load(Ordering::SeqCst), waiter if waiter != 0 && sleeps_now(waiter)) {
+    while !matches!(WAITER.load(Ordering::SeqCst), waiter if waiter != 0 && asleep::sleeps(waiter))
+    {
         thread::sleep(Duration::from_millis(1));
     }
     thread::sleep(REST);
@@ -140,6 +135,10 @@ extern "C" fn awaits(_: *mut c_void) -> *mut c_void {
 }
 
 extern "C" fn rests(_: *mut c_void) -> *mut c_void {
+    // Until the main thread sleeps in its join, which then lasts as long as the rest.
+    while !asleep::sleeps(std::process::id().cast_signed()) {
+        thread::sleep(Duration::from_millis(1));
+    }
     // SAFETY: takes a number.
     succeeds(unsafe { libc::usleep(10_000) });
     ptr::null_mut()

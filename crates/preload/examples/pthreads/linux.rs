@@ -11,6 +11,8 @@ use libc::{
 };
 use objects::{Cond, Mutex};
 
+#[path = "../asleep/mod.rs"]
+mod asleep;
 mod calls;
 mod cancel;
 #[path = "../hostile/filter.rs"]
