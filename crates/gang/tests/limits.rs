@@ -77,12 +77,16 @@ fn an_idle_executor_uses_no_processor() {
             while asleep.load(Ordering::Relaxed) == 0 {
                 std::thread::yield_now();
             }
-            std::thread::sleep(Duration::from_millis(20));
-            let before = processor_time();
-            std::thread::sleep(Duration::from_millis(300));
-            let used = processor_time() - before;
-            // The sleeping test itself, and what the kernel adds to the thread that it interrupts.
-            assert!(used < 3_000_000, "{used} ns of 300 ms");
+            // Whatever still goes on ends in one of the windows. An executor that uses its
+            // processors does so in all of them.
+            let is_idle = (0..5).any(|_| {
+                let before = processor_time();
+                std::thread::sleep(Duration::from_millis(300));
+                // The sleeping test itself, and what the kernel adds to the thread that it
+                // interrupts.
+                processor_time() - before < 3_000_000
+            });
+            assert!(is_idle, "an idle executor used 3 ms and more in each of five spans of 300 ms");
             drop(send);
             assert_eq!(blocked.expect("a slot").join().expect("no panic"), [true]);
         });

@@ -8,8 +8,7 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::cell::Cell;
 use std::time::Instant;
 
 use common::{Calls, Shape, explains, history};
@@ -20,23 +19,29 @@ use stanchion_linearizability::{
     Budget, CheckError, Event, History, Random, Specification, check, check_within,
 };
 
-/// Counts what is allocated.
+/// An allocator that counts what each thread has allocated, so that tests beside each other do not
+/// disturb each other. A check runs in the thread of its caller.
 struct Counting;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The bytes that this thread has allocated, less those that it has freed.
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    /// The most that `NOW` has been since the last call of [`peak`].
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
 
 // SAFETY: all calls are the system allocator's.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
-        PEAK.fetch_max(now, Relaxed);
+        // The size of a layout fits.
+        NOW.set(NOW.get() + layout.size() as isize);
+        PEAK.set(PEAK.get().max(NOW.get()));
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
+        NOW.set(NOW.get() - layout.size() as isize);
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -45,15 +50,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `check` alone and returns the most bytes that were allocated meanwhile, beyond those
+/// Runs `check` and returns the most bytes that this thread had allocated meanwhile, beyond those
 /// before.
 fn peak<R>(check: impl FnOnce() -> R) -> (R, usize) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = NOW.load(Relaxed);
-    PEAK.store(before, Relaxed);
+    let before = NOW.get();
+    PEAK.set(before);
     let result = check();
-    (result, PEAK.load(Relaxed).saturating_sub(before))
+    (result, (PEAK.get() - before) as usize)
 }
 
 const THREADS: usize = 4;

@@ -12,8 +12,8 @@ use stanchion_machine::presence::{self, Declined};
 use stanchion_threadpool::strategy::SingleLock;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, blocking, scope, spawn};
 
-/// The lock of the tests that choose how pools see their workers. One test runs at a time, as
-/// declining is for the whole process.
+/// The lock of all tests of this program, which choose how pools see their workers. One test runs
+/// at a time: declining is for the whole process, and some tests count all monitors.
 struct Tier {
     _declined: Option<Declined>,
     _alone: MutexGuard<'static, ()>,
@@ -215,13 +215,15 @@ fn sleeps_of_monitors() -> usize {
 /// it.
 #[test]
 fn a_first_half_that_blocks_waits_for_the_second() {
-    let pool = pool(1);
-    for _ in 0..20 {
-        let (send, receive) = mpsc::channel();
-        let first = move || receive.recv().unwrap();
-        assert_eq!(pool.join(first, move || send.send(7).unwrap()).0, 7);
-    }
-    pool.shutdown();
+    in_both_tiers(|| {
+        let pool = pool(1);
+        for _ in 0..20 {
+            let (send, receive) = mpsc::channel();
+            let first = move || receive.recv().unwrap();
+            assert_eq!(pool.join(first, move || send.send(7).unwrap()).0, 7);
+        }
+        pool.shutdown();
+    });
 }
 
 #[test]
@@ -244,12 +246,14 @@ fn monitor_sleeps_while_nothing_is_ready() {
 
 #[test]
 fn no_worker_is_compensated_unless_asked() {
-    let pool = ThreadPool::new(1).unwrap();
-    pool.spawn(|| std::thread::sleep(Duration::from_millis(1)));
-    pool.spawn(|| ());
-    until(|| pool.metrics().total().tasks == 2);
-    assert_eq!((pool.metrics().compensations, pool.metrics().brief_compensations), (0, 0));
-    pool.shutdown();
+    in_both_tiers(|| {
+        let pool = ThreadPool::new(1).unwrap();
+        pool.spawn(|| std::thread::sleep(Duration::from_millis(1)));
+        pool.spawn(|| ());
+        until(|| pool.metrics().total().tasks == 2);
+        assert_eq!((pool.metrics().compensations, pool.metrics().brief_compensations), (0, 0));
+        pool.shutdown();
+    });
 }
 
 /// Returns how often threads of this name have given up their processors to wait.

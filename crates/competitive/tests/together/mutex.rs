@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
+use crate::common::within;
 use crate::payload::{Shared, in_time, rounds, shared};
 use stanchion_competitive::policy::Policy;
 use stanchion_competitive::{PolicyMutex, RawPolicyMutex};
@@ -146,6 +147,9 @@ fn a_forgotten_guard_keeps_it_locked<P: Policy + 'static>() {
 /// The last of two threads to leave a lock writes over its memory at once, while the other may
 /// still be on its way out of the release.
 fn freed_while_the_other_leaves<P: Policy + 'static>() {
+    /// Two threads meet in each round, which on a busy machine takes turns of its scheduler.
+    const LONG: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 600 });
+
     /// A lock of its own for each round, which ends as junk.
     struct Storage<P: Policy>(std::cell::UnsafeCell<mem::MaybeUninit<PolicyMutex<u32, P>>>);
     // SAFETY: written to by the thread that is left alone with it only.
@@ -180,7 +184,7 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
         }
     }
 
-    in_time(|| {
+    within(LONG, || {
         let fresh = || {
             Storage(std::cell::UnsafeCell::new(mem::MaybeUninit::new(PolicyMutex::<_, P>::new(2))))
         };

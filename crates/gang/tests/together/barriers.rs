@@ -232,33 +232,36 @@ fn a_mask_names_missing_members() {
     });
 }
 
+/// No wait for other threads takes so long.
+const LONG: Duration = Duration::from_secs(60);
+
 /// Tests barriers of anonymous members, as the standard library's, with more threads than members.
 macro_rules! of_anonymous_members {
     ($($name:ident: $barrier:ty;)+) => {$(
         #[test]
         fn $name() {
             const MEMBERS: usize = 3;
+            const PHASES: usize = 500;
             let barrier = <$barrier>::new(MEMBERS).unwrap();
-            let (led, crossed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let (tickets, led) = (AtomicUsize::new(0), AtomicUsize::new(0));
             thread::scope(|scope| {
                 for _ in 0..5 {
                     scope.spawn(|| {
-                        // Ends when too few are left to cross.
-                        for _ in 0..300 {
-                            match barrier.wait_timeout(Duration::from_millis(300)) {
-                                Ok(crossing) => {
-                                    crossed.fetch_add(1, Relaxed);
-                                    led.fetch_add(usize::from(crossing.is_leader()), Relaxed);
-                                }
-                                Err(why) => return assert_eq!(why, Broken::TimedOut),
-                            }
+                        // A ticket is the right to arrive once. There are as many as the phases
+                        // need, so each arrival crosses.
+                        while tickets.fetch_add(1, Relaxed) < MEMBERS * PHASES {
+                            let crossing = barrier.wait_timeout(LONG).unwrap();
+                            led.fetch_add(usize::from(crossing.is_leader()), Relaxed);
                         }
                     });
                 }
             });
-            assert!(led.load(Relaxed) >= 300);
-            assert_eq!(crossed.into_inner(), MEMBERS * led.into_inner());
-            let _ = barrier.wait_timeout(Duration::ZERO);
+            assert_eq!(led.into_inner(), PHASES);
+            thread::scope(|scope| {
+                let other = scope.spawn(|| barrier.wait());
+                assert_eq!(barrier.wait_timeout(Duration::from_millis(1)), Err(Broken::TimedOut));
+                assert_eq!(other.join().unwrap(), Err(Broken::TimedOut));
+            });
             assert_eq!(barrier.wait(), Err(Broken::TimedOut));
         }
     )+};

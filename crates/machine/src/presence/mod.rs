@@ -205,7 +205,7 @@ pub fn of(index: usize) -> Presence {
 /// use stanchion_machine::{clock, presence};
 /// if let Ok(me) = presence::register() {
 ///     let before = clock::monotonic();
-///     std::thread::sleep(std::time::Duration::from_millis(1));
+///     std::thread::sleep(std::time::Duration::from_millis(20));
 ///     let woken = presence::since(me.index());
 ///     let after = clock::monotonic();
 ///     assert!(woken.is_none_or(|woken| before < woken && woken <= after));

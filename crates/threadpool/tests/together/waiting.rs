@@ -1,10 +1,11 @@
 //! Workers that wait: rows of waits that must not deadlock, and the depth of the stack.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
+use stanchion_alone::Sleepers;
 use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
 use stanchion_threadpool::{
     MAX_NESTED_TASKS, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index,
@@ -89,7 +90,10 @@ fn rayon_854_tasks_above_each_other_are_bounded() {
         // Each of the nested ones may have begun one more task of its own scope.
         let most = match wait {
             Wait::Any => MAX_NESTED_TASKS + 2,
-            Wait::Leapfrog | Wait::Isolated | Wait::Park => 2,
+            // A worker that waits runs what its thief has ready, here also tasks of the outermost
+            // scope. How often it finds one depends on their timing.
+            Wait::Leapfrog => usize::MAX,
+            Wait::Isolated | Wait::Park => 2,
         };
         // What waits for the outermost scope is no task that counts itself.
         assert!(
@@ -99,6 +103,50 @@ fn rayon_854_tasks_above_each_other_are_bounded() {
         );
         pool.shutdown();
     }
+}
+
+/// Waits until a flag is set.
+fn until(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        std::thread::yield_now();
+    }
+}
+
+/// Under [`Wait::Leapfrog`] a worker that waits for a fork runs no task that its thief does not
+/// have.
+#[test]
+fn leapfrogging_worker_leaves_injected_tasks() {
+    const TASKS: usize = 1_000;
+    let pool = pool::<WorkStealing>(2, Wait::Leapfrog);
+    let (waiter, run, mut run_meanwhile) = (Sleepers::new(), AtomicUsize::new(0), 0);
+    let [stolen, injected, release] = [const { AtomicBool::new(false) }; 3];
+    pool.in_place_scope(|s| {
+        s.spawn(|_| {
+            let first = || {
+                until(&injected);
+                waiter.arrive();
+            };
+            let second = || {
+                stolen.store(true, SeqCst);
+                until(&release);
+            };
+            join(first, second);
+        });
+        // Both workers are busy from here on, so they move no tasks.
+        until(&stolen);
+        for _ in 0..TASKS {
+            s.spawn(|_| {
+                run.fetch_add(1, SeqCst);
+            });
+        }
+        injected.store(true, SeqCst);
+        waiter.until_asleep(1);
+        run_meanwhile = run.load(SeqCst);
+        release.store(true, SeqCst);
+    });
+    assert_eq!(run_meanwhile, 0, "tasks run by a worker that waits for a fork");
+    assert_eq!(run.into_inner(), TASKS);
+    pool.shutdown();
 }
 
 fn descend<'s>(scope_: &Scope<'s>, levels: usize, reached: &'s AtomicUsize) {

@@ -53,7 +53,7 @@ pub use crate::presence::Refused;
 /// match Ring::of_this_thread() {
 ///     Ok(ring) => {
 ///         let before = ring.count();
-///         std::thread::sleep(std::time::Duration::from_millis(1));
+///         std::thread::sleep(std::time::Duration::from_millis(20));
 ///         let since: Vec<Switch> =
 ///             (before..ring.count()).filter_map(|number| ring.switch(number)).collect();
 ///         assert!(since.contains(&Switch::Blocked), "{since:?}");
