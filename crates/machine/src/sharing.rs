@@ -27,7 +27,7 @@
 //! as well, and the next caller need not wait. A refused barrier ends none.
 
 use crate::atomic::{AtomicU32, Ordering, fence};
-use crate::wait::spin_for;
+use crate::wait::{rounds, spin_for};
 
 /// The answer of the kernel to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,13 @@ pub trait Kernel {
     fn sleep(&self);
 }
 
-/// The most nanoseconds for which a caller waits for another one's barrier: more than a barrier of
-/// 128 processors takes on the simulated machine `modern`, where interrupts are dear.
-const WAIT_NS: u64 = 200_000;
+/// The rounds for which a caller waits for another one's barrier at most. In such a time each
+/// processor is interrupted four times on the simulated machine `modern`, where interrupts are
+/// dear.
+const WAIT_ROUNDS: u64 = 64;
+
+/// The least such limit, in nanoseconds: a barrier may be late where there are few processors, too.
+const LEAST_WAIT_NS: u64 = 200_000;
 
 /// The barriers of a process.
 #[derive(Debug)]
@@ -97,7 +101,8 @@ impl Sharing {
                 }
             } else {
                 // Acquire: Invariant 3.
-                match spin_for(&self.state, Ordering::Acquire, |state| state != now, WAIT_NS) {
+                let limit = rounds(WAIT_ROUNDS).max(LEAST_WAIT_NS);
+                match spin_for(&self.state, Ordering::Acquire, |state| state != now, limit) {
                     Some(state) => now = state,
                     None => return self.make(now, kernel),
                 }
