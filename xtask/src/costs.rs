@@ -5,7 +5,8 @@
 //! that adds one cache miss or one read-modify-write to a hot path shows in review as a changed
 //! line of `crates/simulated/costs.txt`.
 //!
-//! It checks that the defaults do not depend on the accuracy of what they measure of the machine
+//! It checks that each default is near our best with the same contract ([`DEFAULTS`]), and that the
+//! defaults do not depend on the accuracy of what they measure of the machine
 //! (`costs --mismeasured`).
 //!
 //! It also compares what `stanchion calibrate --papers` prints, the papers' absolute figures beside
@@ -36,7 +37,8 @@ pub(crate) struct Options {
     /// Print the costs where both sides of an asymmetric fence are fences, and compare nothing
     symmetric_fences: bool,
     #[arg(long, value_name = "N", conflicts_with = "update")]
-    /// Print the costs with this number of processors, 1 to 128, and compare nothing
+    /// Print the costs with this number of processors, 1 to 128, and compare only the defaults with
+    /// the best of their families
     processors: Option<u8>,
 }
 
@@ -44,6 +46,81 @@ const PAPERS: &str = "\
 # The absolute figures that the papers state beside those of the simulated machines, as `cargo stanchion calibrate --papers` prints them. Written by
 # `cargo xtask costs --update`; a different figure fails `cargo xtask costs`.
 ";
+
+/// The defaults, each with those of ours that promise as much: a lock that puts waiters to sleep is
+/// compared with such locks, and a barrier of anonymous members with such barriers.
+///
+/// A structure without locks promises more than one under a lock. It is a rival all the same, but
+/// for `CompareExchangeCounter`: an addition of `FetchAddCounter` takes a bounded number of steps.
+const DEFAULTS: [(&str, &[&str]); 8] = [
+    (
+        "spin::TestAndSet<Polling> lock, unlock",
+        &[
+            "spin::TestAndSet<Exchange> lock, unlock",
+            "spin::TestAndSet<Read> lock, unlock",
+            "spin::TestAndSet<Ethernet> lock, unlock",
+            "spin::PreemptionSafe lock, unlock",
+            "spin::Recovering lock, unlock",
+        ],
+    ),
+    (
+        "competitive::Mutex lock, unlock",
+        &[
+            "PolicyMutex<AlwaysBlock> lock, unlock",
+            "PolicyMutex<FixedSpin> lock, unlock",
+            "PolicyMutex<OptimalOnline> lock, unlock",
+            "PolicyMutex<OptimalOnlineApproximation> lock, unlock",
+            "PolicyMutex<LastThreeSamples> lock, unlock",
+            "PolicyMutex<RandomWalk> lock, unlock",
+            "PolicyMutex<Randomized> lock, unlock",
+            "PolicyMutex<HolderAware> lock, unlock",
+        ],
+    ),
+    ("lockfree::LockedRing push, pop", &["lockfree::NikolaevQueue push, pop"]),
+    (
+        "LockedQueue<Barging> push, pop",
+        &[
+            "lockfree::FaaArrayQueue push, pop",
+            "lockfree::MichaelScottQueue, hazards push, pop",
+            "lockfree::MichaelScottQueue, counts push, pop",
+            "lockfree::PrakashLeeJohnsonQueue, counts push, pop",
+        ],
+    ),
+    (
+        "LockedStack<Barging> push, pop",
+        &[
+            "lockfree::TreiberStack, hazards push, pop",
+            "lockfree::TreiberStack, counts push, pop",
+            "lockfree::EliminationStack, hazards push, pop",
+            "lockfree::HerlihyStack, counts push, pop",
+        ],
+    ),
+    ("LockedArrayHeap<Barging> push, pop", &["lockfree::HerlihyHeap push, pop"]),
+    (
+        "barrier::CoResident wait",
+        &[
+            "barrier::Central wait",
+            "barrier::Blocking wait",
+            "barrier::TwoPhase wait",
+            "barrier::Yielding wait",
+        ],
+    ),
+    (
+        "threadpool::WorkStealing create, next",
+        &[
+            "SingleLock<TestAndSet> create, next",
+            "MultipleLocks<TestAndSet> create, next",
+            "LocalFreeList<TestAndSet> create, next",
+            "IdleQueue<TestAndSet> create, next",
+            "LocalReadyQueue<TestAndSet> create, next",
+            "CentralElseLocal<TestAndSet> create, next",
+            "ProbeIdleElseCentral<TestAndSet> create, next",
+        ],
+    ),
+];
+
+/// The most that a default may take, divided by what the best of its family takes.
+const NEAR: f64 = 1.25;
 
 fn table() -> PathBuf {
     shell::root().join("crates/simulated/costs.txt")
@@ -56,7 +133,8 @@ pub(crate) fn all() -> Result {
 
 /// Measures, prints, and compares with the committed table or replaces it.
 ///
-/// With symmetric fences, or another number of processors, it only prints.
+/// With symmetric fences it only prints. With another number of processors it compares the defaults
+/// with the best of their families.
 pub(crate) fn costs(options: &Options) -> Result {
     if options.update && options.filter.is_some() {
         return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
@@ -71,10 +149,13 @@ pub(crate) fn costs(options: &Options) -> Result {
         command.args(["--processors", &processors.to_string()]);
     }
     if options.symmetric_fences || options.processors.is_some() {
-        return shell::run_teed(&mut command).map(drop);
+        let now = shell::run_teed(&mut command)?;
+        let is_whole = options.filter.is_none() && !options.symmetric_fences;
+        return if is_whole { near_the_best(&now) } else { Ok(()) };
     }
     let mut found = compare(&table(), HEADER, &mut command, options)?;
     if options.filter.is_none() {
+        near_the_best(&std::fs::read_to_string(table()).map_err(Failure::file(&table()))?)?;
         let mut defaults = shell::cargo(["run", "--quiet", "--package", "stanchion-costs"]);
         defaults.args(["--bin", "costs", "--", "--mismeasured"]);
         shell::run_teed(&mut defaults)?;
@@ -91,6 +172,65 @@ pub(crate) fn costs(options: &Options) -> Result {
          if that is meant, `cargo xtask costs --update` accepts it; say why in the commit",
         found.join("\n")
     )))
+}
+
+/// Fails unless each default of a table is near the best of its family, wherever there is more than
+/// one processor.
+fn near_the_best(table: &str) -> Result {
+    let rows: Vec<Row<'_>> = table.lines().filter_map(Row::of).collect();
+    let mut far = Vec::new();
+    for (default, others) in DEFAULTS {
+        let of_default = |row: &&Row<'_>| row.operation == default && row.processors > 1;
+        for found in rows.iter().filter(of_default) {
+            for other in others {
+                let is_other =
+                    |row: &&Row<'_>| row.operation == *other && row.processors == found.processors;
+                let Some(best) = rows.iter().find(is_other) else {
+                    return Err(Failure::verdict(format!(
+                        "there is no row of `{other}` with {} processors: `DEFAULTS` in \
+                         xtask/src/costs.rs names the operations",
+                        found.processors
+                    )));
+                };
+                if found.nanos > NEAR * best.nanos {
+                    far.push(format!(
+                        "{default} with {} processors: {} ns; {other}: {} ns",
+                        found.processors, found.nanos, best.nanos
+                    ));
+                }
+            }
+        }
+        if !rows.iter().any(|row| row.operation == default) {
+            far.push(format!("there is no row of `{default}`"));
+        }
+    }
+    if far.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::verdict(format!(
+        "a default takes more than {NEAR} times what another of its family takes:\n{}",
+        far.join("\n")
+    )))
+}
+
+/// A line of the table, about one operation.
+struct Row<'t> {
+    /// The name of the operation.
+    operation: &'t str,
+    /// The number of processors.
+    processors: usize,
+    /// The nanoseconds that the operation takes.
+    nanos: f64,
+}
+
+impl<'t> Row<'t> {
+    /// Reads a line of the table. Returns `None` for other lines.
+    fn of(line: &'t str) -> Option<Self> {
+        let (operation, rest) = line.split_once("  ")?;
+        let mut numbers = rest.split_whitespace();
+        let processors = numbers.next()?.parse().ok()?;
+        Some(Self { operation, processors, nanos: numbers.next()?.parse().ok()? })
+    }
 }
 
 /// Returns the changes of a committed table, or replaces it.
@@ -143,6 +283,29 @@ mod tests {
     fn a_missing_and_a_new_operation_are_changes() {
         assert_eq!(changes("lock   1\n", "", ""), ["- lock   1"]);
         assert_eq!(changes("", "lock   1\n", ""), ["+ lock   1"]);
+    }
+
+    #[test]
+    fn the_committed_table_has_each_default_near_the_best() {
+        near_the_best(&std::fs::read_to_string(table()).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_default_that_is_far_from_the_best_is_named() {
+        let line = |name, nanos| format!("{name}      8   {nanos}   0.1\n");
+        let table = |of_mutex| -> String {
+            let names = DEFAULTS.iter().flat_map(|(name, others)| {
+                let others = others.iter().map(|other| (*other, 80.0));
+                others.chain([(*name, 100.0)])
+            });
+            names.map(|(name, nanos)| line(name, nanos)).collect::<String>()
+                + &line(DEFAULTS[1].0, of_mutex)
+        };
+        near_the_best(&table(100.0)).unwrap();
+        let far = near_the_best(&table(101.0)).unwrap_err().to_string();
+        assert!(far.contains("competitive::Mutex lock, unlock with 8 processors: 101 ns"), "{far}");
+        let gone = near_the_best(&table(100.0).replace("HolderAware", ""));
+        assert!(gone.unwrap_err().to_string().contains("no row of `PolicyMutex<HolderAware>"));
     }
 
     #[test]
