@@ -48,6 +48,11 @@ struct Arguments {
     /// Print the costs with this number of processors only. Above 64 the barriers are left out,
     /// which have at most 64 members
     processors: Option<u8>,
+    #[arg(long, value_name = "N", conflicts_with = "instructions", default_value_t = ROUNDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Measure N operations of each thread, after as many others. What a program does once has a
+    /// larger share of fewer operations
+    rounds: u64,
     #[arg(long, conflicts_with_all = ["filter", "instructions", "symmetric_fences", "processors"])]
     /// Print instead what the defaults cost where each time that the code measures of the machine
     /// is wrong, and fail if that is too much
@@ -102,12 +107,14 @@ fn main() -> ExitCode {
     let measured = operations
         .iter()
         .try_for_each(|operation| {
-            rows(operation.name, &simulations, |on| measure::measure(operation, on, ROUNDS))
+            rows(operation.name, &simulations, |on| {
+                measure::measure(operation, on, arguments.rounds)
+            })
         })
         .and_then(|()| {
             pools.into_iter().map(Arc::new).try_for_each(|operation| {
                 rows(operation.name, &simulations, |on| {
-                    measure::measure_pool(&operation, on, ROUNDS)
+                    measure::measure_pool(&operation, on, arguments.rounds)
                 })
             })
         });
