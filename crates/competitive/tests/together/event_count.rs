@@ -104,6 +104,7 @@ fn more_sleepers_than_a_batch_are_woken_exactly() {
         const SLEEPERS: usize = 40;
         let events = EventCount::new();
         let sleepers = Sleepers::new();
+        let (mut registered, mut woken) = (0, [0; 5]);
         let done = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..SLEEPERS {
@@ -116,13 +117,15 @@ fn more_sleepers_than_a_batch_are_woken_exactly() {
             }
             // A thread that is registered may not be asleep yet.
             sleepers.until_asleep(SLEEPERS);
-            assert_eq!(events.registered(), SLEEPERS);
-            assert_eq!(events.notify_one(), 1);
-            assert_eq!(events.notify_many(3), 3);
-            assert_eq!(events.notify_many(20), 20);
-            assert_eq!(events.notify_all(), 16);
-            assert_eq!(events.notify_all(), 0);
+            registered = events.registered();
+            woken[0] = events.notify_one();
+            woken[1] = events.notify_many(3);
+            woken[2] = events.notify_many(20);
+            woken[3] = events.notify_all();
+            woken[4] = events.notify_all();
         });
+        // Not before all are awake, for which the scope waits.
+        assert_eq!((registered, woken), (SLEEPERS, [1, 3, 20, 16, 0]));
         assert_eq!(done.load(Relaxed), SLEEPERS as u32);
         assert_eq!(events.registered(), 0);
     });
