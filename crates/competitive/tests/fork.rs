@@ -412,7 +412,7 @@ fn a_child_stands_in_line_for_permits_without_its_parents_threads() {
             waiters.until_asleep(1);
             let second = scope.spawn(|| {
                 waiters.arrive();
-                drop(semaphore.acquire());
+                drop(semaphore.acquire_many(2));
             });
             waiters.until_asleep(2);
             let all_end = (0..20).all(|_| {

@@ -4,20 +4,25 @@
 //! permits to sleepers, and they would lie idle for the length of a wake-up. Here the threads that
 //! find too few permits pass the gate one at a time. The thread that is through takes permits as
 //! they come. Those behind it wait as the mutex waits.
+//!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
-//! | n permits | no thread | any thread takes them |
-//! | n permits + claimed | the first in line | they are for it: other threads queue up |
-//! | n permits + claimed + asleep | the first in line, which sleeps | the next release wakes it |
+//! | n permits | no thread, or the first in line, which spins | any thread takes them |
+//! | n permits + asleep | the first in line, which sleeps | likewise; the next release wakes it |
+//! | n permits + asleep + claimed | the same | they are for it: other threads queue up |
 //! | any of these + closed | a thread that is about to leave | for ever: no thread gets permits |
+//!
+//! Why other threads may overtake the first in line for 10 ms: a thread that runs takes the permit
+//! that it has just released. Otherwise each permit would wait for a thread that wakes up, and each
+//! acquisition by one of many threads would take a switch.
 //!
 //! # Invariants
 //!
 //! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the
 //!    gate. `asleep` is set by it, and cleared by it or by the release that wakes it.
-//! 2. While `claimed` is set, permits are acquired by the holder of the gate only. So no thread
-//!    overtakes the first in line, however many it wants. [`Semaphore::forget_permits`] may take
-//!    them away from it.
+//! 2. While `claimed` is set, permits are acquired by the holder of the gate only. It claims them
+//!    if it finds too few after [`PATIENCE_NS`]. So no thread overtakes it from then on, however
+//!    many it wants. [`Semaphore::forget_permits`] may take them away from it.
 //! 3. Permits are counted in 29 bits. More are refused.
 //! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
 //!    threads uses the gate or believes a claim: the threads that stood in line are not there.
@@ -49,7 +54,7 @@ use std::sync::Arc;
 use lock_api::{RawMutex, RawMutexTimed};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::cell::UnsafeCell;
-use stanchion_machine::clock::{Deadline, Instant, moment_after};
+use stanchion_machine::clock::{self, Deadline, Instant, moment_after};
 use stanchion_machine::wait::spin_for;
 use stanchion_machine::{fork, park};
 
@@ -58,6 +63,7 @@ pub use permits::{Closed, OwnedPermits, Permits};
 use crate::cost;
 use crate::fork_lock::ForkLock;
 use crate::mutex::RawPolicyMutex;
+use crate::parking::PATIENCE_NS;
 
 /// The permits are for the holder of the gate.
 const CLAIMED: u32 = 1;
@@ -71,9 +77,9 @@ const PERMIT: u32 = 8;
 /// A number of permits, and threads that wait until there are as many as they want.
 ///
 /// - Uncontended: one compare-exchange to acquire, one to release.
-/// - Order: the first in line is not overtaken, however many permits it wants. The line is a mutex,
-///   and has its order and its bound. With [`RawPolicyMutex`] a thread that has slept for 10 ms is
-///   next, at most every 5 ms.
+/// - Order: once the first in line has waited for 10 ms, it is not overtaken any more, however many
+///   permits it wants. The line is a mutex, and has its order and its bound. With
+///   [`RawPolicyMutex`] a thread that has slept for 10 ms is next, at most every 5 ms.
 /// - Size: the mutex's and 8 bytes: 24.
 /// - Waiting: the first in line spins for C, see [`cost`], then sleeps. The others wait for the
 ///   mutex, as its policy decides.
@@ -477,8 +483,8 @@ impl<G: RawMutex> Semaphore<G> {
     }
 
     fn take_first(&self, count: u32, deadline: Deadline) -> bool {
-        // Relaxed, here and in all that takes nothing: Invariant 2.
-        let mut word = self.word.fetch_or(CLAIMED, Ordering::Relaxed) | CLAIMED;
+        // Relaxed, here and in all that takes nothing.
+        let mut word = self.word.load(Ordering::Relaxed);
         let has = |word: u32| word / PERMIT >= count;
         let is_over = |word: u32| has(word) || word & CLOSED != 0;
         if !is_over(word)
@@ -486,25 +492,32 @@ impl<G: RawMutex> Semaphore<G> {
         {
             word = more;
         }
+        let arrived = clock::now();
         loop {
             if word & CLOSED != 0 {
                 // Acquire: pairs with the Release of `close`.
                 self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Acquire);
                 return false;
             }
-            let changed = if has(word) {
+            if has(word) {
                 let fewer = (word - count * PERMIT) & !(CLAIMED | ASLEEP);
                 // Acquire: pairs with the Release of the thread that gave them back.
-                self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed)
-            } else {
-                let asleep = word | ASLEEP;
-                self.word.compare_exchange(word, asleep, Ordering::Relaxed, Ordering::Relaxed)
-            };
+                match self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed)
+                {
+                    Ok(_) => return true,
+                    Err(now) => word = now,
+                }
+                continue;
+            }
+            // In a model, where no time passes, it has passed by choice.
+            let is_late = clock::now().nanos_since(arrived) >= PATIENCE_NS;
+            let claims = if is_late || stanchion_machine::choice() { CLAIMED } else { 0 };
+            let asleep = word | ASLEEP | claims;
+            let changed =
+                self.word.compare_exchange(word, asleep, Ordering::Relaxed, Ordering::Relaxed);
             if let Err(now) = changed {
                 word = now;
-            } else if has(word) {
-                return true;
-            } else if park::wait(&self.word, word | ASLEEP, deadline) == park::Woken::TimedOut {
+            } else if park::wait(&self.word, asleep, deadline) == park::Woken::TimedOut {
                 self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
                 return false;
             } else {

@@ -112,7 +112,7 @@ fn semaphore_three_threads_bounded() {
 /// One thread wants all permits, two want one each: all three get their permits.
 #[test]
 fn semaphore_all_or_one_bounded() {
-    explore("semaphore_all_or_one_bounded", Model::new().preemptions(2).choices(0), || {
+    explore("semaphore_all_or_one_bounded", Model::new().preemptions(2).choices(1), || {
         let room = Room::<TestAndSet>::new(2);
         let looks = |room: &Room<_>| {
             let _permit = room.semaphore.acquire();
@@ -192,7 +192,7 @@ fn semaphore_closing_ends_a_wait() {
 /// The first in line, and one behind it, which the first lets through the gate.
 #[test]
 fn semaphore_closing_ends_two_waits_bounded() {
-    let model = Model::new().preemptions(2).choices(0);
+    let model = Model::new().preemptions(2).choices(1);
     explore("semaphore_closing_ends_two_waits_bounded", model, || {
         let room = Room::<TestAndSet>::new(1);
         let waits = |room: &Room<_>| assert!(room.semaphore.acquire_many_unless_closed(2).is_err());

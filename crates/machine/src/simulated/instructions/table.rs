@@ -64,7 +64,7 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("lockfree", "queue/ring.rs", 1050),
     ("lockfree", "queue/two_lock.rs", 610),
     ("machine", "atomic.rs", 3400),
-    ("machine", "sharing.rs", 5033),
+    ("machine", "sharing.rs", 5000),
     ("spin", "anderson.rs", 1167),
     ("spin", "clh.rs", 1100),
     ("spin", "contention.rs", 1701),
