@@ -67,6 +67,9 @@ const WAIT_ROUNDS: u64 = 64;
 /// The least such limit, in nanoseconds: a barrier may be late where there are few processors, too.
 const LEAST_WAIT_NS: u64 = 200_000;
 
+/// The greatest: a caller looks all the time, also for a barrier that will never end.
+const MOST_WAIT_NS: u64 = 2_000_000;
+
 /// The barriers of a process.
 #[derive(Debug)]
 pub struct Sharing {
@@ -101,7 +104,7 @@ impl Sharing {
                 }
             } else {
                 // Acquire: Invariant 3.
-                let limit = rounds(WAIT_ROUNDS).max(LEAST_WAIT_NS);
+                let limit = rounds(WAIT_ROUNDS).clamp(LEAST_WAIT_NS, MOST_WAIT_NS);
                 match spin_for(&self.state, Ordering::Acquire, |state| state != now, limit) {
                     Some(state) => now = state,
                     None => return self.make(now, kernel),

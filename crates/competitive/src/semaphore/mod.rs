@@ -7,22 +7,23 @@
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
-//! | n permits | no thread, or the first in line, which spins | any thread takes them |
+//! | n permits | no thread, or the first in line, which looks | any thread takes them |
 //! | n permits + asleep | the first in line, which sleeps | likewise; the next release wakes it |
-//! | n permits + asleep + claimed | the same | they are for it: other threads queue up |
+//! | n permits + claimed | the first in line, which looks | for it: other threads queue up |
+//! | n permits + claimed + asleep | the same, which sleeps | likewise; the next release wakes it |
 //! | any of these + closed | a thread that is about to leave | for ever: no thread gets permits |
 //!
 //! Why other threads may overtake the first in line for 10 ms: a thread that runs takes the permit
-//! that it has just released. Otherwise each permit would wait for a thread that wakes up, and each
-//! acquisition by one of many threads would take a switch.
+//! that it has just released. Otherwise each permit would wait for a thread that wakes up.
 //!
 //! # Invariants
 //!
 //! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the
 //!    gate. `asleep` is set by it, and cleared by it or by the release that wakes it.
 //! 2. While `claimed` is set, permits are acquired by the holder of the gate only. It claims them
-//!    if it finds too few after [`PATIENCE_NS`]. So no thread overtakes it from then on, however
-//!    many it wants. [`Semaphore::forget_permits`] may take them away from it.
+//!    when it has waited for [`PATIENCE_NS`], and does not sleep longer than that before. So no
+//!    thread overtakes it from then on, however many it wants. [`Semaphore::forget_permits`] may
+//!    take them away from it.
 //! 3. Permits are counted in 29 bits. More are refused.
 //! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
 //!    threads uses the gate or believes a claim: the threads that stood in line are not there.
@@ -54,7 +55,7 @@ use std::sync::Arc;
 use lock_api::{RawMutex, RawMutexTimed};
 use stanchion_machine::atomic::{AtomicU32, Ordering};
 use stanchion_machine::cell::UnsafeCell;
-use stanchion_machine::clock::{self, Deadline, Instant, moment_after};
+use stanchion_machine::clock::{Deadline, Instant, moment_after};
 use stanchion_machine::wait::spin_for;
 use stanchion_machine::{fork, park};
 
@@ -77,18 +78,18 @@ const PERMIT: u32 = 8;
 /// A number of permits, and threads that wait until there are as many as they want.
 ///
 /// - Uncontended: one compare-exchange to acquire, one to release.
-/// - Order: once the first in line has waited for 10 ms, it is not overtaken any more, however many
-///   permits it wants. The line is a mutex, and has its order and its bound. With
-///   [`RawPolicyMutex`] a thread that has slept for 10 ms is next, at most every 5 ms.
+/// - Order: a thread that is the first in line for 10 ms is not overtaken any more, however many
+///   permits it wants. One that gives up earlier may have been overtaken each time. The line is a
+///   mutex, and has its order and its bound. With [`RawPolicyMutex`] a thread that has slept for
+///   10 ms is next, at most every 5 ms.
 /// - Size: the mutex's and 8 bytes: 24.
 /// - Waiting: the first in line spins for C, see [`cost`], then sleeps. The others wait for the
 ///   mutex, as its policy decides.
 ///
 /// # Fork
 ///
-/// In the child of a fork, permits that threads of the parent held are never given back. Threads of
-/// the parent that waited for permits are not in the child, and stand in no line. If there were
-/// any, the child's line is a new mutex, [`RawMutex::INIT`].
+/// In the child of a fork, permits that threads of the parent held are never given back. If threads
+/// of the parent waited, the child's line is a new mutex, [`RawMutex::INIT`].
 ///
 /// ```
 /// use stanchion_competitive::Semaphore;
@@ -483,16 +484,13 @@ impl<G: RawMutex> Semaphore<G> {
     }
 
     fn take_first(&self, count: u32, deadline: Deadline) -> bool {
-        // Relaxed, here and in all that takes nothing.
-        let mut word = self.word.load(Ordering::Relaxed);
         let has = |word: u32| word / PERMIT >= count;
         let is_over = |word: u32| has(word) || word & CLOSED != 0;
-        if !is_over(word)
-            && let Some(more) = spin_for(&self.word, Ordering::Relaxed, is_over, cost::current())
-        {
-            word = more;
-        }
-        let arrived = clock::now();
+        // Relaxed, here and in all that takes nothing.
+        let seen = spin_for(&self.word, Ordering::Relaxed, is_over, cost::current());
+        let mut word = seen.unwrap_or_else(|| self.word.load(Ordering::Relaxed));
+        let patience = Deadline::after(Duration::from_nanos(PATIENCE_NS));
+        let mut claimed = false;
         loop {
             if word & CLOSED != 0 {
                 // Acquire: pairs with the Release of `close`.
@@ -502,25 +500,28 @@ impl<G: RawMutex> Semaphore<G> {
             if has(word) {
                 let fewer = (word - count * PERMIT) & !(CLAIMED | ASLEEP);
                 // Acquire: pairs with the Release of the thread that gave them back.
-                match self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed)
-                {
-                    Ok(_) => return true,
-                    Err(now) => word = now,
-                }
-                continue;
-            }
-            // In a model, where no time passes, it has passed by choice.
-            let is_late = clock::now().nanos_since(arrived) >= PATIENCE_NS;
-            let claims = if is_late || stanchion_machine::choice() { CLAIMED } else { 0 };
-            let asleep = word | ASLEEP | claims;
-            let changed =
-                self.word.compare_exchange(word, asleep, Ordering::Relaxed, Ordering::Relaxed);
-            if let Err(now) = changed {
+                let taken =
+                    self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed);
+                let Err(now) = taken else { return true };
                 word = now;
-            } else if park::wait(&self.word, asleep, deadline) == park::Woken::TimedOut {
-                self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
-                return false;
+            } else if !claimed && (patience.passed() || stanchion_machine::choice()) {
+                // In a model, where no time passes, it has passed by choice.
+                claimed = true;
+                word = self.word.fetch_or(CLAIMED, Ordering::Relaxed) | CLAIMED;
+            } else if let Err(now) = self.word.compare_exchange(
+                word,
+                word | ASLEEP,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                word = now;
             } else {
+                let until = if claimed { deadline } else { deadline.min(patience) };
+                let woken = park::wait(&self.word, word | ASLEEP, until);
+                if woken == park::Woken::TimedOut && until == deadline {
+                    self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
+                    return false;
+                }
                 word = self.word.load(Ordering::Relaxed);
             }
         }

@@ -114,8 +114,8 @@ fn a_permit_does_not_wait_for_a_sleeper() {
     within(Duration::from_secs(60), || {
         let (semaphore, waiters) = (Semaphore::new(1), stanchion_alone::Sleepers::new());
         let (had, mut rounds, mut overtaken) = (AtomicU32::new(0), 0, 0);
-        // A busy machine may let 10 ms pass.
-        while overtaken < 10 {
+        // The sleeper may be quicker, and a busy machine may let 10 ms pass.
+        while overtaken < 3 {
             rounds += 1;
             let held = semaphore.acquire();
             std::thread::scope(|scope| {

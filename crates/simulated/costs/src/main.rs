@@ -53,7 +53,7 @@ struct Arguments {
     /// Measure N operations of each thread, after as many others. What a program does once has a
     /// larger share of fewer operations
     rounds: u64,
-    #[arg(long, conflicts_with_all = ["filter", "instructions", "symmetric_fences", "processors"])]
+    #[arg(long, conflicts_with_all = ["filter", "instructions", "symmetric_fences", "processors", "rounds"])]
     /// Print instead what the defaults cost where each time that the code measures of the machine
     /// is wrong, and fail if that is too much
     mismeasured: bool,

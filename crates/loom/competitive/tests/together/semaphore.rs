@@ -80,7 +80,7 @@ fn semaphore_behind_a_blocking_mutex_bounded() {
 /// A permit as a message: the thread that takes it sees the writes before it was added.
 #[test]
 fn semaphore_added_permits() {
-    explore("semaphore_added_permits", Model::new().choices(1), || {
+    explore("semaphore_added_permits", Model::new().choices(2), || {
         let room = Room::<TestAndSet>::new(0);
         let adder = beside(&room, |room| {
             room.change();
@@ -132,7 +132,7 @@ fn semaphore_all_or_one_bounded() {
 /// The first in line gives up: the thread behind it gets the permits that are left.
 #[test]
 fn semaphore_giving_up_swallows_nothing_bounded() {
-    let model = Model::new().preemptions(1).choices(1);
+    let model = Model::new().preemptions(1).choices(2);
     explore("semaphore_giving_up_swallows_nothing_bounded", model, || {
         let room = Room::<TestAndSet>::new(0);
         let greedy = beside(&room, |room| {
@@ -176,7 +176,7 @@ fn semaphore_tries() {
 /// A thread that waits gives up when the semaphore is closed, and sees the writes before that.
 #[test]
 fn semaphore_closing_ends_a_wait() {
-    explore("semaphore_closing_ends_a_wait", Model::new().choices(1), || {
+    explore("semaphore_closing_ends_a_wait", Model::new().choices(3), || {
         let room = Room::<TestAndSet>::new(0);
         let closer = beside(&room, |room| {
             room.change();
@@ -239,7 +239,7 @@ fn semaphore_is_seen_closed() {
 /// Permits are taken away beside a thread that waits for them: none is lost or counted twice.
 #[test]
 fn semaphore_forgotten_permits_bounded() {
-    let model = Model::new().preemptions(3).choices(1).weak_failures(1);
+    let model = Model::new().preemptions(3).choices(2).weak_failures(1);
     explore("semaphore_forgotten_permits_bounded", model, || {
         let room = Room::<TestAndSet>::new(1);
         let other = beside(&room, |room| {
