@@ -40,8 +40,7 @@ const REPORT: &str = "WARNING: ThreadSanitizer: data race";
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 const OPTIONS: &str = "halt_on_error=1:exitcode=66";
 /// The options for races that must be reported. A race is reported only while the first of the two
-/// accesses is in the history of its thread, and on a busy machine a thread waits for long between
-/// them: six of eight runs beside busy processes reported it so, and two with the usual history.
+/// accesses is in the history of its thread. On a busy machine a thread does much between them.
 const LONG_HISTORY: &str = "halt_on_error=1:exitcode=66:history_size=7";
 
 /// Builds and runs; says loudly why not where it cannot.
