@@ -22,25 +22,24 @@ impl Sleepers {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner).push(number());
     }
 
-    /// Returns the number of arrivals.
-    pub fn arrived(&self) -> usize {
-        self.arrived.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
     /// Waits for `count` arrivals, and until each thread that has arrived sleeps or has ended.
     /// Where the system does not tell, gives them the time to fall asleep.
     pub fn until_asleep(&self, count: usize) {
-        while self.arrived() < count {
+        let arrived = loop {
+            let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if arrived.len() >= count {
+                break arrived;
+            }
             std::thread::sleep(Duration::from_millis(1));
+        };
+        if cfg!(any(not(target_os = "linux"), miri)) {
+            std::thread::sleep(Duration::from_millis(30));
+            return;
         }
-        let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for thread in arrived {
             while is_awake(thread) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-        }
-        if cfg!(any(not(target_os = "linux"), miri)) {
-            std::thread::sleep(Duration::from_millis(30));
         }
     }
 }
