@@ -90,7 +90,8 @@ const WOKEN: u32 = 1;
 const GIVEN: u32 = 2;
 
 /// A sleeper that has waited for so long is handed the mutex. A reader that has is admitted to its
-/// lock, and a writer that has keeps the gate of its lock.
+/// lock, a writer that has keeps the gate of its lock, and the first in line for permits that has
+/// claims them.
 pub(crate) const PATIENCE_NS: u64 = 10_000_000;
 /// No mutex with sleepers is handed over more often than this: each hand-over costs a switch
 /// to the sleeper, during which the mutex is of no use.

@@ -21,9 +21,9 @@
 //! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the
 //!    gate. `asleep` is set by it, and cleared by it or by the release that wakes it.
 //! 2. While `claimed` is set, permits are acquired by the holder of the gate only. It claims them
-//!    when it has waited for [`PATIENCE_NS`], and does not sleep longer than that before. So no
-//!    thread overtakes it from then on, however many it wants. [`Semaphore::forget_permits`] may
-//!    take them away from it.
+//!    once it has waited for [`PATIENCE_NS`]; if it sleeps then, it wakes up for that. So no thread
+//!    overtakes it from then on, however many it wants. [`Semaphore::forget_permits`] may take them
+//!    away from it.
 //! 3. Permits are counted in 29 bits. More are refused.
 //! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
 //!    threads uses the gate or believes a claim: the threads that stood in line are not there.
