@@ -62,7 +62,7 @@ pub mod __internal {
     pub use crate::shutdown::drain::Drain;
     pub use crate::shutdown::termination::{AllIdle, Termination};
     pub use crate::sleep::{LastCheck, Sleep};
-    pub use crate::strategy::work_stealing::biased::BiasedLock;
+    pub use crate::strategy::work_stealing::biased::{Barrier, BiasedLock};
     pub use crate::sync::count_latch::CountLatch;
     pub use crate::sync::latch::Latch;
     pub use crate::workers::Monitor;

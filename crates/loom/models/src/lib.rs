@@ -1,6 +1,7 @@
 //! The parts that the models of several twins share.
 
 pub mod brief;
+pub mod interrupts;
 mod lock;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 pub mod stacks;

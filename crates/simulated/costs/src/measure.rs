@@ -91,13 +91,14 @@ fn cost(
         return Ok(long.each(long.rounds));
     }
     let short = run(rounds)?;
+    // The longer run may have one miss fewer.
     Ok(Total {
-        nanos: long.nanos - short.nanos,
-        misses: long.misses - short.misses,
-        transfers: long.transfers - short.transfers,
-        exchanges: long.exchanges - short.exchanges,
-        instructions: long.instructions - short.instructions,
-        interrupts: long.interrupts - short.interrupts,
+        nanos: long.nanos.saturating_sub(short.nanos),
+        misses: long.misses.saturating_sub(short.misses),
+        transfers: long.transfers.saturating_sub(short.transfers),
+        exchanges: long.exchanges.saturating_sub(short.exchanges),
+        instructions: long.instructions.saturating_sub(short.instructions),
+        interrupts: long.interrupts.saturating_sub(short.interrupts),
         rounds: long.rounds - short.rounds,
     }
     .each(rounds))

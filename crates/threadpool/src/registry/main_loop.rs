@@ -39,7 +39,7 @@ impl<S: Strategy> Registry<S> {
         let core: &dyn Core = &**self;
         // SAFETY: the slot is this thread's, which has an `Arc` of the registry.
         let worker = unsafe { pool.info(slot).bind_worker(core) };
-        let registration = pool.are_seen().then(presence::register).and_then(Result::ok);
+        let registration = pool.monitor.is_some().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
         let presence = &pool.info(slot).presence;
         loop {

@@ -61,7 +61,7 @@ impl<S: Strategy> Registry<S> {
         let mut kept_awake = false;
         let work = loop {
             self.strategy.idle(slot);
-            let found = pool.spin(|| {
+            let found = worker.spin(|| {
                 // The awaited thing has come, or a broadcast.
                 if stop() || pool.has_calls(worker) {
                     return Some(None);

@@ -156,7 +156,7 @@ impl<S: Strategy> Registry<S> {
                 // A thread has resumed since: there was something.
                 Some(_) => {}
                 // Others are busy: spin, then sleep.
-                None if pool.spin_until(changed) => {}
+                None if worker.spin_until(changed) => {}
                 None => {
                     pool.sleep.sleep(slot.index(), None, |_| changed());
                 }

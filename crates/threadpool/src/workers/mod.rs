@@ -10,6 +10,7 @@
 //! | `job.rs`, `run.rs` | tasks: how they are written into blocks, created and run |
 //! | `join.rs` | `join`, from the fork to the result |
 //! | `wait.rs` | how a worker waits for what another worker runs |
+//! | `spin.rs` | how long an idle worker spins before it sleeps |
 //! | `signals.rs` | signals and calls to one worker |
 //! | `monitor.rs`, `compensation.rs` | the state of the monitor, and of compensated workers |
 //! | `waiting_futures.rs` | futures that wait on a worker |
@@ -25,6 +26,7 @@ pub(crate) mod monitor;
 pub(crate) mod pool_state;
 pub(crate) mod run;
 pub(crate) mod signals;
+pub(crate) mod spin;
 pub(crate) mod wait;
 pub(crate) mod waiting_futures;
 pub(crate) mod worker;

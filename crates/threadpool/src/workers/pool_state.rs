@@ -6,19 +6,15 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use crossbeam_utils::CachePadded;
-use stanchion_competitive::{Mutex, cost};
+use stanchion_competitive::Mutex;
 use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use stanchion_machine::{clock, topology, wait};
+use stanchion_machine::topology;
 
 use crate::queues::Fifo;
 use crate::shutdown::{Drain, Termination};
 use crate::sleep::Sleep;
 use crate::threads::{ThreadTable, table};
 use crate::workers::{Config, Detached, Excused, Monitor, Wait, Worker, WorkerInfo};
-
-/// The longest pause between two attempts of an idle worker. Forks are taken within 10 µs because
-/// of it (`queues/fork_stack.rs`).
-const LONGEST_PAUSE_NS: u64 = 1_000;
 
 /// The end of a task that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,42 +165,6 @@ impl PoolState {
         self.config.thread_names.as_ref().map(|names| table::name(names, slot)).transpose()
     }
 
-    /// Spins until `done`, for as long as an idle worker should spin.
-    pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
-        self.spin(|| done().then_some(())).is_some()
-    }
-
-    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps. That is not at
-    /// all if more workers are awake than there are processors.
-    ///
-    /// Yields between two attempts if the pool has a worker for each processor: the thread that the
-    /// worker waits for may need this one.
-    pub(crate) fn spin<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
-        let begin = clock::now();
-        let mut yields = false;
-        let attempt = || {
-            // Not before the first attempt.
-            if core::mem::replace(&mut yields, self.first_spare >= self.processors) {
-                stanchion_machine::thread::yield_now();
-            }
-            attempt()
-        };
-        let patience = self.config.idle_spin_ns.unwrap_or_else(cost::current);
-        let pauses = wait::pauses(1).start..LONGEST_PAUSE_NS;
-        wait::retry_for(attempt, pauses, || {
-            !self.crowded() && clock::now().nanos_since(begin) < patience
-        })
-    }
-
-    /// Returns whether a spinning worker may keep a worker with work from its processor: whether
-    /// more workers can run than there are processors.
-    fn crowded(&self) -> bool {
-        let awake = self.active_threads().saturating_sub(self.sleep.asleep());
-        // Some of those awake may be blocked. The kernel's records tell, where there are any.
-        awake > self.processors
-            && self.infos.iter().filter(|info| info.can_run()).count() > self.processors
-    }
-
     /// Returns whether some worker has work. The thread that has built the pool may have some, and
     /// is not counted.
     pub(crate) fn others_work(&self) -> bool {
@@ -233,12 +193,6 @@ impl PoolState {
     /// sleep and has called `heavy` since.
     pub(crate) fn has_forks(&self) -> bool {
         self.used_slots().iter().any(|info| info.forks().ready_after_barrier() > 0)
-    }
-
-    /// Returns whether the pool looks at which workers can run. It does if there may be more of
-    /// them than processors, or if those that block are compensated.
-    pub(crate) fn are_seen(&self) -> bool {
-        self.first_spare > self.processors || self.monitor.is_some()
     }
 
     /// Returns the number of threads without spares. Takes the lock of the thread table.

@@ -174,7 +174,7 @@ impl Worker {
             pool.run_calls(self);
             if !self.run_scope_task(level) && !steal(self) {
                 let _excused = pool.excuse(self);
-                pool.spin_until(|| latch.is_set() || called());
+                self.spin_until(|| latch.is_set() || called());
                 pool.sleep.sleep_until_named(self.index(), || latch.watch() && !called());
             }
         }

@@ -13,6 +13,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
+use stanchion_competitive::cost;
 use stanchion_machine::clock::{self, Ticks};
 
 use crate::metrics::Counters;
@@ -20,6 +21,7 @@ use crate::queues::{ForkStack, ScopeTasks};
 use crate::random::XorShift;
 use crate::strategy::WorkerSlot;
 use crate::sync::Latch;
+use crate::workers::spin::YieldHistory;
 use crate::workers::{BLOCKED_US, Core, PoolState, ScopeTask};
 
 /// The first and the longest doze of a worker (see `sleep.rs`).
@@ -94,6 +96,8 @@ pub struct Worker {
     pub(super) nested: Cell<usize>,
     /// Set while it is inside of `blocking` and has leased a spare for that.
     pub(crate) in_blocking: Cell<bool>,
+    /// The yields of its searches.
+    yields: YieldHistory,
     /// Searches in vain since it last found something.
     failed_searches: Cell<u32>,
     /// The time at which it last looked for other workers that have blocked.
@@ -114,6 +118,7 @@ impl Worker {
             random: XorShift::new(index),
             nested: Cell::new(0),
             in_blocking: Cell::new(false),
+            yields: YieldHistory::new(),
             failed_searches: Cell::new(0),
             checked_at: Cell::new(None),
             one_thread: PhantomData,
@@ -196,6 +201,19 @@ impl Worker {
     /// Returns its counters.
     pub(crate) fn counters(&self) -> &Counters {
         &self.pool().info(self.index()).counters
+    }
+
+    /// Spins until `done`, for as long as an idle worker should spin.
+    pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
+        self.spin(|| done().then_some(())).is_some()
+    }
+
+    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps (`spin.rs`).
+    /// Yields between two attempts if the pool may have a worker for each processor.
+    pub(crate) fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
+        let pool = self.pool();
+        let patience = pool.config.idle_spin_ns.unwrap_or_else(cost::current);
+        self.yields.spin(attempt, patience, pool.first_spare >= pool.processors)
     }
 
     /// Counts a search in vain, while other workers have work. Returns for how many nanoseconds the

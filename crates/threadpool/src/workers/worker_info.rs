@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 use stanchion_competitive::Mutex;
-use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
-use stanchion_machine::presence::{self, Presence};
+use stanchion_machine::atomic::{AtomicU32, AtomicUsize, Fresh};
 
 use crate::metrics::Counters;
 use crate::queues::{Fifo, ForkStack, ScopeTasks};
@@ -24,7 +23,7 @@ pub(crate) type ScopeTask = Box<dyn FnOnce(&Worker) + Send>;
 /// A closure that no scope waits for.
 pub(crate) type Detached = Box<dyn FnOnce(&Worker, Fate) + Send>;
 
-/// The `presence` of a thread of which the kernel keeps no records.
+/// The `presence` of a thread of which the pool sees no records.
 pub(crate) const UNSEEN: usize = usize::MAX;
 
 /// The part of a worker slot that other threads see.
@@ -96,15 +95,5 @@ impl WorkerInfo {
         // SAFETY: the caller's promise.
         unsafe { self.worker.bind(core) };
         &self.worker
-    }
-
-    /// Returns whether its thread runs, or would run if it had a processor. True without records.
-    pub(super) fn can_run(&self) -> bool {
-        // Relaxed: a hint.
-        match self.presence.load(Ordering::Relaxed) {
-            0 => false,
-            UNSEEN => true,
-            number => presence::of(number - 1) != Presence::Blocked,
-        }
     }
 }

@@ -1,47 +1,10 @@
-//! A kernel that makes barriers, for models: loom has none.
-//!
-//! The publisher asks between any two of its accesses whether a barrier is wanted. If so, it makes
-//! a fence, as an interrupt does, and says so. The announcer waits for that.
+//! A kernel that makes barriers, for models.
 
-use stanchion_machine::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst, fence};
+use stanchion_machine::atomic::{Ordering::SeqCst, fence};
 use stanchion_machine::sharing::{Answer, Kernel};
 use stanchion_machine::thread;
-use stanchion_machine::wait::{Spin, WaitPolicy, wait_until};
 use stanchion_machine_loom as stanchion_machine;
-
-/// The publisher does not run: the kernel has switched to another thread, which is a barrier.
-pub(crate) const AWAY: u32 = u32::MAX;
-
-/// The processor of the publisher.
-pub(crate) struct Processor {
-    /// The number of barriers that are wanted.
-    pub(crate) wanted: AtomicU32,
-    /// The number of those that are made, or [`AWAY`].
-    pub(crate) made: AtomicU32,
-}
-
-impl Processor {
-    /// Takes an interrupt, if there is one that it has not taken.
-    pub(crate) fn interrupt(&self) {
-        let wanted = self.wanted.load(Relaxed);
-        if wanted > self.made.load(Relaxed) {
-            fence(SeqCst);
-            self.made.store(wanted, Relaxed);
-        }
-    }
-
-    /// Interrupts the processor, and waits until that is done.
-    pub(crate) fn await_interrupt(&self) {
-        let wanted = self.wanted.fetch_add(1, Relaxed) + 1;
-        wait_until(&self.made, Relaxed, |made| made >= wanted, &mut Spin::start());
-    }
-
-    /// Leaves the processor.
-    pub(crate) fn switch(&self) {
-        fence(SeqCst);
-        self.made.store(AWAY, Relaxed);
-    }
-}
+pub(crate) use stanchion_models::interrupts::{AWAY, Processor};
 
 /// The kernel, which answers the same to each call of one thread.
 pub(crate) struct Caller<'a> {

@@ -1,5 +1,6 @@
 //! The models of this twin, in one program: linking each file by itself takes longer.
 
+mod biased;
 mod forks;
 mod futures;
 mod parts;

@@ -1,12 +1,8 @@
-//! Models of the parts of a pool in which two threads meet: the biased lock, latches, and the count
-//! of tasks for which a scope or a broadcast waits.
+//! Models of the parts of a pool in which two threads meet: latches, and the count of tasks for
+//! which a scope or a broadcast waits.
 //!
 //! Each line names a model, its threads, and the error that it would show.
 //!
-//! - `biased_owner_and_thief`: the owner, a thief. Both are inside: a race in the cell, or a lost
-//!   update.
-//! - `biased_two_thieves_bounded`: the owner, two thieves. A thief comes in beside another, or
-//!   after it without what it did.
 //! - `latch_of_an_outsider`: a waiter that sleeps, the setter. A wake-up is lost; the outcome is
 //!   not seen; the latch is used after it is gone.
 //! - `latch_of_a_worker`: a waiter that watches and sleeps elsewhere, the setter. The setter does
@@ -25,7 +21,7 @@ use stanchion_machine::clock::Deadline;
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
 use stanchion_models::explore;
-use stanchion_threadpool_loom::__internal::{BiasedLock, CountLatch, Latch};
+use stanchion_threadpool_loom::__internal::{CountLatch, Latch};
 
 /// A pointer that is sent to another thread.
 struct Sent<T>(*const T);
@@ -36,50 +32,6 @@ impl<T> Sent<T> {
     fn get(&self) -> *const T {
         self.0
     }
-}
-
-fn steal(value: &BiasedLock<u32>) -> u32 {
-    u32::from(value.try_with_thief(|value| *value += 1).is_some())
-}
-
-fn own(value: &BiasedLock<u32>) -> u32 {
-    // SAFETY: called by one thread of each model, and not inside itself.
-    unsafe {
-        value.with_owner(|value| {
-            *value += 1;
-            *value
-        })
-    }
-}
-
-#[test]
-fn biased_owner_and_thief() {
-    explore("biased_owner_and_thief", Model::new(), || {
-        let value = Arc::new(BiasedLock::new(0));
-        let thief = {
-            let value = value.clone();
-            thread::spawn(move || steal(&value))
-        };
-        own(&value);
-        let before = own(&value);
-        let stolen = thief.join().unwrap();
-        assert!(before == 2 || before == 3);
-        assert_eq!(own(&value), 3 + stolen);
-    });
-}
-
-#[test]
-fn biased_two_thieves_bounded() {
-    explore("biased_two_thieves_bounded", Model::new().preemptions(2).choices(1), || {
-        let value = Arc::new(BiasedLock::new(0));
-        let thieves = [(); 2].map(|()| {
-            let value = value.clone();
-            thread::spawn(move || steal(&value))
-        });
-        own(&value);
-        let stolen: u32 = thieves.into_iter().map(|thief| thief.join().unwrap()).sum();
-        assert_eq!(own(&value), 2 + stolen);
-    });
 }
 
 /// A result that a task leaves for its waiter, as an `install` and a fork do.

@@ -1,13 +1,14 @@
 //! Work stealing: a ready queue per worker, which its owner uses without a lock. A worker that has
 //! nothing takes half of what another has.
 //!
-//! Why: between a worker and its own queue there are no locked instructions and no fences. So a
-//! task costs what its control block costs. Why thieves take half, and the oldest: each theft
-//! interrupts the victim's processor (see `biased.rs`), so there should be few. The oldest are the
-//! largest where tasks create tasks, and the farthest from the victim's cache. Why not the last
-//! task of a queue at once: its owner, which has just created it, will most likely run it next. A
-//! thief would only have moved the work. It takes such a task when it has found nothing else
-//! several times.
+//! Why: between a worker and its own queue there are no locked instructions, and no fences as long
+//! as no thief comes. So a task costs what its control block costs. Why thieves take half, and the
+//! oldest: a theft interrupts the victim's processor, or makes the victim fence for a while (see
+//! `biased.rs`). So there should be few. The oldest are the largest where tasks create tasks, and
+//! the farthest from the victim's cache. Why not the last task of a queue at once: its owner, which
+//! has just created it, will most likely run it next. A thief would only have moved the work. It
+//! takes such a task when it has found nothing else several times. For the same reason a thief
+//! looks at a queue, waits a moment, and takes only what is still there.
 //!
 //! ```text
 //! slot 0:   own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
@@ -49,6 +50,7 @@ use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_machine::wait;
 use stanchion_spin::TestAndSet;
 
 use self::biased::BiasedLock;
@@ -77,14 +79,16 @@ const THRESHOLD: usize = 64;
 /// | | |
 /// | --- | --- |
 /// | locked instructions in a task's life | none, if it runs where it was created |
-/// | a theft | some microseconds (`asymmetric::heavy`), for at most 32 tasks |
+/// | a theft after a long time | some microseconds (`asymmetric::heavy`), for at most 32 tasks |
+/// | a theft soon after another | an exchange and a fence |
 /// | order | own tasks newest first, then `later`, then the injector, both oldest first |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each worker |
 ///
-/// A theft interrupts each processor that runs a thread of the program where
-/// [`stanchion_machine::asymmetric`] is free. Else the owner fences. `later` holds tasks of
-/// [`create_last`](Strategy::create_last) and stolen ones.
-/// Once in 64 tasks each, `later` and the injector come before own tasks.
+/// The first theft interrupts each processor that runs a thread of the program where
+/// [`stanchion_machine::asymmetric`] is free. In its next 1,024 uses of the queue the owner fences,
+/// and further thieves interrupt no processor. `later` holds tasks of
+/// [`create_last`](Strategy::create_last) and stolen ones. Once in 64 tasks each, `later` and the
+/// injector come before own tasks.
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Plan, Strategy, WorkStealing, WorkerSlot};
@@ -313,6 +317,13 @@ impl WorkStealing {
         let local = self.local(slot);
         let victim = &self.slots[victim];
         // Relaxed: see the head of the file.
+        if victim.ready.load(Ordering::Relaxed) < fewest {
+            return None;
+        }
+        // A turn for each other processor. An owner of short tasks has run them by then. Many
+        // thieves that take short tasks from each other need longer than their owner alone.
+        wait::delay(wait::rounds(1) - wait::turns(1));
+        // Relaxed: as above.
         if victim.ready.load(Ordering::Relaxed) < fewest {
             return None;
         }
