@@ -250,9 +250,9 @@ impl<H> ThreadPoolBuilder<H> {
     /// Sets how long an idle worker spins before it sleeps. The default is the [cost of
     /// blocking](stanchion_competitive::cost), as it has been of late.
     ///
-    /// If the pool may have a worker for each processor, the worker yields between two looks. While
-    /// other threads then have its processor, the time does not count. A yield of more than 350 µs
-    /// ends the search, and the worker spins less for a while.
+    /// If the pool may have a worker for each processor, the worker yields between two looks. The
+    /// time for which other threads then have its processor does not count. A yield of more than
+    /// 350 µs ends the spinning, and the worker spins less often for a while.
     pub fn idle_spin(mut self, time: Duration) -> Self {
         self.options.config.idle_spin_ns = Some(nanos(time));
         self

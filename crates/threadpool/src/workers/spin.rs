@@ -7,8 +7,8 @@
 //! processor. So the worker yields between two looks. A short yield costs little: the processor
 //! went to a worker of the pool that computed for some microseconds, or to no thread. A long yield
 //! costs a lot. Another program, or a long task, has had the processor for its slice. Meanwhile the
-//! worker counted as searching, so no other worker was woken for a new task. A worker that sleeps
-//! gets a processor sooner there: the kernel mostly prefers a thread that wakes up.
+//! worker counted as searching, so no other worker was woken for a new task. Then it is better to
+//! sleep: the kernel mostly lets a thread that wakes up run sooner than one that has yielded.
 //!
 //! Whether yields are long depends on the tasks and on other programs, so each worker learns it.
 //! After a long yield one search ends after its first look. Each further long yield doubles that
@@ -16,7 +16,7 @@
 
 use core::cell::Cell;
 
-use stanchion_machine::{clock, thread, wait};
+use stanchion_machine::{clock, wait};
 
 /// The longest pause between two attempts of an idle worker. Forks are taken within 10 µs because
 /// of it (`queues/fork_stack.rs`).
@@ -61,24 +61,25 @@ impl YieldHistory {
     }
 
     /// Repeats `attempt` until it returns a value, or until `patience` nanoseconds have passed.
-    /// With `yields` it yields between two attempts. The time that other threads then have does not
-    /// count, but a long yield ends this search, and later ones after their first attempt (see the
-    /// head of the file).
+    /// Calls `yield_now`, if there is one, between two attempts. The time that other threads then
+    /// have does not count. But a long yield ends this search after one more attempt, and later
+    /// searches after their first (see the head of the file).
     pub(super) fn spin<R>(
         &self,
         mut attempt: impl FnMut() -> Option<R>,
         patience: u64,
-        yields: bool,
+        yield_now: Option<fn()>,
     ) -> Option<R> {
         let looks_again = self.begin_search();
-        let mut yields_now = false;
+        let mut is_first = true;
         // Nanoseconds: of all yields, and of the longest.
         let (away, longest) = (Cell::new(0_u64), Cell::new(0_u64));
         let attempt = || {
-            // Not before the first attempt.
-            if core::mem::replace(&mut yields_now, yields) {
+            if !core::mem::replace(&mut is_first, false)
+                && let Some(yield_now) = yield_now
+            {
                 let before = clock::now();
-                thread::yield_now();
+                yield_now();
                 let took = clock::now().nanos_since(before);
                 // The call itself is the worker's own time.
                 away.set(away.get().saturating_add(took.saturating_sub(wait::calls(1))));
@@ -106,6 +107,25 @@ mod tests {
     /// Returns how many of the next searches end after their first look.
     fn short_searches(history: &YieldHistory) -> u32 {
         (0..).find(|_| history.begin_search()).unwrap()
+    }
+
+    /// Returns how often a search looks that ends in vain.
+    fn looks(history: &YieldHistory, yield_now: fn()) -> u32 {
+        let mut looks = 0;
+        let look = || {
+            looks += 1;
+            (looks == 10).then_some(())
+        };
+        assert_eq!(history.spin(look, u64::MAX, Some(yield_now)), None);
+        looks
+    }
+
+    #[test]
+    fn a_long_yield_ends_this_search_and_later_ones_after_their_first_look() {
+        let history = YieldHistory::new();
+        let long = || std::thread::sleep(core::time::Duration::from_nanos(2 * LONG_YIELD_NS));
+        let expected = [2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 2];
+        assert_eq!(expected.map(|_| looks(&history, long)), expected);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use core::marker::PhantomData;
 
 use stanchion_competitive::cost;
 use stanchion_machine::clock::{self, Ticks};
+use stanchion_machine::thread;
 
 use crate::metrics::Counters;
 use crate::queues::{ForkStack, ScopeTasks};
@@ -213,7 +214,8 @@ impl Worker {
     pub(crate) fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
         let pool = self.pool();
         let patience = pool.config.idle_spin_ns.unwrap_or_else(cost::current);
-        self.yields.spin(attempt, patience, pool.first_spare >= pool.processors)
+        let yields = pool.first_spare >= pool.processors;
+        self.yields.spin(attempt, patience, yields.then_some(thread::yield_now))
     }
 
     /// Counts a search in vain, while other workers have work. Returns for how many nanoseconds the

@@ -102,7 +102,7 @@ pub unsafe trait Barrier {
     fn light(&self);
     /// Orders the thief's store before its look, and interrupts the owner.
     fn heavy(&self);
-    /// Runs `wait`, in which the owner waits for the thief, and can be interrupted.
+    /// Runs `wait`, in which the owner waits for a thief. Models take interrupts meanwhile.
     fn interruptible(&self, wait: impl FnOnce()) {
         wait();
     }
@@ -140,7 +140,8 @@ pub struct BiasedLock<T, B = Membarrier> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one thread is inside at a time (Invariant 1), and it alone touches the value.
+// SAFETY: one thread is inside at a time (Invariant 1, by what `Barrier` promises), and it alone
+// touches the value.
 unsafe impl<T: Send, B: Sync> Sync for BiasedLock<T, B> {}
 
 impl<T> BiasedLock<T> {
@@ -199,7 +200,8 @@ impl<T, B: Barrier> BiasedLock<T, B> {
         result
     }
 
-    /// Lets the thief go first that the owner has seen, if it is still there. Ends the bias.
+    /// Lets a thief go first, if it is still there. Ends the bias. The owner has seen the thief, or
+    /// its mark.
     #[cold]
     #[inline(never)]
     fn make_way(&self) {
