@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -28,6 +29,9 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 0, value_name = "K")]
     /// Run every second round beside so many busy processes and one that reads many files
     busy: u32,
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    /// Run so many programs side by side
+    jobs: u32,
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     /// The longest time of one program, in seconds
     limit: u64,
@@ -72,17 +76,9 @@ pub(crate) fn repeat(options: &Options) -> Result {
     let begin = Instant::now();
     for round in 1..=options.times {
         let load = Load::new(if round % 2 == 0 { options.busy } else { 0 })?;
-        for program in &programs {
-            let log = kept.join(format!("{round}-{}.txt", program.name.replace('/', "-")));
-            let started = Instant::now();
-            let why = run(program, options, &log)?;
-            *took.entry(&program.name).or_default() += started.elapsed();
-            if let Some(why) = why {
-                *failed.entry(&program.name).or_default() += 1;
-                println!("round {round}: {} {why}: {}", program.name, log.display());
-            } else {
-                std::fs::remove_file(&log).map_err(Failure::file(&log))?;
-            }
+        for end in run_all(&programs, round, options, &kept)? {
+            *took.entry(end.program).or_default() += end.took;
+            *failed.entry(end.program).or_default() += u32::from(end.has_failed);
         }
         drop(load);
         let beside = if round % 2 == 0 && options.busy > 0 { " beside load" } else { "" };
@@ -94,6 +90,7 @@ pub(crate) fn repeat(options: &Options) -> Result {
         );
     }
     println!("the longest, in seconds a round: {}", longest(&took, options.times));
+    failed.retain(|_, times| *times > 0);
     if failed.is_empty() {
         return Ok(());
     }
@@ -103,6 +100,49 @@ pub(crate) fn repeat(options: &Options) -> Result {
         kept.display(),
         lines.collect::<Vec<_>>().join("\n")
     )))
+}
+
+/// The end of a program.
+struct End<'a> {
+    /// Its name.
+    program: &'a str,
+    /// The time that it took.
+    took: Duration,
+    /// True if it failed or ran too long.
+    has_failed: bool,
+}
+
+/// Runs each program once, `options.jobs` side by side. Says what failed, and keeps its output.
+fn run_all<'a>(
+    programs: &'a [Program],
+    round: u32,
+    options: &Options,
+    kept: &Path,
+) -> Result<Vec<End<'a>>> {
+    let waiting = Mutex::new(programs.iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let mut ends = Vec::new();
+        while let Some(program) = next() {
+            let log = kept.join(format!("{round}-{}.txt", program.name.replace('/', "-")));
+            let started = Instant::now();
+            let why = run(program, options, &log)?;
+            let (took, has_failed) = (started.elapsed(), why.is_some());
+            ends.push(End { program: &program.name, took, has_failed });
+            match why {
+                Some(why) => println!("round {round}: {} {why}: {}", program.name, log.display()),
+                None => std::fs::remove_file(&log).map_err(Failure::file(&log))?,
+            }
+        }
+        Ok(ends)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let ends = workers.into_iter().map(|worker| {
+            worker.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        });
+        ends.collect::<Result<Vec<_>>>().map(|ends| ends.into_iter().flatten().collect())
+    })
 }
 
 /// Returns the ten programs that took longest, with their mean seconds.
@@ -234,6 +274,40 @@ mod tests {
         assert!(program(&message(id, true, "null")).is_none());
         assert!(program(&message(id, false, r#""/t/locks-1""#)).is_none());
         assert!(program("no message").is_none());
+    }
+
+    #[test]
+    fn each_program_runs_once_however_many_run_side_by_side() {
+        let kept = std::env::temp_dir().join(format!("repeat-{}", std::process::id()));
+        std::fs::create_dir_all(&kept).unwrap();
+        let named = |name: &str, shell: &str| Program {
+            name: name.to_owned(),
+            file: PathBuf::from(shell),
+            folder: PathBuf::from("/"),
+        };
+        let programs = [
+            named("a/x", "true"),
+            named("b/y", "false"),
+            named("c/z", "true"),
+            named("d/w", "true"),
+        ];
+        for jobs in [0, 1, 3, 9] {
+            let options = Options {
+                filter: None,
+                times: 1,
+                busy: 0,
+                jobs,
+                limit: 600,
+                all: false,
+                arguments: Vec::new(),
+            };
+            let mut ends = run_all(&programs, 1, &options, &kept).unwrap();
+            ends.sort_by_key(|end| end.program);
+            let told: Vec<_> = ends.iter().map(|end| (end.program, end.has_failed)).collect();
+            assert_eq!(told, [("a/x", false), ("b/y", true), ("c/z", false), ("d/w", false)]);
+            assert!(kept.join("1-b-y.txt").exists() && !kept.join("1-a-x.txt").exists());
+        }
+        std::fs::remove_dir_all(&kept).unwrap();
     }
 
     #[test]
