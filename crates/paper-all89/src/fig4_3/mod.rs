@@ -191,7 +191,9 @@ impl Judged<'_> {
 
 impl fmt::Display for Judged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for column in [1, self.last()] {
+        let mut columns = vec![1, self.last()];
+        columns.dedup();
+        for column in columns {
             let [exchange, read, backoff] = self.times[column].map(nanos);
             let count = self.counts[column];
             write!(
