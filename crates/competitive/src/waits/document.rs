@@ -31,6 +31,9 @@ const LONGEST_LOCK: usize = 1 << 20;
 /// A longer name is refused, in bytes.
 const LONGEST_NAME: usize = 1_000;
 
+/// Says that a file is not whole.
+const CUT: &str = "the file ends too early, it was cut off";
+
 impl FileError {
     pub(super) fn new(line: usize, problem: impl Into<String>) -> Self {
         Self { line: line.max(1), problem: problem.into() }
@@ -163,10 +166,13 @@ impl Kind {
 
     fn check_label(&self, text: &str) -> Result<(), FileError> {
         let label: Label = serde_json::from_str(text).map_err(|error| {
-            if text.contains(&format!("\"{}\"", self.format)) {
-                located(&error, 1)
-            } else {
+            if !text.contains(&format!("\"{}\"", self.format)) {
                 FileError::new(error.line(), self.expected())
+            } else if error.is_syntax() && text.ends_with(['-', '.', 'e', 'E', '+']) {
+                // A number that `serde` leaves out, and that was cut, is invalid to it.
+                FileError::new(error.line(), CUT.to_owned())
+            } else {
+                located(&error, 1)
             }
         })?;
         let line_of = |key: &str| {
@@ -267,7 +273,7 @@ pub(super) fn located(error: &serde_json::Error, line: usize) -> FileError {
     let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
     let said = shortened(said, 200);
     let problem = match error.classify() {
-        Category::Eof => format!("the file ends too early, it was cut off: {said}"),
+        Category::Eof => format!("{CUT}: {said}"),
         _ => format!("{said}: the file was damaged or edited; take it from its source again"),
     };
     FileError::new(line + error.line().max(1) - 1, problem)

@@ -137,6 +137,15 @@ fn a_recording_is_read_with_and_without_the_section() {
     assert_eq!(Events::from_json(without.as_bytes()), Ok(None));
 }
 
+#[test]
+fn a_file_that_was_cut_anywhere_after_its_kind_says_so() {
+    let text = file(GOOD);
+    for end in text.find(',').unwrap()..text.trim_end().len() {
+        let error = Events::from_json(&text.as_bytes()[..end]).unwrap_err().to_string();
+        assert!(error.contains("it was cut off"), "{}: {error}", &text[..end]);
+    }
+}
+
 /// The text to replace, its replacement, the line that is to be named (from the section's first),
 /// and a part of the message.
 const DAMAGES: &[(&str, &str, usize, &str)] = &[

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::computer::Computer;
 use super::document::{Family, SCHEMA, Shared, is_number};
@@ -30,13 +30,6 @@ pub(super) struct File {
     pub(super) grids: Vec<Grid>,
 }
 
-/// The part of a document that says how to read the rest.
-#[derive(Deserialize)]
-struct Layout {
-    /// The name of the layout.
-    schema: Option<String>,
-}
-
 impl File {
     /// Reads the file at `path`.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
@@ -54,12 +47,13 @@ impl File {
             let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
             refuse(format!("line {line}: it is not text"), SHARE)
         })?;
-        let layout: Layout = serde_json::from_str(&text).map_err(|error| match error.is_eof() {
+        // As a value: what `serde` leaves out, it calls invalid where it was cut within a number.
+        let document: Value = serde_json::from_str(&text).map_err(|error| match error.is_eof() {
             true if text.trim().is_empty() => refuse("it is empty".to_owned(), AGAIN),
             true => refuse(format!("it was cut off in line {}", error.line()), AGAIN),
             false => refuse(format!("it is no shared file: {error}"), SHARE),
         })?;
-        match layout.schema.as_deref() {
+        match document["schema"].as_str() {
             Some(SCHEMA) => {}
             Some(other) if other.starts_with("stanchion-share/") => {
                 let why = format!(

@@ -166,6 +166,10 @@ fn files_that_cannot_be_compared_are_refused_with_place_and_remedy() {
         let error = refused(&[&whole_file, &bad]);
         assert!(error.contains(said) && error.contains(&*bad.to_string_lossy()), "{said}: {error}");
     }
+    for end in 1..whole.trim_end().len() {
+        let error = refused(&[&whole_file, &place.text("bad", &whole[..end])]);
+        assert!(error.contains("it was cut off in line "), "{}: {error}", &whole[..end]);
+    }
     fs::write(place.0.join("bad"), [b'\n', 0xFF]).unwrap();
     assert!(refused(&[&place.0.join("bad")]).contains("line 2: it is not text"));
     assert!(refused(&[&place.0.join("none")]).contains("none: No such file"));
