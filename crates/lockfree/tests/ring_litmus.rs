@@ -1,11 +1,12 @@
-//! Litmus tests of `LockedRing`: calls that only look are in one order with those that change it.
+//! Litmus tests of `LockedRing`: calls that only look, or ask in vain, are in one order with those
+//! that change it.
 //!
 //! No locked instruction stands between the calls of a thread, as one does where a history is
 //! recorded. So a store of the first call may still wait in the processor's store buffer while the
 //! second call reads. Unoptimized code is too slow for that, so these tests say most with
-//! `cargo test --release -p stanchion-lockfree --test ring_litmus`. There a length beside the lock,
-//! read without it, failed twelve of them, in 9 to 53,000 of 100,000 rounds. The model
-//! `ring_one_look_of_two` catches it in any case.
+//! `cargo test --release -p stanchion-lockfree --test ring_litmus`. There a length that was read
+//! without the locks failed twelve of them, in 9 to 53,000 of 100,000 rounds. The models
+//! `ring_one_look_of_two` and `ring_flag_or_…` catch it in any case.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -89,7 +90,7 @@ fn count<S: Sync, A: Copy + Send>(
 type Pair<L> = [LockedRing<u32, L>; 2];
 
 fn pair<L: RawMutex>() -> Pair<L> {
-    [(); 2].map(|()| LockedRing::with_capacity_and_lock(4, L::INIT))
+    [(); 2].map(|()| LockedRing::with_capacity_and_locks(4, L::INIT, L::INIT))
 }
 
 fn push<L: RawMutex>(ring: &LockedRing<u32, L>) {
@@ -125,27 +126,46 @@ fn store_buffering_of_pops<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, 
     assert_eq!(both, 0, "rounds in which both threads found a value in the other's ring");
 }
 
-/// One thread raises a flag and looks at the ring, the other pushes and reads the flag: the first
-/// finds the value, or the second the flag.
-fn flag<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
+/// One thread raises a flag and asks the ring in vain, the other ends that and reads the flag: the
+/// first finds the change, or the second the flag. `restore` makes the ring as it was.
+fn flag<L: RawMutex + Sync + Send>(
+    ring: LockedRing<u32, L>,
+    asks_in_vain: fn(&LockedRing<u32, L>) -> bool,
+    end: fn(&LockedRing<u32, L>),
+    restore: fn(&LockedRing<u32, L>),
+) {
     type State<L> = (AtomicBool, LockedRing<u32, L>);
     let sleeper = |(flag, ring): &State<L>| {
         flag.store(true, Ordering::SeqCst);
-        look(ring)
+        asks_in_vain(ring)
     };
     let waker = |(flag, ring): &State<L>| {
-        push(ring);
+        end(ring);
         !flag.load(Ordering::SeqCst)
     };
     let restore = |(flag, ring): &State<L>, thread| {
         if thread == 0 {
             flag.store(false, Ordering::SeqCst);
-            assert_eq!(ring.pop(), Some(1));
+            restore(ring);
         }
     };
-    let state = (AtomicBool::new(false), LockedRing::with_capacity_and_lock(4, L::INIT));
+    let state = (AtomicBool::new(false), ring);
     let lost = count(&state, [&sleeper, &waker], restore, |sleeps, silent| sleeps && silent);
     assert_eq!(lost, 0, "rounds in which a wake-up would have been lost");
+}
+
+/// A thread that finds a ring empty, by `look` or by a pop, misses no push.
+fn flag_before_empty<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
+    let [ring, _] = pair();
+    flag(ring, look, push, |ring| _ = ring.pop());
+}
+
+/// A thread that finds a ring full misses no pop.
+fn flag_before_full<L: RawMutex + Sync + Send>() {
+    let ring = LockedRing::with_capacity_and_locks(1, L::INIT, L::INIT);
+    push(&ring);
+    let pop = |ring: &LockedRing<u32, L>| assert!(ring.pop().is_some());
+    flag(ring, |ring| ring.try_push(2).is_err(), pop, |ring| _ = ring.try_push(1));
 }
 
 /// One thread pushes to one ring, then to the other; a thread that finds the second value finds
@@ -183,7 +203,7 @@ macro_rules! shapes {
 
             #[test]
             fn a_thread_that_looks_before_it_sleeps_misses_no_push() {
-                flag::<$lock>($look);
+                flag_before_empty::<$lock>($look);
             }
 
             #[test]
@@ -199,4 +219,16 @@ shapes! {
     len: Barging, |ring| matches!(ring.len(), 0);
     is_empty_with_a_mutex: RawPolicyMutex, LockedRing::is_empty;
     len_with_a_mutex: RawPolicyMutex, |ring| matches!(ring.len(), 0);
+}
+
+#[test]
+fn a_thread_that_pops_in_vain_before_it_sleeps_misses_no_push() {
+    flag_before_empty::<Barging>(|ring| ring.pop().is_none());
+    flag_before_empty::<RawPolicyMutex>(|ring| ring.pop().is_none());
+}
+
+#[test]
+fn a_thread_that_pushes_in_vain_before_it_sleeps_misses_no_pop() {
+    flag_before_full::<Barging>();
+    flag_before_full::<RawPolicyMutex>();
 }

@@ -73,7 +73,7 @@ macro_rules! ours {
 ours! {
     LockedRing<u64> => |room| Self::with_capacity(room);
     LockedRing<u64, RawPolicyMutex> =>
-        |room| Self::with_capacity_and_lock(room, RawPolicyMutex::new());
+        |room| Self::with_capacity_and_locks(room, RawPolicyMutex::new(), RawPolicyMutex::new());
     NikolaevQueue<u64> => |room| Self::with_capacity(room);
     LockedQueue<u64, Barging> => |_| Self::with_capacity_and_lock(ROOM, Barging::with_policy());
     LockedQueue<u64, RawPolicyMutex> => |_| Self::with_capacity(ROOM);

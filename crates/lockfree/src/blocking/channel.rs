@@ -80,7 +80,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// ```
 #[must_use]
 pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, SyncReceiver<T>) {
-    channel_with_queue(LockedRing::with_capacity_and_lock(bound, Barging::with_policy()))
+    channel_with_queue(LockedRing::with_capacity(bound))
 }
 
 /// Returns the two halves of a channel over `queue`, with the messages that are in it.

@@ -12,7 +12,7 @@ use stanchion_lockfree::queue::{LockedRing, NikolaevQueue};
 use stanchion_lockfree::{ConcurrentQueue, Full};
 
 fn ring_that_sleeps<T>(capacity: usize) -> LockedRing<T, RawPolicyMutex> {
-    LockedRing::with_capacity_and_lock(capacity, RawPolicyMutex::new())
+    LockedRing::with_capacity_and_locks(capacity, RawPolicyMutex::new(), RawPolicyMutex::new())
 }
 
 /// Makes the tests of each ring of the table, and of one more. `$make` gets the capacity.

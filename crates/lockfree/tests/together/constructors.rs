@@ -148,7 +148,7 @@ fn by_default() {
 fn with_what_the_caller_chooses() {
     queues(LockedQueue::with_lock(Mcs::new()));
     queues(LockedQueue::with_capacity_and_lock(3, Barging::with_policy()));
-    queues(LockedRing::with_capacity_and_lock(3, RawPolicyMutex::new()));
+    queues(LockedRing::with_capacity_and_locks(3, RawPolicyMutex::new(), RawPolicyMutex::new()));
     queues(TwoLockQueue::with_locks(Mcs::new(), Mcs::new()));
     queues(TwoLockQueue::with_capacity_and_locks(3, TestAndSet::new(), TestAndSet::new()));
     queues(MichaelScottQueue::with_memory(Counted));

@@ -48,11 +48,12 @@ impl File {
             refuse(format!("line {line}: it is not text"), SHARE)
         })?;
         // As a value: what `serde` leaves out, it calls invalid where it was cut within a number.
-        let document: Value = serde_json::from_str(&text).map_err(|error| match error.is_eof() {
-            true if text.trim().is_empty() => refuse("it is empty".to_owned(), AGAIN),
-            true => refuse(format!("it was cut off in line {}", error.line()), AGAIN),
-            false => refuse(format!("it is no shared file: {error}"), SHARE),
-        })?;
+        let document: Value =
+            serde_json::from_str(&text).map_err(|error| match error.is_eof() {
+                true if text.trim().is_empty() => refuse("it is empty".to_owned(), AGAIN),
+                true => refuse(format!("it was cut off in line {}", error.line()), AGAIN),
+                false => refuse(format!("it is no shared file: {error}"), SHARE),
+            })?;
         match document["schema"].as_str() {
             Some(SCHEMA) => {}
             Some(other) if other.starts_with("stanchion-share/") => {

@@ -7,6 +7,7 @@
 //! | `…_never_seems_full` | does a popper find room, if no thread pushes more than it popped |
 //! | `…_is_not_empty` | does `is_empty` see what is always there |
 //! | `…_one_look_of_two` | two threads push to a ring each, look at the other's: does one see it |
+//! | `…_flag_or_…` | does a call in vain see a change after which its thread's flag was not seen |
 //!
 //! The models of 3 preemptions are named `…_bounded`: without a bound `nikolaev_never_seems_empty`
 //! was seen to have more than 77,000 executions, `nikolaev_never_seems_full` 37,000,
@@ -23,6 +24,7 @@
 use stanchion_lockfree_loom::ConcurrentQueue;
 use stanchion_lockfree_loom::barging::Barging;
 use stanchion_lockfree_loom::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
+use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering};
 use stanchion_machine::sync::Arc;
 use stanchion_machine::{Model, thread};
 use stanchion_models::explore;
@@ -124,6 +126,22 @@ fn one_look_of_two<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(que
     assert!(!(first_was_alone && second_was_alone), "both found the other's queue empty");
 }
 
+/// One thread raises a flag, then asks in vain; the other ends that, and looks at the flag. One of
+/// the two sees what the other has done.
+fn flag_or_change<Q: Send + Sync + 'static>(queue: Q, ask: fn(&Q) -> bool, end: fn(&Q)) {
+    let shared = Arc::new((queue, AtomicBool::fresh(false)));
+    let asking = {
+        let shared = shared.clone();
+        thread::spawn(move || {
+            shared.1.store(true, Ordering::Release);
+            ask(&shared.0)
+        })
+    };
+    end(&shared.0);
+    let saw_flag = shared.1.load(Ordering::Acquire);
+    assert!(asking.join().unwrap() || saw_flag, "a sleeper would not be woken");
+}
+
 /// Two push, one pops.
 fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
     let queue = Arc::new(queue);
@@ -181,6 +199,10 @@ fn ring(capacity: usize) -> LockedRing<Value, Barging> {
     LockedRing::with_capacity(capacity)
 }
 
+fn put(ring: &LockedRing<Value, Barging>, number: u32) {
+    assert!(ring.try_push(value(number)).is_ok(), "there was room");
+}
+
 #[test]
 fn ring_in_and_out() {
     explore("ring_in_and_out", Model::new(), || in_and_out(ring(1)));
@@ -204,6 +226,62 @@ fn ring_is_not_empty() {
 #[test]
 fn ring_one_look_of_two() {
     explore("ring_one_look_of_two", Model::new(), || one_look_of_two([ring(1), ring(1)]));
+}
+
+#[test]
+fn ring_flag_or_value() {
+    explore("ring_flag_or_value", Model::new(), || {
+        flag_or_change(ring(1), |ring| ring.pop().is_some(), |ring| put(ring, 1));
+    });
+}
+
+#[test]
+fn ring_flag_or_room() {
+    explore("ring_flag_or_room", Model::new(), || {
+        let full = ring(1);
+        put(&full, 1);
+        let pops = |ring: &LockedRing<Value, Barging>| assert!(ring.pop().is_some());
+        flag_or_change(full, |ring| ring.try_push(value(2)).is_ok(), pops);
+    });
+}
+
+/// One thread finds the ring full before the other empties it and finds nothing. Each wants the
+/// lock that the other holds.
+#[test]
+fn ring_full_and_empty_bounded() {
+    explore("ring_full_and_empty_bounded", Model::new().preemptions(3), || {
+        let ring = Arc::new(ring(1));
+        put(&ring, 1);
+        let popper = {
+            let ring = ring.clone();
+            thread::spawn(move || numbers([ring.pop(), ring.pop()]))
+        };
+        let pushed = ring.try_push(value(2)).is_ok();
+        let mut popped = popper.join().unwrap();
+        popped.extend(numbers([ring.pop()]));
+        assert_eq!(popped, if pushed { &[1, 2][..] } else { &[1] });
+    });
+}
+
+/// Both want both locks: one to make room by itself, one to count.
+#[test]
+fn ring_forced_and_counted_bounded() {
+    explore("ring_forced_and_counted_bounded", Model::new().preemptions(4), || {
+        let ring = Arc::new(ring(1));
+        put(&ring, 1);
+        let popper = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                assert_eq!(ring.len(), 1, "it is full all the time");
+                numbers([ring.pop()])
+            })
+        };
+        let forced = numbers([ring.force_push(value(2))]);
+        let popped = popper.join().unwrap();
+        let rest = numbers([ring.pop()]);
+        assert_eq!(popped.len(), 1);
+        assert_eq!([forced, popped, rest].concat(), [1, 2]);
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Counted in a build of rustc 1.95.0 (59807616e 2026-04-14).
 
 /// The average of the files, in hundredths of an instruction.
-pub(super) const AVERAGE: u32 = 1970;
+pub(super) const AVERAGE: u32 = 1953;
 
 /// The crate, the file in its sources, and the average number of instructions before its
 /// accesses, in hundredths.
@@ -61,17 +61,18 @@ pub(super) const FILES: &[(&str, &str, u32)] = &[
     ("lockfree", "queue/locked.rs", 2200),
     ("lockfree", "queue/nikolaev/index_ring.rs", 2131),
     ("lockfree", "queue/nikolaev/mod.rs", 2800),
-    ("lockfree", "queue/ring.rs", 1050),
+    ("lockfree", "queue/ring/end.rs", 533),
+    ("lockfree", "queue/ring/mod.rs", 1100),
     ("lockfree", "queue/two_lock.rs", 610),
     ("machine", "atomic.rs", 3400),
     ("machine", "sharing.rs", 5000),
     ("spin", "anderson.rs", 1167),
     ("spin", "clh.rs", 1100),
-    ("spin", "contention.rs", 1701),
+    ("spin", "contention.rs", 1704),
     ("spin", "mcs.rs", 950),
     ("spin", "preemption_safe.rs", 1353),
     ("spin", "recovering.rs", 1267),
-    ("spin", "test_and_set.rs", 1235),
+    ("spin", "test_and_set.rs", 1218),
     ("spin", "ticket.rs", 825),
     ("spin", "time_published_mcs.rs", 1833),
     ("study-programs", "ms97/linked/queue.rs", 1250),
