@@ -9,8 +9,8 @@
 //! Why one for each end: where some threads only push and others only pop, both do hundreds of
 //! operations at the same time. An end fetches the other's line only when the values, or the room,
 //! that it knows of are used up. With one lock for both ends such threads took up to 2.9 times as
-//! long as on the best other ring; with two it is 0.9 times in the mean, and at worst 1.5 times
-//! (`cargo study regret --random 60 --seed 20261206 --family bounded-queues --quick`).
+//! long as on the best other ring; with two it is 0.94 times in the mean, and at worst 1.6 times
+//! (`cargo study regret --random 60 --seed 20261207 --family bounded-queues --quick`).
 //!
 //! The price: the other threads of an end wait for a thread that stops with its lock, and a thread
 //! may be passed over for longer. [`NikolaevQueue`](super::NikolaevQueue) is for programs that
