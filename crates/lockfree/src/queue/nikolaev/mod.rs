@@ -58,7 +58,7 @@ use crate::dropping::drop_each;
 ///
 /// Use it where a thread may stop in the middle of an operation (a signal handler, real-time
 /// priorities, a debugger), or where very many processors want one queue. Otherwise
-/// [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24
+/// [`LockedRing`](super::LockedRing) is faster: with one thread 10 ns a pair against 22
 /// (`cargo bench -p benches --bench lockfree`).
 ///
 /// **Full** means that each slot has a value *or is worked on by a thread* that is about to fill it
