@@ -126,12 +126,13 @@ fn store_buffering_of_pops<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, 
     assert_eq!(both, 0, "rounds in which both threads found a value in the other's ring");
 }
 
-/// One thread raises a flag and asks the ring in vain, the other ends that and reads the flag: the
-/// first finds the change, or the second the flag. `restore` makes the ring as it was.
+/// One thread raises a flag and asks the ring in vain, the other makes the `change` that the first
+/// asks for and reads the flag: the first finds the change, or the second the flag. `restore` makes
+/// the ring as it was.
 fn flag<L: RawMutex + Sync + Send>(
     ring: LockedRing<u32, L>,
     asks_in_vain: fn(&LockedRing<u32, L>) -> bool,
-    end: fn(&LockedRing<u32, L>),
+    change: fn(&LockedRing<u32, L>),
     restore: fn(&LockedRing<u32, L>),
 ) {
     type State<L> = (AtomicBool, LockedRing<u32, L>);
@@ -140,7 +141,7 @@ fn flag<L: RawMutex + Sync + Send>(
         asks_in_vain(ring)
     };
     let waker = |(flag, ring): &State<L>| {
-        end(ring);
+        change(ring);
         !flag.load(Ordering::SeqCst)
     };
     let restore = |(flag, ring): &State<L>, thread| {

@@ -5,7 +5,8 @@ use lock_api::{Mutex, MutexGuard, RawMutex};
 use stanchion_machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_machine::cell::UnsafeCell;
 
-/// The longest pause of a call in vain, in transfers of a line.
+/// The longest pause of a call in vain, in transfers of a line. Measured, as is
+/// [`SLOTS_A_TRANSFER`], where a thread gets some five operations done in a transfer.
 const LONGEST_PAUSE: u64 = 8;
 
 /// A pause lasts for at most one transfer of a line for so many slots: a busy end fills or empties
@@ -89,13 +90,13 @@ impl Place {
         if has_moved { self.pause.min(all as u64 / SLOTS_A_TRANSFER) } else { 0 }
     }
 
-    /// Learns from a `pause`: the next one is longer if more than one value came for each transfer
-    /// of a line, and shorter if fewer came.
+    /// Learns from a `pause`: the next one is longer if more than one value passed the other end
+    /// for each transfer of a line, and shorter if fewer did.
     pub(super) fn learn(&mut self, pause: u64) {
-        let came = self.other.wrapping_sub(self.in_vain) as u64;
-        if came > pause {
+        let moved = self.other.wrapping_sub(self.in_vain) as u64;
+        if moved > pause {
             self.pause = (2 * pause).min(LONGEST_PAUSE);
-        } else if came < pause {
+        } else if moved < pause {
             self.pause = pause / 2;
         }
     }
@@ -149,5 +150,6 @@ mod tests {
         place.meet();
         place.other += 1;
         assert_eq!(place.pause(SLOTS_A_TRANSFER as usize - 1), 0, "the ring is small");
+        assert_eq!([5, 5, 6, 5].map(|sum| place.asks_again(sum)), [false, true, false, false]);
     }
 }

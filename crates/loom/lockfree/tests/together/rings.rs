@@ -126,9 +126,9 @@ fn one_look_of_two<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(que
     assert!(!(first_was_alone && second_was_alone), "both found the other's queue empty");
 }
 
-/// One thread raises a flag, then asks in vain; the other ends that, and looks at the flag. One of
-/// the two sees what the other has done.
-fn flag_or_change<Q: Send + Sync + 'static>(queue: Q, ask: fn(&Q) -> bool, end: fn(&Q)) {
+/// One thread raises a flag, then asks in vain; the other makes the `change` that the first asks
+/// for, and looks at the flag. One of the two sees what the other has done.
+fn flag_or_change<Q: Send + Sync + 'static>(queue: Q, ask: fn(&Q) -> bool, change: fn(&Q)) {
     let shared = Arc::new((queue, AtomicBool::fresh(false)));
     let asking = {
         let shared = shared.clone();
@@ -137,7 +137,7 @@ fn flag_or_change<Q: Send + Sync + 'static>(queue: Q, ask: fn(&Q) -> bool, end: 
             ask(&shared.0)
         })
     };
-    end(&shared.0);
+    change(&shared.0);
     let saw_flag = shared.1.load(Ordering::Acquire);
     assert!(asking.join().unwrap() || saw_flag, "a sleeper would not be woken");
 }
