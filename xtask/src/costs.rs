@@ -82,7 +82,7 @@ const DEFAULTS: [(&str, &[&str]); 8] = [
     ),
     ("lockfree::LockedRing push, pop", &["lockfree::NikolaevQueue push, pop"]),
     (
-        "LockedQueue<Barging> push, pop",
+        "lockfree::SegmentedQueue push, pop",
         &[
             "lockfree::FaaArrayQueue push, pop",
             "lockfree::MichaelScottQueue, hazards push, pop",

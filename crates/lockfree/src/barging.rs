@@ -35,7 +35,7 @@ use stanchion_spin::contention::Read;
 use stanchion_spin::{Backoff, TestAndSet};
 
 /// A test-and-set lock that favours the thread which had it last. The default of
-/// [`LockedRing`](crate::queue::LockedRing).
+/// [`LockedRing`](crate::queue::LockedRing) and [`SegmentedQueue`](crate::queue::SegmentedQueue).
 ///
 /// | | |
 /// | --- | --- |

@@ -30,7 +30,7 @@
 /// - `__structures!(counter: callback [context])` has no values. So has `other_counter`.
 ///
 /// `[context]` may be left out. With `lock: L` at the end of the call, a structure that has locks
-/// has locks of the type `L`. A ring keeps its own.
+/// has locks of the type `L`. A ring and the segmented queue keep their own.
 ///
 /// A callback matches a row from its first field to the last one that it needs, and the rest by
 /// `$($rest:tt)*`. The types are those of the package that the call names: this crate or one of its
@@ -65,6 +65,8 @@ macro_rules! __structures {
               name: "FaaArrayQueue", cost: ["lockfree::FaaArrayQueue push, pop"] }
             { locked_queue: $crate::queue::LockedQueue<$value $(, $lock)?>,
               name: "LockedQueue", cost: ["LockedQueue<TestAndSet> push, pop"] }
+            { segmented_queue: $crate::queue::SegmentedQueue<$value>,
+              name: "SegmentedQueue", cost: ["lockfree::SegmentedQueue push, pop"] }
             { two_lock_queue: $crate::queue::TwoLockQueue<$value $(, $lock)?>,
               name: "TwoLockQueue", cost: [] }
             { michael_scott_with_hazards:

@@ -155,13 +155,8 @@ fn opened_with_answers(browser: &str, place: &Place) {
             "length_ns": 1_000.0 * index as f64, "figures": throughputs.map(figures),
         })
     };
-    let names = [
-        "LockedQueue<Barging>",
-        "TestAndSet<Ethernet>",
-        "parking_lot Mutex<VecDeque>",
-        "std",
-        "usync",
-    ];
+    let names =
+        ["SegmentedQueue", "TestAndSet<Ethernet>", "parking_lot Mutex<VecDeque>", "std", "usync"];
     let grid = |(family, _): &(&str, &str)| {
         json!({
             "family": family, "written": 1_700_000_000, "seed": 1989, "version": "0.1.0",

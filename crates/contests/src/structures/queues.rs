@@ -12,7 +12,7 @@ use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue, TwoLockQueue,
+    PrakashLeeJohnsonQueue, SegmentedQueue, TwoLockQueue,
 };
 
 use super::window::Structure;
@@ -33,6 +33,7 @@ pub(crate) fn bounded() -> Family {
 /// Returns the queues that grow.
 pub(crate) fn unbounded() -> Family {
     Family::new("unbounded queues")
+        .ours::<SegmentedQueue<u64>>("SegmentedQueue")
         .ours::<LockedQueue<u64, Barging>>("LockedQueue<Barging>")
         .ours::<LockedQueue<u64, RawPolicyMutex>>("LockedQueue<RawPolicyMutex>")
         .ours::<FaaArrayQueue<u64>>("FaaArrayQueue")
@@ -75,6 +76,7 @@ ours! {
     LockedRing<u64, RawPolicyMutex> =>
         |room| Self::with_capacity_and_locks(room, RawPolicyMutex::new(), RawPolicyMutex::new());
     NikolaevQueue<u64> => |room| Self::with_capacity(room);
+    SegmentedQueue<u64> => |_| Self::new();
     LockedQueue<u64, Barging> => |_| Self::with_capacity_and_lock(ROOM, Barging::with_policy());
     LockedQueue<u64, RawPolicyMutex> => |_| Self::with_capacity(ROOM);
     FaaArrayQueue<u64> => |_| Self::new();

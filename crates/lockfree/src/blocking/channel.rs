@@ -37,9 +37,8 @@ use stanchion_machine::sync::Arc;
 
 use super::{Blocking, Iter, SendTimeoutError, TryIter};
 use crate::ConcurrentQueue;
-use crate::barging::Barging;
 use crate::dropping::drop_each;
-use crate::queue::{LockedQueue, LockedRing};
+use crate::queue::{LockedRing, SegmentedQueue};
 
 /// Returns the two halves of an unbounded channel.
 ///
@@ -59,7 +58,7 @@ use crate::queue::{LockedQueue, LockedRing};
 /// ```
 #[must_use]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    channel_with_queue(LockedQueue::with_lock(Barging::with_policy()))
+    channel_with_queue(SegmentedQueue::new())
 }
 
 /// Returns the two halves of a channel with room for `bound` messages: a send waits for room.
@@ -113,7 +112,7 @@ pub fn channel_with_queue<Q: ConcurrentQueue>(
 /// fn sent<T: Send>(_: T) {}
 /// sent(stanchion_lockfree::channel::<std::rc::Rc<()>>().0);
 /// ```
-pub struct Sender<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+pub struct Sender<T, Q: ConcurrentQueue<Item = T> = SegmentedQueue<T>> {
     /// The queue and the counts, shared by all handles.
     shared: Arc<Shared<Q>>,
     /// Tells the compiler that messages of this type go in.
@@ -126,7 +125,7 @@ pub struct Sender<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
 /// fn sent<T: Send>(_: T) {}
 /// sent(stanchion_lockfree::channel::<std::rc::Rc<()>>().1);
 /// ```
-pub struct Receiver<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+pub struct Receiver<T, Q: ConcurrentQueue<Item = T> = SegmentedQueue<T>> {
     /// The queue and the counts, shared by all handles.
     shared: Arc<Shared<Q>>,
     /// Tells the compiler that messages of this type come out.
@@ -134,10 +133,10 @@ pub struct Receiver<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
 }
 
 /// The sending half of a bounded channel: see [`sync_channel`].
-pub type SyncSender<T> = Sender<T, LockedRing<T, Barging>>;
+pub type SyncSender<T> = Sender<T, LockedRing<T>>;
 
 /// The receiving half of a bounded channel: see [`sync_channel`].
-pub type SyncReceiver<T> = Receiver<T, LockedRing<T, Barging>>;
+pub type SyncReceiver<T> = Receiver<T, LockedRing<T>>;
 
 /// The queue and the counts that the handles of a channel share.
 /// The state that all halves of a channel share.
@@ -355,7 +354,7 @@ impl<'r, T, Q: ConcurrentQueue<Item = T>> IntoIterator for &'r Receiver<T, Q> {
 
 /// An iterator that owns a [`Receiver`]: it waits for each message, and ends when there is none and
 /// no sender is left.
-pub struct IntoIter<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
+pub struct IntoIter<T, Q: ConcurrentQueue<Item = T> = SegmentedQueue<T>> {
     /// The receiver. Only the iterator has it.
     receiver: Receiver<T, Q>,
 }

@@ -14,6 +14,8 @@ mod michael_scott;
 mod nikolaev;
 mod prakash_lee_johnson;
 mod ring;
+mod segmented;
+mod two_ends;
 mod two_lock;
 
 pub use faa_array::FaaArrayQueue;
@@ -22,6 +24,7 @@ pub use michael_scott::MichaelScottQueue;
 pub use nikolaev::NikolaevQueue;
 pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
 pub use ring::LockedRing;
+pub use segmented::SegmentedQueue;
 pub use two_lock::TwoLockQueue;
 
 /// The first delay of a thread that meets another one at the same end of a queue is at most so many

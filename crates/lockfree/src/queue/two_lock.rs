@@ -73,7 +73,8 @@ use crate::dropping::{Finally, drop_each};
 /// Two locks are a gain if pushes and pops come from different threads on at least two processors.
 /// If the same threads do both, one lock moves fewer lines: see
 /// [`LockedQueue`](super::LockedQueue). If threads outnumber processors, two locks are two chances
-/// of stopping with one.
+/// of stopping with one. [`SegmentedQueue`](super::SegmentedQueue) has two locks too, and segments
+/// instead of nodes: it is faster.
 ///
 /// ```
 /// use stanchion_lockfree::queue::TwoLockQueue;

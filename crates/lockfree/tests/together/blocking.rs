@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_lockfree::queue::{
-    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
+    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, SegmentedQueue, TwoLockQueue,
 };
 use stanchion_lockfree::{Blocking, ConcurrentQueue, Full, Progress, SendTimeoutError};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
@@ -152,6 +152,7 @@ fn debug_shows_the_waiting_threads() {
 #[test]
 fn everything_comes_out_once() {
     everything(LockedQueue::<usize>::new(), 3, 3);
+    everything(SegmentedQueue::<usize>::new(), 3, 3);
     everything(TwoLockQueue::<usize>::new(), 3, 3);
     everything(Bounded::new(1), 1, 1);
     everything(Bounded::new(2), 3, 3);

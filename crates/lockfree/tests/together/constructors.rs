@@ -16,7 +16,7 @@ use stanchion_lockfree::heap::{
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue, TwoLockQueue,
+    PrakashLeeJohnsonQueue, SegmentedQueue, TwoLockQueue,
 };
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use stanchion_lockfree::{
@@ -78,6 +78,7 @@ fn plain_queues() {
     queues(MichaelScottQueue::new());
     queues(NikolaevQueue::with_capacity(3));
     queues(PrakashLeeJohnsonQueue::new());
+    queues(SegmentedQueue::new());
     queues(TwoLockQueue::new());
     queues(TwoLockQueue::with_capacity(3));
     queues(FaaArrayQueue::new());
@@ -149,6 +150,7 @@ fn with_what_the_caller_chooses() {
     queues(LockedQueue::with_lock(Mcs::new()));
     queues(LockedQueue::with_capacity_and_lock(3, Barging::with_policy()));
     queues(LockedRing::with_capacity_and_locks(3, RawPolicyMutex::new(), RawPolicyMutex::new()));
+    queues(SegmentedQueue::with_locks(Mcs::new(), Mcs::new()));
     queues(TwoLockQueue::with_locks(Mcs::new(), Mcs::new()));
     queues(TwoLockQueue::with_capacity_and_locks(3, TestAndSet::new(), TestAndSet::new()));
     queues(MichaelScottQueue::with_memory(Counted));

@@ -18,7 +18,7 @@ use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedH
 use stanchion_lockfree::iter::{Drain, IntoIter};
 use stanchion_lockfree::memory::Counted;
 use stanchion_lockfree::queue::{
-    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
+    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, SegmentedQueue, TwoLockQueue,
 };
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use stanchion_lockfree::{Blocking, Herlihy, LinkedCell};
@@ -109,6 +109,7 @@ macro_rules! lengths {
 
 lengths! {
     a_locked_queue_counts: LockedQueue::new(), push(), pop;
+    a_segmented_queue_counts: SegmentedQueue::new(), push(), pop;
     a_queue_with_two_locks_counts: TwoLockQueue::new(), push(), pop;
     an_faa_array_queue_counts: FaaArrayQueue::new(), push(), pop;
     a_locked_stack_counts: LockedStack::new(), push(), pop;
@@ -169,6 +170,13 @@ fn counts_are_exact_when_the_other_threads_are_done() {
         });
         assert_eq!(len(container), 2);
     }
+    test(
+        2,
+        &SegmentedQueue::new(),
+        |queue| queue.push(1),
+        |queue| queue.pop(),
+        |queue| queue.len(),
+    );
     test(2, &TwoLockQueue::new(), |queue| queue.push(1), |queue| queue.pop(), |queue| queue.len());
     test(
         2 * (EACH + 1),
@@ -209,6 +217,7 @@ macro_rules! peeks {
 peeks! {
     a_locked_queue_lets_look: LockedQueue::new(), push;
     a_locked_ring_lets_look: LockedRing::with_capacity(1), try_push;
+    a_segmented_queue_lets_look: SegmentedQueue::new(), push;
     a_queue_with_two_locks_lets_look: TwoLockQueue::new(), push;
     a_locked_stack_lets_look: LockedStack::new(), push;
 }
@@ -324,6 +333,7 @@ fn extending_by_an_iterator_that_panics_keeps_what_came() {
     }
     extends!(
         LockedQueue::new(),
+        SegmentedQueue::new(),
         TwoLockQueue::new(),
         FaaArrayQueue::new(),
         LockedStack::new(),
@@ -337,6 +347,7 @@ fn extending_by_an_iterator_that_panics_keeps_what_came() {
 #[test]
 fn containers_can_be_statics() {
     static QUEUE: LockedQueue<u32> = LockedQueue::new();
+    static SEGMENTS: SegmentedQueue<u32> = SegmentedQueue::new();
     static TWO: TwoLockQueue<u32> = TwoLockQueue::new();
     static STACK: LockedStack<u32> = LockedStack::new();
     static TREIBER: TreiberStack<u32> = TreiberStack::new();
@@ -352,5 +363,18 @@ fn containers_can_be_statics() {
             assert!($($container.is_empty())&&+);
         };
     }
-    empty!(QUEUE, TWO, STACK, TREIBER, COUNTED, ELIMINATION, HERLIHY, HEAP, ARRAY, PATHS, BLOCKING);
+    empty!(
+        QUEUE,
+        SEGMENTS,
+        TWO,
+        STACK,
+        TREIBER,
+        COUNTED,
+        ELIMINATION,
+        HERLIHY,
+        HEAP,
+        ARRAY,
+        PATHS,
+        BLOCKING
+    );
 }

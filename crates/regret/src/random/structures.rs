@@ -117,7 +117,7 @@ fn bounded_queues() -> Contestants {
 }
 
 fn unbounded_queues() -> Contestants {
-    contestants(structures::queues(false), "unbounded queue", "LockedQueue<Barging>")
+    contestants(structures::queues(false), "unbounded queue", "SegmentedQueue")
 }
 
 fn stacks() -> Contestants {

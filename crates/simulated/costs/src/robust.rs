@@ -30,7 +30,7 @@ const DEFAULTS: [&str; 10] = [
     "competitive::Mutex lock, unlock",
     "competitive::RwLock write",
     "lockfree::LockedRing push, pop",
-    "LockedQueue<Barging> push, pop",
+    "lockfree::SegmentedQueue push, pop",
     "LockedStack<Barging> push, pop",
     "LockedArrayHeap<Barging> push, pop",
     "lockfree::FaaArrayQueue push, pop",

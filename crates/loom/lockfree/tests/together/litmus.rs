@@ -24,7 +24,7 @@ use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use stanchion_lockfree_loom::memory::{Counted, Hazard};
 use stanchion_lockfree_loom::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue, TwoLockQueue,
+    PrakashLeeJohnsonQueue, SegmentedQueue, TwoLockQueue,
 };
 use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use stanchion_lockfree_loom::{Herlihy, LinkedCell};
@@ -217,6 +217,10 @@ litmus! {
         |s| s.push(1), |s| !s.is_empty(), [fenced];
     two_lock_pop: TwoLockQueue<u32, TestAndSet> = Default::default(),
         |s| s.push(1), |s| s.pop().is_some(), [fenced];
+    segmented_is_empty: SegmentedQueue<u32, Barging> = SegmentedQueue::new(),
+        |s| s.push(1), |s| !s.is_empty(), [];
+    segmented_pop: SegmentedQueue<u32, Barging> = SegmentedQueue::new(),
+        |s| s.push(1), |s| s.pop().is_some(), [];
     ring_is_empty: LockedRing<u32, Barging> = LockedRing::with_capacity(1),
         |s| assert!(s.try_push(1).is_ok()), |s| !s.is_empty(), [];
     ring_pop: LockedRing<u32, Barging> = LockedRing::with_capacity(1),
@@ -306,6 +310,7 @@ independent! {
     herlihy_stack_is_empty,
     locked_queue_is_empty,
     two_lock_is_empty,
+    segmented_is_empty,
     ring_is_empty,
     michael_scott_is_empty,
     prakash_lee_johnson_is_empty,

@@ -11,6 +11,8 @@
 //! | `two_threads_push_and_pop` | 2 |
 //! | `reuse_meets_a_slow_pop` | 2, few nodes: one pops while the other reuses the dummy (ABA) |
 //! | `reuse_meets_a_slow_push` | the same with a push |
+//! | `pushes_meet_pops` | 2: one pushes into nodes that the other has emptied |
+//! | `a_push_meets_a_pop_that_frees` | 2: one takes the spare segment, the other frees or spares |
 //! | `three_threads` | 3 |
 //!
 //! The models of 2 preemptions are named `…_bounded`. There is 1 preemption where snapshots are
@@ -26,7 +28,7 @@
 use stanchion_lockfree_loom::ConcurrentQueue;
 use stanchion_lockfree_loom::memory::{Counted, Hazard};
 use stanchion_lockfree_loom::queue::{
-    LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+    LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, SegmentedQueue, TwoLockQueue,
 };
 use stanchion_machine::Model;
 use stanchion_machine::sync::Arc;
@@ -171,6 +173,19 @@ fn pushes_after_pops<Q: Queue>() {
     account(&*queue, &[Some(1), Some(2)], &[1, 2, 3, 4]);
 }
 
+/// One leaves a second segment of two slots while the other takes the first one for use again, or
+/// has not yet.
+fn frees_while_pushing<Q: Queue>() {
+    let queue = Q::default();
+    (1..=6).for_each(|number| queue.push(number));
+    assert_eq!([(); 3].map(|()| queue.pop()), [1, 2, 3].map(Some));
+    let queue = Arc::new(queue);
+    let other = beside(&queue, |queue| queue.push(7));
+    assert_eq!([queue.pop(), queue.pop()], [Some(4), Some(5)]);
+    other.join().unwrap();
+    assert_eq!(account(&*queue, &[], &[6, 7]), [6, 7]);
+}
+
 fn three_threads<Q: Queue>() {
     let queue = used::<Q>();
     let others = [
@@ -233,6 +248,15 @@ models! {
         two_threads_push: two_push;
         two_threads_pop: two_pop;
         pushes_meet_pops: pushes_after_pops;
+    };
+    segmented: SegmentedQueue<u32, Lock>, two 2, three 2, unbounded {
+        a_push_meets_a_pop: push_and_pop;
+        a_first_push_meets_a_pop: first_push;
+        a_look_meets_a_pop_and_a_push: look;
+        two_threads_push: two_push;
+        two_threads_pop: two_pop;
+        pushes_meet_pops: pushes_after_pops;
+        a_push_meets_a_pop_that_frees: frees_while_pushing;
     };
     locked: LockedQueue<u32, Lock>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;

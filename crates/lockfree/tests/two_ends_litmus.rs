@@ -1,11 +1,11 @@
-//! Litmus tests of `LockedRing`: calls that only look, or ask in vain, are in one order with those
-//! that change it.
+//! Litmus tests of `LockedRing` and `SegmentedQueue`: calls that only look, or ask in vain, are in
+//! one order with those that change the queue.
 //!
 //! No locked instruction stands between the calls of a thread, as one does where a history is
 //! recorded. So a store of the first call may still wait in the processor's store buffer while the
 //! second call reads. Unoptimized code is too slow for that, so these tests say most with
-//! `cargo test --release -p stanchion-lockfree --test ring_litmus`. There a length that was read
-//! without the locks failed twelve of them, in 9 to 53,000 of 100,000 rounds. The models
+//! `cargo test --release -p stanchion-lockfree --test two_ends_litmus`. There a length that was
+//! read without the locks failed twelve of them, in 9 to 53,000 of 100,000 rounds. The models
 //! `ring_one_look_of_two` and `ring_flag_or_…` catch it in any case.
 
 use std::hint::black_box;
@@ -14,9 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use stanchion_competitive::RawPolicyMutex;
+use stanchion_lockfree::ConcurrentQueue;
 use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::lock_api::RawMutex;
-use stanchion_lockfree::queue::LockedRing;
+use stanchion_lockfree::queue::{LockedRing, SegmentedQueue};
 
 /// Rounds of each test, unless `STANCHION_ROUNDS` gives another number.
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 100_000 };
@@ -87,78 +88,86 @@ fn count<S: Sync, A: Copy + Send>(
     first.into_iter().zip(second).filter(|&(one, two)| forbidden(one, two)).count()
 }
 
-type Pair<L> = [LockedRing<u32, L>; 2];
-
-fn pair<L: RawMutex>() -> Pair<L> {
-    [(); 2].map(|()| LockedRing::with_capacity_and_locks(4, L::INIT, L::INIT))
+/// A queue under test.
+trait Queue: ConcurrentQueue<Item = u32> + Sync + Send {
+    fn make() -> Self;
 }
 
-fn push<L: RawMutex>(ring: &LockedRing<u32, L>) {
-    assert!(ring.try_push(1).is_ok(), "there is room for four");
+impl<L: RawMutex + Sync + Send> Queue for LockedRing<u32, L> {
+    fn make() -> Self {
+        Self::with_capacity_and_locks(4, L::INIT, L::INIT)
+    }
 }
 
-/// Each of two threads pushes to one ring and looks at the other: one of them finds a value.
-fn store_buffering<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
+impl<L: RawMutex + Sync + Send> Queue for SegmentedQueue<u32, L> {
+    fn make() -> Self {
+        Self::default()
+    }
+}
+
+fn pair<Q: Queue>() -> [Q; 2] {
+    [(); 2].map(|()| Q::make())
+}
+
+fn push<Q: Queue>(queue: &Q) {
+    assert!(queue.try_push(1).is_ok(), "there is room for four");
+}
+
+/// Each of two threads pushes to one queue and looks at the other: one of them finds a value.
+fn store_buffering<Q: Queue>(look: fn(&Q) -> bool) {
     let calls = |mine: usize| {
-        move |rings: &Pair<L>| {
-            push(&rings[mine]);
-            look(&rings[1 - mine])
+        move |queues: &[Q; 2]| {
+            push(&queues[mine]);
+            look(&queues[1 - mine])
         }
     };
     // The other thread pops, so that the next push must fetch the line of the slots.
-    let restore = |rings: &Pair<L>, thread: usize| assert_eq!(rings[1 - thread].pop(), Some(1));
-    let both = count(&pair::<L>(), [&calls(0), &calls(1)], restore, |one, two| one && two);
-    assert_eq!(both, 0, "rounds in which both threads found the other's ring empty");
+    let restore = |queues: &[Q; 2], thread: usize| assert_eq!(queues[1 - thread].pop(), Some(1));
+    let both = count(&pair::<Q>(), [&calls(0), &calls(1)], restore, |one, two| one && two);
+    assert_eq!(both, 0, "rounds in which both threads found the other's queue empty");
 }
 
-/// Each of two threads pops from one ring and looks at the other: one of them finds it empty.
-fn store_buffering_of_pops<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
+/// Each of two threads pops from one queue and looks at the other: one of them finds it empty.
+fn store_buffering_of_pops<Q: Queue>(look: fn(&Q) -> bool) {
     let calls = |mine: usize| {
-        move |rings: &Pair<L>| {
-            assert_eq!(rings[mine].pop(), Some(1));
-            look(&rings[1 - mine])
+        move |queues: &[Q; 2]| {
+            assert_eq!(queues[mine].pop(), Some(1));
+            look(&queues[1 - mine])
         }
     };
-    let rings = pair::<L>();
-    rings.iter().for_each(push);
-    let restore = |rings: &Pair<L>, thread: usize| push(&rings[1 - thread]);
-    let both = count(&rings, [&calls(0), &calls(1)], restore, |one, two| !one && !two);
-    assert_eq!(both, 0, "rounds in which both threads found a value in the other's ring");
+    let queues = pair::<Q>();
+    queues.iter().for_each(push);
+    let restore = |queues: &[Q; 2], thread: usize| push(&queues[1 - thread]);
+    let both = count(&queues, [&calls(0), &calls(1)], restore, |one, two| !one && !two);
+    assert_eq!(both, 0, "rounds in which both threads found a value in the other's queue");
 }
 
-/// One thread raises a flag and asks the ring in vain, the other makes the `change` that the first
+/// One thread raises a flag and asks the queue in vain, the other makes the `change` that the first
 /// asks for and reads the flag: the first finds the change, or the second the flag. `restore` makes
-/// the ring as it was.
-fn flag<L: RawMutex + Sync + Send>(
-    ring: LockedRing<u32, L>,
-    asks_in_vain: fn(&LockedRing<u32, L>) -> bool,
-    change: fn(&LockedRing<u32, L>),
-    restore: fn(&LockedRing<u32, L>),
-) {
-    type State<L> = (AtomicBool, LockedRing<u32, L>);
-    let sleeper = |(flag, ring): &State<L>| {
+/// the queue as it was.
+fn flag<Q: Queue>(queue: Q, asks_in_vain: fn(&Q) -> bool, change: fn(&Q), restore: fn(&Q)) {
+    let sleeper = |(flag, queue): &(AtomicBool, Q)| {
         flag.store(true, Ordering::SeqCst);
-        asks_in_vain(ring)
+        asks_in_vain(queue)
     };
-    let waker = |(flag, ring): &State<L>| {
-        change(ring);
+    let waker = |(flag, queue): &(AtomicBool, Q)| {
+        change(queue);
         !flag.load(Ordering::SeqCst)
     };
-    let restore = |(flag, ring): &State<L>, thread| {
+    let restore = |(flag, queue): &(AtomicBool, Q), thread| {
         if thread == 0 {
             flag.store(false, Ordering::SeqCst);
-            restore(ring);
+            restore(queue);
         }
     };
-    let state = (AtomicBool::new(false), ring);
+    let state = (AtomicBool::new(false), queue);
     let lost = count(&state, [&sleeper, &waker], restore, |sleeps, silent| sleeps && silent);
     assert_eq!(lost, 0, "rounds in which a wake-up would have been lost");
 }
 
-/// A thread that finds a ring empty, by `look` or by a pop, misses no push.
-fn flag_before_empty<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
-    let [ring, _] = pair();
-    flag(ring, look, push, |ring| _ = ring.pop());
+/// A thread that finds a queue empty, by `look` or by a pop, misses no push.
+fn flag_before_empty<Q: Queue>(look: fn(&Q) -> bool) {
+    flag(Q::make(), look, push, |queue| _ = queue.pop());
 }
 
 /// A thread that finds a ring full misses no pop.
@@ -169,63 +178,66 @@ fn flag_before_full<L: RawMutex + Sync + Send>() {
     flag(ring, |ring| ring.try_push(2).is_err(), pop, |ring| _ = ring.try_push(1));
 }
 
-/// One thread pushes to one ring, then to the other; a thread that finds the second value finds
+/// One thread pushes to one queue, then to the other; a thread that finds the second value finds
 /// the first too.
-fn message_passing<L: RawMutex + Sync + Send>(look: fn(&LockedRing<u32, L>) -> bool) {
-    let sender = |[first, second]: &Pair<L>| {
+fn message_passing<Q: Queue>(look: fn(&Q) -> bool) {
+    let sender = |[first, second]: &[Q; 2]| {
         push(first);
         push(second);
         false
     };
-    let receiver = |[first, second]: &Pair<L>| {
+    let receiver = |[first, second]: &[Q; 2]| {
         let second_is_there = !look(second);
         second_is_there && look(first)
     };
-    let restore = |rings: &Pair<L>, thread: usize| assert_eq!(rings[thread].pop(), Some(1));
-    let backwards = count(&pair::<L>(), [&sender, &receiver], restore, |_, backwards| backwards);
+    let restore = |queues: &[Q; 2], thread: usize| assert_eq!(queues[thread].pop(), Some(1));
+    let backwards = count(&pair::<Q>(), [&sender, &receiver], restore, |_, backwards| backwards);
     assert_eq!(backwards, 0, "rounds in which the second value was there before the first");
 }
 
-/// Runs every shape for a lock and a way to find a ring empty.
+/// Runs every shape for a queue and a way to find it empty.
 macro_rules! shapes {
-    ($($name:ident: $lock:ty, $look:expr;)+) => {$(
+    ($($name:ident: $queue:ty, $look:expr;)+) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn one_of_two_looks_after_a_push_finds_a_value() {
-                store_buffering::<$lock>($look);
+                store_buffering::<$queue>($look);
             }
 
             #[test]
             fn one_of_two_looks_after_a_pop_finds_nothing() {
-                store_buffering_of_pops::<$lock>($look);
+                store_buffering_of_pops::<$queue>($look);
             }
 
             #[test]
             fn a_thread_that_looks_before_it_sleeps_misses_no_push() {
-                flag_before_empty::<$lock>($look);
+                flag_before_empty::<$queue>($look);
             }
 
             #[test]
             fn values_are_seen_in_the_order_of_their_pushes() {
-                message_passing::<$lock>($look);
+                message_passing::<$queue>($look);
             }
         }
     )+};
 }
 
 shapes! {
-    is_empty: Barging, LockedRing::is_empty;
-    len: Barging, |ring| matches!(ring.len(), 0);
-    is_empty_with_a_mutex: RawPolicyMutex, LockedRing::is_empty;
-    len_with_a_mutex: RawPolicyMutex, |ring| matches!(ring.len(), 0);
+    is_empty: LockedRing<u32>, LockedRing::is_empty;
+    len: LockedRing<u32>, |ring| matches!(ring.len(), 0);
+    is_empty_with_a_mutex: LockedRing<u32, RawPolicyMutex>, LockedRing::is_empty;
+    len_with_a_mutex: LockedRing<u32, RawPolicyMutex>, |ring| matches!(ring.len(), 0);
+    segmented_is_empty: SegmentedQueue<u32>, SegmentedQueue::is_empty;
+    segmented_len: SegmentedQueue<u32>, |queue| matches!(queue.len(), 0);
 }
 
 #[test]
 fn a_thread_that_pops_in_vain_before_it_sleeps_misses_no_push() {
-    flag_before_empty::<Barging>(|ring| ring.pop().is_none());
-    flag_before_empty::<RawPolicyMutex>(|ring| ring.pop().is_none());
+    flag_before_empty::<LockedRing<u32>>(|ring| ring.pop().is_none());
+    flag_before_empty::<LockedRing<u32, RawPolicyMutex>>(|ring| ring.pop().is_none());
+    flag_before_empty::<SegmentedQueue<u32>>(|queue| queue.pop().is_none());
 }
 
 #[test]
