@@ -103,9 +103,9 @@ pub struct SegmentedQueue<T, L: RawMutex = Barging> {
 
 /// The segments of a queue.
 pub(super) struct Segments<T> {
-    /// The first segment of the list, or null (Invariants 1 and 3).
+    /// The first segment of the list, or null (Invariants 1 and 4).
     oldest: UnsafeCell<*mut Segment<T>>,
-    /// A segment for use again, or null (Invariant 3).
+    /// A segment for use again, or null (Invariant 5).
     spare: AtomicPtr<Segment<T>>,
 }
 
@@ -119,7 +119,7 @@ struct Segment<T> {
 
 /// The place of an end.
 pub(super) struct Place<T> {
-    /// The segment, or null before the end's first value.
+    /// The segment, or null before the end first asks for a slot.
     segment: *mut Segment<T>,
     /// The index of the next slot. At the end of the segment it is the number of slots.
     slot: u32,
