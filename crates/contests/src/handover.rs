@@ -1,10 +1,10 @@
-//! Values that threads hand to other threads, through a bounded queue or a channel. The families
-//! are:
+//! Values that threads hand to other threads, through a queue or a channel. The families are:
 //!
 //! - `between two threads`: a producer and a consumer, each on a processor of its own. A thread
 //!   that waits tries again at once, or after a pause hint.
 //! - `pipeline`: two producers, two workers and one consumer, with a channel before and behind the
 //!   workers. A thread waits as the channel does.
+//! - `pipeline without a bound`: the same with channels that always have room.
 //!
 //! Every contestant hands over the same number of values. The regret is against the best peer.
 
@@ -14,7 +14,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use stanchion_lockfree::queue::{LockedRing, NikolaevQueue};
+use stanchion_lockfree::barging::Barging;
+use stanchion_lockfree::queue::{
+    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, SegmentedQueue,
+};
 use stanchion_lockfree::{Blocking, ConcurrentQueue};
 
 use crate::cell::{Against, Cell, Column, Contestant, Figures};
@@ -37,7 +40,7 @@ const VALUES: usize = 100_000;
 /// The value that tells the receivers of a crossbeam channel that no more values come.
 const END: u64 = u64::MAX;
 
-/// A bounded queue with calls that do not wait.
+/// A queue with calls that do not wait. One without a bound ignores its capacity.
 trait Queue: Sync {
     fn with_capacity(capacity: usize) -> Self;
     /// Returns false if the queue is full.
@@ -45,7 +48,7 @@ trait Queue: Sync {
     fn take(&self) -> Option<u64>;
 }
 
-/// A bounded channel.
+/// A channel. One without a bound ignores its capacity.
 trait Channel: Sync {
     fn with_capacity(capacity: usize) -> Self;
     fn send(&self, value: u64);
@@ -82,10 +85,10 @@ impl Queue for LockedDeque {
 }
 
 macro_rules! queues {
-    ($($queue:ty: $make:ident, $put:ident, $take:expr;)+) => {$(
+    ($($queue:ty: $make:expr, $put:ident, $take:expr;)+) => {$(
         impl Queue for $queue {
             fn with_capacity(capacity: usize) -> Self {
-                Self::$make(capacity)
+                $make(capacity)
             }
 
             fn put(&self, value: u64) -> bool {
@@ -100,10 +103,13 @@ macro_rules! queues {
 }
 
 queues! {
-    LockedRing<u64>: with_capacity, try_push, Self::pop;
-    NikolaevQueue<u64>: with_capacity, try_push, Self::pop;
-    crossbeam_queue::ArrayQueue<u64>: new, push, Self::pop;
-    concurrent_queue::ConcurrentQueue<u64>: bounded, push, |queue: &Self| queue.pop().ok();
+    LockedRing<u64>: Self::with_capacity, try_push, Self::pop;
+    NikolaevQueue<u64>: Self::with_capacity, try_push, Self::pop;
+    SegmentedQueue<u64>: |_| Self::new(), try_push, Self::pop;
+    LockedQueue<u64, Barging>: |_| Self::default(), try_push, Self::pop;
+    FaaArrayQueue<u64>: |_| Self::new(), try_push, Self::pop;
+    crossbeam_queue::ArrayQueue<u64>: Self::new, push, Self::pop;
+    concurrent_queue::ConcurrentQueue<u64>: Self::bounded, push, |queue: &Self| queue.pop().ok();
 }
 
 impl<Q: ConcurrentQueue<Item = u64> + Queue> Channel for Blocking<Q> {
@@ -124,11 +130,19 @@ impl<Q: ConcurrentQueue<Item = u64> + Queue> Channel for Blocking<Q> {
     }
 }
 
-struct Crossbeam(crossbeam_channel::Sender<u64>, crossbeam_channel::Receiver<u64>);
+/// A channel of crossbeam, with a bound or without.
+struct Crossbeam<const BOUNDED: bool>(
+    crossbeam_channel::Sender<u64>,
+    crossbeam_channel::Receiver<u64>,
+);
 
-impl Channel for Crossbeam {
+impl<const BOUNDED: bool> Channel for Crossbeam<BOUNDED> {
     fn with_capacity(capacity: usize) -> Self {
-        let (sender, receiver) = crossbeam_channel::bounded(capacity);
+        let (sender, receiver) = if BOUNDED {
+            crossbeam_channel::bounded(capacity)
+        } else {
+            crossbeam_channel::unbounded()
+        };
         Self(sender, receiver)
     }
 
@@ -169,19 +183,26 @@ pub(crate) fn contest(options: &Options, progress: &mut dyn FnMut(&str)) -> Repo
 type Run = fn(usize, u64) -> Figures;
 
 /// Returns the name and the cells of each family.
-fn families() -> [(&'static str, Vec<Cell>); 3] {
+fn families() -> [(&'static str, Vec<Cell>); 4] {
     let pipelines: [(bool, &str, Run); 3] = [
         (false, "Blocking<LockedRing>", pipeline::<Blocking<LockedRing<u64>>>),
         (false, "Blocking<NikolaevQueue>", pipeline::<Blocking<NikolaevQueue<u64>>>),
-        (true, "crossbeam-channel", pipeline::<Crossbeam>),
+        (true, "crossbeam-channel", pipeline::<Crossbeam<true>>),
     ];
+    let unbounded: [(bool, &str, Run); 4] = [
+        (false, "channel", pipeline::<Blocking<SegmentedQueue<u64>>>),
+        (false, "Blocking<LockedQueue<Barging>>", pipeline::<Blocking<LockedQueue<u64, Barging>>>),
+        (false, "Blocking<FaaArrayQueue>", pipeline::<Blocking<FaaArrayQueue<u64>>>),
+        (true, "crossbeam-channel", pipeline::<Crossbeam<false>>),
+    ];
+    let places = CAPACITIES.map(Some);
+    let [at_once, pause] = ["between two threads, at once", "between two threads, pause"];
+    let pipeline = "pipeline of 2, 2 and 1 threads";
     [
-        (
-            "between two threads, at once",
-            family("between two threads, at once", between::<false>()),
-        ),
-        ("between two threads, pause", family("between two threads, pause", between::<true>())),
-        ("pipeline", family("pipeline of 2, 2 and 1 threads", pipelines)),
+        (at_once, family(at_once, &places, between::<false>())),
+        (pause, family(pause, &places, between::<true>())),
+        ("pipeline", family(pipeline, &places, pipelines)),
+        ("pipeline without a bound", family(pipeline, &[None], unbounded)),
     ]
 }
 
@@ -199,17 +220,22 @@ fn between<const PAUSE: bool>() -> [(bool, &'static str, Run); 5] {
     ]
 }
 
-/// Returns a cell for each capacity.
-fn family<const N: usize>(name: &str, entrants: [(bool, &'static str, Run); N]) -> Vec<Cell> {
-    let of = |capacity: usize| {
+/// Returns a cell for each number of places, of which there may be any number.
+fn family<const N: usize>(
+    name: &str,
+    places: &[Option<usize>],
+    entrants: [(bool, &'static str, Run); N],
+) -> Vec<Cell> {
+    let of = |&places: &Option<usize>| {
         let contestants = entrants.map(|(is_peer, name, run)| {
+            let capacity = places.unwrap_or(usize::MAX);
             let run = move |effort: Effort| run(capacity, effort.count(VALUES) as u64);
             if is_peer { Contestant::peer(name, run) } else { Contestant::new(name, run) }
         });
-        let title = format!("{name}, {capacity} places");
-        Cell::new(title, COLUMNS, Against::BestPeer, contestants.into())
+        let bound = places.map_or("no bound".into(), |places| format!("{places} places"));
+        Cell::new(format!("{name}, {bound}"), COLUMNS, Against::BestPeer, contestants.into())
     };
-    CAPACITIES.into_iter().map(of).collect()
+    places.iter().map(of).collect()
 }
 
 /// Hands values from one thread to another.

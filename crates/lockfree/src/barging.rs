@@ -18,8 +18,8 @@
 //!
 //! After six looks the holder has lost its processor, the section is not short, or many threads
 //! wait. A yield that let none run tells that no thread wants this processor. Then the waiter
-//! stays away once more, as long as 200 calls take: looks of 60 waiters, one after each yield,
-//! would never leave the line to the holder.
+//! stays away once more, as long as 200 calls take. Else 60 waiters would look after each yield,
+//! and keep the line from the holder.
 //!
 //! The pauses were measured (`cargo contest structures --only "bounded queues"`) where a
 //! [transfer](stanchion_machine::wait::transfers) took some 100 ns. Pauses that double from the
@@ -41,7 +41,7 @@ use stanchion_spin::{Backoff, TestAndSet};
 /// | --- | --- |
 /// | uncontended | one locked instruction to lock, a plain store to unlock |
 /// | order | none, and no bound on how long a waiter may be passed over: milliseconds were seen |
-/// | a holder without a processor | its waiters pause, yield, and sleep (after 4,000 calls' time) |
+/// | a holder without a processor | its waiters pause, yield, and at last sleep |
 /// | size | 1 byte |
 ///
 /// ```

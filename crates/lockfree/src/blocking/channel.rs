@@ -45,6 +45,9 @@ use crate::queue::{LockedRing, SegmentedQueue};
 /// Both can be cloned and shared. When all senders are dropped, receivers take what is left and
 /// then fail; when all receivers are dropped, sends fail and what is left is dropped.
 ///
+/// The messages are in a [`SegmentedQueue`]. A send never waits for room, and may allocate. A
+/// thread that stops in a send holds up other sends, and the receivers that find no message.
+///
 /// ```
 /// use stanchion_lockfree::channel;
 ///
@@ -139,7 +142,6 @@ pub type SyncSender<T> = Sender<T, LockedRing<T>>;
 pub type SyncReceiver<T> = Receiver<T, LockedRing<T>>;
 
 /// The queue and the counts that the handles of a channel share.
-/// The state that all halves of a channel share.
 struct Shared<Q> {
     /// The queue of the messages.
     queue: Blocking<Q>,

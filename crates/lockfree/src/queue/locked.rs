@@ -17,6 +17,9 @@ use crate::guarded::Guarded;
 
 /// A queue of `T` under a lock `L`: any `lock_api` raw mutex.
 ///
+/// [`SegmentedQueue`](super::SegmentedQueue) is the default choice. Take this one for `pop_all`,
+/// for `with_capacity`, or if all threads push and pop with next to no other work.
+///
 /// | | |
 /// | --- | --- |
 /// | progress | [`Blocking`](Progress::Blocking): a thread that stops with the lock stops others |

@@ -25,11 +25,14 @@ use crate::barging::Barging;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): a thread that stops with a lock stops that end |
+/// | progress | [`Blocking`](Progress::Blocking): see below |
 /// | cost | the lock's; by default two locked instructions for a push and a pop |
 /// | a call in vain | takes both locks |
 /// | memory | the slots, allocated when it is made |
 /// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds |
+///
+/// A thread that stops with the lock of an end stops the calls at that end, `len`, and the calls at
+/// the other end that find no value, or no room.
 ///
 /// ```
 /// use stanchion_lockfree::queue::LockedRing;
@@ -42,7 +45,7 @@ use crate::barging::Barging;
 /// assert_eq!(ring.len(), 1);
 /// ```
 ///
-/// With locks that let waiters sleep, and pass over no waiter for much longer than 10 ms:
+/// With locks that let waiters sleep, and seldom pass one over for longer than 10 ms:
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;
@@ -210,8 +213,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
     /// Returns how many values there are. Takes both locks.
     ///
     /// A call that comes before anything has changed since another one lets a transfer of a line
-    /// pass: threads that ask again and again would keep the others out. Under fair locks that have
-    /// waiters all the time, at both ends, it goes on for as long.
+    /// pass: threads that ask again and again would keep the others out. It does not return while
+    /// both locks are fair and have waiters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -15,7 +15,7 @@
 //!    null `next`. Before the first push there is none.
 //! 2. An end is in a segment of the list. At the end of a segment it stays until it asks for
 //!    another slot. Until an end first asks, its place has a null segment and no slots.
-//! 3. The head leaves a segment for a value that is in the next one, so after the tail.
+//! 3. The head leaves a segment only for a value in the next one. So the tail has left it before.
 //! 4. The first push writes `oldest`, and then the holder of the head's lock.
 //! 5. The holder of the head's lock puts a segment that the head leaves into `spare` if that is
 //!    null, and frees it otherwise. The holder of the tail's lock takes a segment out of `spare`.
@@ -25,7 +25,7 @@
 //! - **Pop: put a segment into `spare`**: Release. The partner is the Acquire load of a push: no
 //!   pop uses the segment any more.
 //! - **Push: clear `spare`**: Relaxed, without a partner. A pop that sees null puts another pointer
-//!   there, and one that does not frees its own segment.
+//!   there. A pop that still sees the old pointer frees its own segment.
 //!
 //! A `next` is written before the first value of its segment passes the tail. A pop that has seen
 //! that value pass reads it.
@@ -47,8 +47,9 @@ use crate::barging::Barging;
 /// The bytes of a queue's first segment. A model has two slots, so that a segment comes to its end.
 const FIRST: usize = stanchion_machine::sized(512, 2 * SLOT);
 
-/// The most bytes of a segment that has more than two slots. Each has at most twice as many slots
-/// as the one before. Why more than at first: the processor fetches ahead within a segment only.
+/// The most bytes of a segment that has more than two slots. A new one has at most twice as many
+/// slots as the one before. Why more than at first: the processor fetches ahead within a segment
+/// only.
 const MOST: usize = stanchion_machine::sized(4096, 2 * SLOT);
 
 /// A smaller slot counts as so many bytes.
@@ -62,12 +63,19 @@ const SLOT: usize = 8;
 /// | progress | [`Blocking`](Progress::Blocking): see below |
 /// | cost | the lock's; by default two locked instructions for a push and a pop |
 /// | a call in vain | takes both locks |
-/// | memory | segments of 64 to 512 values, of fewer above 8 bytes; one segment to spare |
+/// | memory | segments of 64 to 512 slots; one segment to spare |
 /// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds |
 ///
-/// A thread that stops with the lock of an end stops the calls at that end, and those of the other
-/// end that are in vain. A push allocates a segment under its lock, and a pop frees one under its
-/// own.
+/// A thread that stops with the lock of an end stops the calls at that end. A thread that stops in
+/// a push also stops the pops that find nothing, `is_empty` of an empty queue, and `len`.
+///
+/// A segment has 64 slots at first and 512 at most. Of values of more than 8 bytes it has 512 to
+/// 4,096 bytes, and at least 2. A push that comes to the end of a segment takes the spare one, or
+/// allocates one under its lock. A pop that leaves a segment keeps it as the spare one, or frees it
+/// under its lock. An empty queue keeps up to two.
+///
+/// Where all threads push and pop, with next to no other work, [`LockedQueue`](super::LockedQueue)
+/// under [`Barging`] is a little faster. `with_capacity` and `pop_all` are there too.
 ///
 /// ```
 /// use stanchion_lockfree::queue::SegmentedQueue;
@@ -79,7 +87,7 @@ const SLOT: usize = 8;
 /// assert_eq!(QUEUE.len(), 1);
 /// ```
 ///
-/// With locks that let waiters sleep, and pass over no waiter for much longer than 10 ms:
+/// With locks that let waiters sleep, and seldom pass one over for longer than 10 ms:
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;

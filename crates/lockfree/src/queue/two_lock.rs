@@ -72,9 +72,9 @@ use crate::dropping::{Finally, drop_each};
 ///
 /// Two locks are a gain if pushes and pops come from different threads on at least two processors.
 /// If the same threads do both, one lock moves fewer lines: see
-/// [`LockedQueue`](super::LockedQueue). If threads outnumber processors, two locks are two chances
-/// of stopping with one. [`SegmentedQueue`](super::SegmentedQueue) has two locks too, and segments
-/// instead of nodes: it is faster.
+/// [`LockedQueue`](super::LockedQueue). [`SegmentedQueue`](super::SegmentedQueue) has two locks
+/// too, and is faster under its default ones. Here a push does not allocate up to a known length,
+/// and a pop of an empty queue does not wait for a push.
 ///
 /// ```
 /// use stanchion_lockfree::queue::TwoLockQueue;
