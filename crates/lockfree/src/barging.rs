@@ -21,6 +21,18 @@
 //! stays away once more, as long as 200 calls take. Else 60 waiters would look after each yield,
 //! and keep the line from the holder.
 //!
+//! # At an end of a queue
+//!
+//! All threads that want the lock of an end do the same: they push, or they pop. So it does not
+//! matter which of them works. A waiter at an end ([`BargingAtEnd`]) yields before each pause but
+//! the first two. If another thread ran, it looks again instead of pausing. If the yield took half
+//! a time slice, threads want this processor, and the holder may be one of them: the waiter sleeps.
+//! So fewer threads take lines from the holder, and time from it and from other programs. Under one
+//! lock for all, a consumer that looks so seldom would hardly get at a queue whose producers do
+//! nothing else.
+//!
+//! # The pauses
+//!
 //! The pauses were measured (`cargo contest structures --only "bounded queues"`) where a
 //! [transfer](stanchion_machine::wait::transfers) took some 100 ns. Pauses that double from the
 //! first on cost two threads without other work 18 ns a pair of operations instead of 13. A first
@@ -29,13 +41,12 @@
 //! Source: barging is the usual word. That waiters should stay away for several sections is
 //! Anderson 1990's backoff with another first step.
 
-use stanchion_machine::topology;
 use stanchion_machine::wait::{Patient, WaitPolicy, calls, delay, transfers, yield_to_another};
+use stanchion_machine::{clock, topology};
 use stanchion_spin::contention::Read;
 use stanchion_spin::{Backoff, TestAndSet};
 
-/// A test-and-set lock that favours the thread which had it last. The default of
-/// [`LockedRing`](crate::queue::LockedRing) and [`SegmentedQueue`](crate::queue::SegmentedQueue).
+/// A test-and-set lock that favours the thread which had it last.
 ///
 /// | | |
 /// | --- | --- |
@@ -52,6 +63,19 @@ use stanchion_spin::{Backoff, TestAndSet};
 /// assert_eq!(total.into_inner(), 2);
 /// ```
 pub type Barging = TestAndSet<Read, BargingBackoff>;
+
+/// [`Barging`] for threads that all do the same, so that it does not matter which of them works: a
+/// waiter gives its processor away sooner. The default of [`LockedRing`](crate::queue::LockedRing)
+/// and [`SegmentedQueue`](crate::queue::SegmentedQueue).
+///
+/// ```
+/// use stanchion_lockfree::barging::BargingAtEnd;
+/// use stanchion_lockfree::queue::SegmentedQueue;
+///
+/// let queue: SegmentedQueue<u32, BargingAtEnd> = SegmentedQueue::new();
+/// assert_eq!(queue.pop(), None);
+/// ```
+pub type BargingAtEnd = TestAndSet<Read, BargingBackoff<true>>;
 
 /// The pauses of a waiter.
 const PAUSES: [Pause; 5] = [
@@ -84,9 +108,10 @@ impl Pause {
     }
 }
 
-/// The wait policy of [`Barging`]: a waiter stays away from the lock.
+/// The wait policy of [`Barging`]: a waiter stays away from the lock. `AT_END` is true for
+/// [`BargingAtEnd`].
 #[derive(Debug)]
-pub struct BargingBackoff {
+pub struct BargingBackoff<const AT_END: bool = false> {
     /// The pauses that are left.
     pauses: core::slice::Iter<'static, Pause>,
     /// The yields that are left after them.
@@ -98,30 +123,52 @@ pub struct BargingBackoff {
 /// The yields of a waiter before it sleeps.
 const YIELDS: u32 = 16;
 
-impl WaitPolicy for BargingBackoff {
+/// The pauses of a waiter at an end before it yields.
+const PAUSES_AT_END: usize = 2;
+
+/// At an end, nanoseconds from which a yield is the last one: half of the system's shortest time
+/// slice.
+const LONG_YIELD_NS: u64 = 350_000;
+
+impl<const AT_END: bool> BargingBackoff<AT_END> {
+    /// Learns from a yield that took so many nanoseconds: after a long one the waiter sleeps.
+    const fn learn(&mut self, took: u64) {
+        if took > LONG_YIELD_NS {
+            self.yields = 0;
+        }
+    }
+}
+
+impl<const AT_END: bool> WaitPolicy for BargingBackoff<AT_END> {
     #[inline]
     fn start() -> Self {
         Self { pauses: PAUSES.iter(), yields: YIELDS, afterwards: Patient::start() }
     }
 
     fn pause(&mut self) {
-        match self.pauses.next() {
-            // With one processor no other thread makes progress while this one pauses.
-            Some(pause) if topology::usable() > 1 => pause.pass(),
-            _ => match self.yields.checked_sub(1) {
-                None => self.afterwards.pause(),
-                Some(fewer) => {
-                    self.yields = fewer;
-                    if !yield_to_another() && topology::usable() > 1 {
-                        PAUSES[PAUSES.len() - 1].pass();
-                    }
-                }
-            },
+        // With one processor no other thread makes progress while this one pauses.
+        let can_pause = topology::usable() > 1;
+        if !self.leaves()
+            && let Some(pause) = self.pauses.next()
+            && can_pause
+        {
+            return pause.pass();
+        }
+        let Some(fewer) = self.yields.checked_sub(1) else { return self.afterwards.pause() };
+        self.yields = fewer;
+        let began = AT_END.then(clock::now);
+        let has_run = yield_to_another();
+        if let Some(began) = began {
+            self.learn(clock::now().nanos_since(began));
+        }
+        if !has_run && can_pause {
+            self.pauses.next().unwrap_or(&PAUSES[PAUSES.len() - 1]).pass();
         }
     }
 
     fn leaves(&self) -> bool {
-        self.pauses.as_slice().is_empty()
+        let looks = PAUSES.len() - self.pauses.as_slice().len();
+        looks >= if AT_END { PAUSES_AT_END } else { PAUSES.len() }
     }
 }
 
@@ -129,14 +176,32 @@ impl WaitPolicy for BargingBackoff {
 mod tests {
     use super::*;
 
-    #[test]
-    fn five_pauses_then_the_processor_is_given_away() {
-        let mut policy = BargingBackoff::start();
-        for _ in 0..PAUSES.len() {
+    fn pauses<const AT_END: bool>(expected: usize) {
+        let mut policy = BargingBackoff::<AT_END>::start();
+        for _ in 0..expected {
             assert!(!policy.leaves());
             policy.pause();
         }
         assert!(policy.leaves());
         policy.pause();
+    }
+
+    #[test]
+    fn five_pauses_then_the_processor_is_given_away() {
+        pauses::<false>(5);
+    }
+
+    #[test]
+    fn at_an_end_two_pauses() {
+        pauses::<true>(2);
+    }
+
+    #[test]
+    fn a_yield_as_long_as_a_time_slice_is_the_last() {
+        let mut policy = BargingBackoff::<true>::start();
+        policy.learn(LONG_YIELD_NS);
+        assert_eq!(policy.yields, YIELDS);
+        policy.learn(LONG_YIELD_NS + 1);
+        assert_eq!(policy.yields, 0);
     }
 }

@@ -15,7 +15,7 @@ use std::thread;
 
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_lockfree::ConcurrentQueue;
-use stanchion_lockfree::barging::Barging;
+use stanchion_lockfree::barging::BargingAtEnd;
 use stanchion_lockfree::lock_api::RawMutex;
 use stanchion_lockfree::queue::{LockedRing, SegmentedQueue};
 
@@ -242,6 +242,6 @@ fn a_thread_that_pops_in_vain_before_it_sleeps_misses_no_push() {
 
 #[test]
 fn a_thread_that_pushes_in_vain_before_it_sleeps_misses_no_pop() {
-    flag_before_full::<Barging>();
+    flag_before_full::<BargingAtEnd>();
     flag_before_full::<RawPolicyMutex>();
 }

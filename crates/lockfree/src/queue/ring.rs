@@ -1,8 +1,8 @@
 //! A bounded queue with a lock at each end: the default choice among the bounded queues.
 //!
 //! Over 60 random loads, in half of which some threads only push and others only pop, the best
-//! other queue has 0.94 times the throughput in the mean, and 1.6 times at worst (AMD EPYC,
-//! `cargo study regret --random 60 --seed 20261207 --family bounded-queues --quick`). The protocol
+//! other queue has 0.94 times the throughput in the mean, and 1.18 times at worst (AMD EPYC,
+//! `cargo study regret --random 60 --seed 20261230 --family bounded-queues --quick`). The protocol
 //! is in [`two_ends`](super::two_ends); here are the slots.
 //!
 //! [`NikolaevQueue`](super::NikolaevQueue) is for programs in which no stopped thread may hold up
@@ -18,7 +18,7 @@ use stanchion_machine::cell::UnsafeCell;
 use super::Full;
 use super::two_ends::{Slot, Slots, TwoEnds};
 use crate::Progress;
-use crate::barging::Barging;
+use crate::barging::BargingAtEnd;
 
 /// A bounded queue of `T` with a lock `L` at each end: any `lock_api` raw mutex, by default the one
 /// for very short sections.
@@ -55,7 +55,7 @@ use crate::barging::Barging;
 /// let ring = LockedRing::with_capacity_and_locks(8, head, tail);
 /// assert!(ring.try_push(1).is_ok());
 /// ```
-pub struct LockedRing<T, L: RawMutex = Barging> {
+pub struct LockedRing<T, L: RawMutex = BargingAtEnd> {
     /// The ends, and the slots between them.
     ends: TwoEnds<Ring<T>, L>,
 }
@@ -101,7 +101,7 @@ unsafe impl<T> Slots for Ring<T> {
 }
 
 impl<T> LockedRing<T> {
-    /// Returns an empty queue for at most `capacity` values, under [`Barging`].
+    /// Returns an empty queue for at most `capacity` values, under [`BargingAtEnd`].
     ///
     /// # Panics
     ///

@@ -42,7 +42,7 @@ use stanchion_machine::cell::UnsafeCell;
 
 use super::two_ends::{Slot, Slots, TwoEnds};
 use crate::Progress;
-use crate::barging::Barging;
+use crate::barging::BargingAtEnd;
 
 /// The bytes of a queue's first segment. A model has two slots, so that a segment comes to its end.
 const FIRST: usize = stanchion_machine::sized(512, 2 * SLOT);
@@ -75,7 +75,8 @@ const SLOT: usize = 8;
 /// under its lock. An empty queue keeps up to two.
 ///
 /// Where all threads push and pop, with next to no other work, [`LockedQueue`](super::LockedQueue)
-/// under [`Barging`] is a little faster. `with_capacity` and `pop_all` are there too.
+/// under [`Barging`](crate::barging::Barging) is a little faster. It also has `with_capacity` and
+/// `pop_all`.
 ///
 /// ```
 /// use stanchion_lockfree::queue::SegmentedQueue;
@@ -104,7 +105,7 @@ const SLOT: usize = 8;
 /// let queue: stanchion_lockfree::queue::SegmentedQueue<std::rc::Rc<()>> = Default::default();
 /// shared(&queue);
 /// ```
-pub struct SegmentedQueue<T, L: RawMutex = Barging> {
+pub struct SegmentedQueue<T, L: RawMutex = BargingAtEnd> {
     /// The ends, and the slots between them.
     ends: TwoEnds<Segments<T>, L>,
 }
@@ -318,7 +319,7 @@ impl<T> Drop for Segments<T> {
 }
 
 impl<T> SegmentedQueue<T> {
-    /// Returns an empty queue, which has not allocated, under [`Barging`].
+    /// Returns an empty queue, which has not allocated, under [`BargingAtEnd`].
     #[must_use]
     pub const fn new() -> Self {
         Self::with_locks(RawMutex::INIT, RawMutex::INIT)

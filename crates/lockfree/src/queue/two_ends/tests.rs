@@ -3,21 +3,21 @@
 use super::super::ring::Ring;
 use super::super::segmented::Segments;
 use super::*;
-use crate::barging::Barging;
+use crate::barging::BargingAtEnd;
 
-fn ends(capacity: usize) -> TwoEnds<Ring<u32>, Barging> {
-    let lock = Barging::with_policy;
+fn ends(capacity: usize) -> TwoEnds<Ring<u32>, BargingAtEnd> {
+    let lock = BargingAtEnd::with_policy;
     TwoEnds::new(Ring::with_capacity(capacity), lock(), lock())
 }
 
-fn push(ends: &TwoEnds<Ring<u32>, Barging>, value: u32) -> bool {
+fn push(ends: &TwoEnds<Ring<u32>, BargingAtEnd>, value: u32) -> bool {
     let Some((_tail, turn)) = ends.tail() else { return false };
     // SAFETY: the lock is held, and the turn is the tail's.
     unsafe { ends.put(turn, value) };
     true
 }
 
-fn pop(ends: &TwoEnds<Ring<u32>, Barging>) -> Option<u32> {
+fn pop(ends: &TwoEnds<Ring<u32>, BargingAtEnd>) -> Option<u32> {
     let (_head, turn) = ends.head()?;
     // SAFETY: the lock is held, and the turn is the head's.
     Some(unsafe { ends.take(turn) })
@@ -45,8 +45,8 @@ fn a_call_in_vain_needs_both_ends_and_one_that_succeeds_only_its_own() {
 
 #[test]
 fn an_end_is_on_one_line() {
-    assert!(size_of::<End<Barging, <Ring<u32> as Slots>::Place>>() <= 64);
-    assert!(size_of::<End<Barging, <Segments<u32> as Slots>::Place>>() <= 64);
+    assert!(size_of::<End<BargingAtEnd, <Ring<u32> as Slots>::Place>>() <= 64);
+    assert!(size_of::<End<BargingAtEnd, <Segments<u32> as Slots>::Place>>() <= 64);
 }
 
 #[test]

@@ -19,7 +19,6 @@
 //! Models that do not end without a bound have 3 preemptions, those of four threads 1. Both are
 //! named `…_bounded`. Every model prints `model NAME: N executions`.
 
-use stanchion_lockfree_loom::barging::Barging;
 use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use stanchion_lockfree_loom::memory::{Counted, Hazard};
 use stanchion_lockfree_loom::queue::{
@@ -217,15 +216,15 @@ litmus! {
         |s| s.push(1), |s| !s.is_empty(), [fenced];
     two_lock_pop: TwoLockQueue<u32, TestAndSet> = Default::default(),
         |s| s.push(1), |s| s.pop().is_some(), [fenced];
-    segmented_is_empty: SegmentedQueue<u32, Barging> = SegmentedQueue::new(),
+    segmented_is_empty: SegmentedQueue<u32> = SegmentedQueue::new(),
         |s| s.push(1), |s| !s.is_empty(), [];
-    segmented_pop: SegmentedQueue<u32, Barging> = SegmentedQueue::new(),
+    segmented_pop: SegmentedQueue<u32> = SegmentedQueue::new(),
         |s| s.push(1), |s| s.pop().is_some(), [];
-    ring_is_empty: LockedRing<u32, Barging> = LockedRing::with_capacity(1),
+    ring_is_empty: LockedRing<u32> = LockedRing::with_capacity(1),
         |s| assert!(s.try_push(1).is_ok()), |s| !s.is_empty(), [];
-    ring_pop: LockedRing<u32, Barging> = LockedRing::with_capacity(1),
+    ring_pop: LockedRing<u32> = LockedRing::with_capacity(1),
         |s| assert!(s.try_push(1).is_ok()), |s| s.pop().is_some(), [];
-    ring_push: LockedRing<u32, Barging> = one(LockedRing::with_capacity(1)),
+    ring_push: LockedRing<u32> = one(LockedRing::with_capacity(1)),
         |s| assert!(s.pop().is_some()), |s| s.try_push(1).is_ok(), [];
     michael_scott_is_empty: MichaelScottQueue<u32, Hazard> = MichaelScottQueue::with_memory(Hazard),
         |s| s.push(1), |s| !s.is_empty(), [fenced];
@@ -359,7 +358,7 @@ put! {
     MichaelScottQueue<u32, Counted>: |s| s.push(1);
     PrakashLeeJohnsonQueue<u32, Counted>: |s| s.push(1);
     TwoLockQueue<u32, TestAndSet>: |s| s.push(1);
-    LockedRing<u32, Barging>: |s| assert!(s.try_push(1).is_ok());
+    LockedRing<u32>: |s| assert!(s.try_push(1).is_ok());
     NikolaevQueue<u32>: |s| assert!(s.try_push(1).is_ok());
     FaaArrayQueue<u32>: |s| s.push(1);
     HerlihyHeap<u32, u32>: |s| s.push(1, 1);

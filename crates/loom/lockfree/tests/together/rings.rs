@@ -22,7 +22,6 @@
 //! fails. Every model prints `model NAME: N executions`.
 
 use stanchion_lockfree_loom::ConcurrentQueue;
-use stanchion_lockfree_loom::barging::Barging;
 use stanchion_lockfree_loom::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
 use stanchion_machine::atomic::{AtomicBool, Fresh, Ordering};
 use stanchion_machine::sync::Arc;
@@ -195,11 +194,11 @@ fn nikolaev_three_threads_bounded() {
     explore("nikolaev_three_threads_bounded", model, || three_threads(nikolaev(2, 2)));
 }
 
-fn ring(capacity: usize) -> LockedRing<Value, Barging> {
+fn ring(capacity: usize) -> LockedRing<Value> {
     LockedRing::with_capacity(capacity)
 }
 
-fn put(ring: &LockedRing<Value, Barging>, number: u32) {
+fn put(ring: &LockedRing<Value>, number: u32) {
     assert!(ring.try_push(value(number)).is_ok(), "there was room");
 }
 
@@ -240,7 +239,7 @@ fn ring_flag_or_room() {
     explore("ring_flag_or_room", Model::new(), || {
         let full = ring(1);
         put(&full, 1);
-        let pops = |ring: &LockedRing<Value, Barging>| assert!(ring.pop().is_some());
+        let pops = |ring: &LockedRing<Value>| assert!(ring.pop().is_some());
         flag_or_change(full, |ring| ring.try_push(value(2)).is_ok(), pops);
     });
 }
