@@ -220,7 +220,7 @@ fn between<const PAUSE: bool>() -> [(bool, &'static str, Run); 5] {
     ]
 }
 
-/// Returns a cell for each number of places, of which there may be any number.
+/// Returns a cell for each of `places`, where `None` is no bound.
 fn family<const N: usize>(
     name: &str,
     places: &[Option<usize>],

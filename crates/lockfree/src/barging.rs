@@ -28,8 +28,7 @@
 //! the first two. If another thread ran, it looks again instead of pausing. If the yield took half
 //! a time slice, threads want this processor, and the holder may be one of them: the waiter sleeps.
 //! So fewer threads take lines from the holder, and time from it and from other programs. Under one
-//! lock for all, a consumer that looks so seldom would hardly get at a queue whose producers do
-//! nothing else.
+//! lock for all, producers that do nothing else would keep out a consumer that looks so seldom.
 //!
 //! # The pauses
 //!
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yield_as_long_as_a_time_slice_is_the_last() {
+    fn a_yield_of_half_a_time_slice_is_the_last() {
         let mut policy = BargingBackoff::<true>::start();
         policy.learn(LONG_YIELD_NS);
         assert_eq!(policy.yields, YIELDS);

@@ -160,7 +160,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
     /// assert!(last_two.into_iter().eq([2, 3]));
     /// ```
     pub fn force_push(&self, value: T) -> Option<T> {
-        if let Some((_tail, turn)) = self.ends.try_tail() {
+        if let Some((_tail, turn)) = self.ends.tail_at_once() {
             // SAFETY: the lock is held, and the turn is the tail's.
             unsafe { self.ends.put(turn, value) };
             return None;

@@ -8,8 +8,8 @@ use stanchion_machine::cell::UnsafeCell;
 /// [`SLOTS_A_TRANSFER`], where a thread gets some five operations done in a transfer.
 const LONGEST_PAUSE: u8 = 8;
 
-/// A pause lasts for at most one transfer of a line for so many slots of a bounded queue: a busy
-/// end fills or empties a smaller one in less time, and waits then.
+/// A pause lasts for at most one transfer of a line for so many slots of a bounded queue. In a
+/// smaller one the other end would run out of values, or room, before the pause is over.
 const SLOTS_A_TRANSFER: usize = 20;
 
 /// An end of a queue.

@@ -224,9 +224,9 @@ impl<S: Slots, L: RawMutex> TwoEnds<S, L> {
         self.lock(Which::Tail, |tail| self.turn_of_tail(tail))
     }
 
-    /// Locks the tail as [`tail`](Self::tail) does, but looks for room once.
+    /// Locks the tail as [`tail`](Self::tail) does, but gives up at the first look for room.
     #[inline]
-    pub(super) fn try_tail(&self) -> Option<HeldWithTurn<'_, S, L>> {
+    pub(super) fn tail_at_once(&self) -> Option<HeldWithTurn<'_, S, L>> {
         let tail = self.tail.place.lock();
         let turn = self.turn_of_tail(&tail)?;
         Some((tail, turn))
